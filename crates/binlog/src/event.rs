@@ -138,7 +138,7 @@ pub enum Event<'a> {
     MariadbGtidList(MariadbGtidListEvent),
     /// The oldest file that MariaDB's recovery needs.
     MariadbBinlogCheckpoint(&'a [u8]),
-    /// The statement that the row events behind it come from.
+    /// The statement that the row events after it come from.
     MariadbAnnotateRows(&'a [u8]),
     MariadbStartEncryption(StartEncryptionEvent),
     MariadbQueryCompressed(QueryCompressedEvent<'a>),
@@ -162,14 +162,14 @@ pub trait EncodeEvent {
     fn encode_body(&self, out: &mut Vec<u8>);
 }
 
-/// What an event's header says beside its kind, length and place.
+/// What an event's header says besides its kind, length and position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EventOrigin {
     /// Seconds since 1970.
     pub timestamp: u32,
     /// The server's id.
     pub server_id: u32,
-    /// Flags beside those that the kind of event always has.
+    /// Flags besides those that the kind of event always has.
     pub flags: u16,
 }
 

@@ -120,7 +120,7 @@ impl RawEvent<'_> {
     }
 }
 
-/// What is behind a file's last event.
+/// What is after a file's last event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileEnd {
     /// Nothing.
@@ -142,7 +142,7 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// Starts behind the magic number.
+    /// Starts after the magic number.
     pub fn new(mut input: Input) -> Result<Self, FileError> {
         let mut magic = Vec::new();
         input.reader().take(MAGIC.len() as u64).read_to_end(&mut magic)?;
@@ -215,9 +215,9 @@ impl FileReader {
 
     /// Where the file ended in zeros: how many bytes there are up to the last one that is not zero;
     /// 0 where it is zeros to the end. Reads all of it.
-    pub fn bytes_behind_zeros(&mut self) -> Result<u64, FileError> {
+    pub fn bytes_after_zeros(&mut self) -> Result<u64, FileError> {
         // The next header would have been zeros.
-        let (mut behind, mut last) = (self.event.len() as u64, 0);
+        let (mut searched, mut last) = (self.event.len() as u64, 0);
         loop {
             let window = self.input.reader().fill_buf()?;
             let n = window.len();
@@ -225,9 +225,9 @@ impl FileReader {
                 return Ok(last);
             }
             if let Some(i) = window.iter().rposition(|&b| b != 0) {
-                last = behind + i as u64 + 1;
+                last = searched + i as u64 + 1;
             }
-            behind += n as u64;
+            searched += n as u64;
             self.input.reader().consume(n);
         }
     }
@@ -295,16 +295,16 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_an_end_and_what_is_behind_them_is_counted() {
+    fn zeros_are_an_end_and_what_is_after_them_is_counted() {
         let mut bytes = file();
         bytes.resize(bytes.len() + 1000, 0);
         let mut zeros = reader(&bytes);
         assert_eq!(walk(&mut zeros).1.unwrap(), FileEnd::Zeros);
-        assert_eq!(zeros.bytes_behind_zeros().unwrap(), 0);
+        assert_eq!(zeros.bytes_after_zeros().unwrap(), 0);
         bytes.push(1);
         let mut zeros = reader(&bytes);
         assert_eq!(walk(&mut zeros).1.unwrap(), FileEnd::Zeros);
-        assert_eq!(zeros.bytes_behind_zeros().unwrap(), 1001);
+        assert_eq!(zeros.bytes_after_zeros().unwrap(), 1001);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //!    moving the session's CRC along with one multiplication (`event/checksum.rs`). So it never
 //!    reads a large body, and a group of a gigabyte costs the leader its memcpy;
 //!    [`EventGroup::stamp_in_place`] saves even that, where the log writes the group's own buffer
-//!    behind the GTID event.
+//!    after the GTID event.
 //!
 //! A transaction that memory should not hold goes another way from step 1 on: its finished events
 //! move to a file of their own (`spilled.rs`), which becomes a part of the log as it is
@@ -54,7 +54,7 @@ pub struct GroupContext {
     pub full_metadata: bool,
     /// `binlog_transaction_compression`: its events go into one, compressed.
     pub compress: bool,
-    /// What the statement asks of whoever applies its rows: [`rows_flags::NO_FOREIGN_KEY_CHECKS`],
+    /// What the statement asks of an applier of its rows: [`rows_flags::NO_FOREIGN_KEY_CHECKS`],
     /// [`rows_flags::RELAXED_UNIQUE_CHECKS`].
     pub rows_flags: u16,
     /// `binlog_row_event_max_size`: a rows event ends before it has more bytes of rows, unless one
@@ -126,7 +126,7 @@ const ROOM_MAX: usize = 8 << 10;
 #[derive(Debug)]
 pub struct GroupBuilder {
     context: GroupContext,
-    /// What is in memory: all, or what is behind the spilled events.
+    /// What is in memory: all, or what is after the spilled events.
     bytes: Vec<u8>,
     /// The room that `bytes` begins with.
     room: usize,
@@ -144,8 +144,8 @@ pub struct GroupBuilder {
 /// Hashes of keys. Those of a small transaction need no memory of their own.
 type Keys = SmallVec<[u64; 4]>;
 
-/// A transaction that writes more keys does not tell them: what follows depends on it, whatever it
-/// wrote.
+/// A transaction that writes more keys does not report them: what follows depends on it, whatever
+/// it wrote.
 const KEYS_MAX: usize = 1 << 16;
 
 /// Offset of the flags in a rows event: header, table id.
@@ -178,7 +178,7 @@ impl GroupBuilder {
         self.base() + self.bytes.len()
     }
 
-    /// Of these, the bytes in memory, and what is kept beside them.
+    /// Of these, the bytes in memory, and what is kept with them.
     pub fn memory(&self) -> usize {
         self.bytes.len() + size_of_val(&self.keys[..])
     }
@@ -201,12 +201,12 @@ impl GroupBuilder {
         self.event(query);
     }
 
-    /// The statement that the rows behind come from.
+    /// The statement that the rows after come from.
     pub fn rows_query(&mut self, sql: &[u8]) {
         self.event(&RowsQueryEvent { sql });
     }
 
-    /// The table that rows behind it are in: once for each table of a statement, before its rows.
+    /// The table that rows after it are in: once for each table of a statement, before its rows.
     pub fn table_map(&mut self, table: &EncodedTableMap) {
         self.event(table);
     }
@@ -330,7 +330,7 @@ impl GroupBuilder {
             keys = Keys::new();
         }
         if let Some(spilled) = spilled {
-            let body = Body::Spilled { spilled, rest: bytes, events };
+            let body = Body::Spilled { spilled, in_memory: bytes, events };
             return EventGroup { context, may_have_statements, len, event_count, keys, body };
         }
         let mut start = 0;
@@ -490,8 +490,8 @@ mod tests {
                 [&expected[..], &[EventType::ROWS_QUERY, EventType::XID]].concat()
             );
             let mut in_place = vec![1, 2, 3];
-            let rest = group.stamp_in_place(&stamp(), start, &mut in_place);
-            in_place.extend_from_slice(&rest);
+            let body = group.stamp_in_place(&stamp(), start, &mut in_place);
+            in_place.extend_from_slice(&body);
             assert_eq!(in_place, out);
         }
     }

@@ -110,7 +110,7 @@ impl From<Truncated> for GtidError {
 pub struct Interval {
     /// The first transaction number.
     pub start: u64,
-    /// One behind the last.
+    /// One after the last.
     pub end: u64,
 }
 
@@ -241,9 +241,9 @@ impl GtidSet {
 
     /// True when `other` holds all of this set.
     pub fn is_subset(&self, other: &GtidSet) -> bool {
-        let mut rest = self.clone();
-        rest.subtract(other);
-        rest.is_empty()
+        let mut missing = self.clone();
+        missing.subtract(other);
+        missing.is_empty()
     }
 
     /// Appends the binary form: the untagged one if no source has a tag, so that every reader takes
@@ -330,7 +330,7 @@ fn is_in(list: &[Interval], gno: u64) -> bool {
 
 /// `list` without `gone`, both sorted and disjoint.
 fn difference(list: &[Interval], gone: &[Interval]) -> Vec<Interval> {
-    let mut kept = Vec::with_capacity(list.len());
+    let mut remaining = Vec::with_capacity(list.len());
     let mut gone = gone.iter().peekable();
     for interval in list {
         let mut start = interval.start;
@@ -339,7 +339,7 @@ fn difference(list: &[Interval], gone: &[Interval]) -> Vec<Interval> {
                 break;
             }
             if cut.start > start {
-                kept.push(Interval { start, end: cut.start });
+                remaining.push(Interval { start, end: cut.start });
             }
             start = start.max(cut.end);
             if cut.end > interval.end {
@@ -348,10 +348,10 @@ fn difference(list: &[Interval], gone: &[Interval]) -> Vec<Interval> {
             gone.next();
         }
         if start < interval.end {
-            kept.push(Interval { start, end: interval.end });
+            remaining.push(Interval { start, end: interval.end });
         }
     }
-    kept
+    remaining
 }
 
 impl fmt::Display for GtidSet {
@@ -416,8 +416,8 @@ pub(crate) fn parse_tag(s: &str, may_be_empty: bool) -> Result<String, GtidError
         None => may_be_empty,
         Some(b) => b.is_ascii_lowercase() || b == b'_',
     };
-    let rest_ok = tag.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-    if first_ok && rest_ok && tag.len() <= Source::TAG_MAX { Ok(tag) } else { Err(GtidError::Malformed) }
+    let others_ok = tag.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    if first_ok && others_ok && tag.len() <= Source::TAG_MAX { Ok(tag) } else { Err(GtidError::Malformed) }
 }
 
 #[cfg(test)]

@@ -53,14 +53,14 @@ impl JsonPrinter {
         let (header, event) = self.decoder.decode(bytes)?;
         let (start, end) = (offset, offset + bytes.len() as u64);
         self.decoder.walk(&header, &event, self.limit, |decoder, header, event, depth| {
-            self.print_event(decoder, Place { file, start, end, depth }, header, event, out, drain)
+            self.print_event(decoder, EventLocation { file, start, end, depth }, header, event, out, drain)
         })
     }
 
     fn print_event(
         &self,
         decoder: &Decoder,
-        place: Place<'_>,
+        location: EventLocation<'_>,
         header: &EventHeader,
         event: &Event<'_>,
         out: &mut Vec<u8>,
@@ -70,7 +70,7 @@ impl JsonPrinter {
             return Ok(());
         }
         let mut object = Object::open(out);
-        print_head(&mut object, place, header);
+        print_head(&mut object, location, header);
         match event {
             Event::Rows(rows) => print_rows(decoder, self.limit, rows, &mut object, drain)?,
             Event::MariadbQueryCompressed(query) => print_query(&mut object, &query.uncompress(self.limit)?),
@@ -85,11 +85,11 @@ impl JsonPrinter {
 
 /// Where an event is.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct EventLocation<'a> {
     file: &'a str,
     start: u64,
     end: u64,
-    /// In a compressed payload the place is the payload's.
+    /// In a compressed payload the location is the payload's.
     depth: Depth,
 }
 
@@ -168,11 +168,11 @@ fn put(out: &mut Vec<u8>, args: std::fmt::Arguments<'_>) {
     out.write_fmt(args).expect("writing to a Vec does not fail");
 }
 
-fn print_head(object: &mut Object<'_>, place: Place<'_>, header: &EventHeader) {
-    object.text("file", place.file.as_bytes());
-    object.plain("position", place.start);
-    object.plain("end", place.end);
-    if place.depth == Depth::Payload {
+fn print_head(object: &mut Object<'_>, location: EventLocation<'_>, header: &EventHeader) {
+    object.text("file", location.file.as_bytes());
+    object.plain("position", location.start);
+    object.plain("end", location.end);
+    if location.depth == Depth::Payload {
         object.plain("payload", true);
     }
     object.word("type", header.event_type.name());

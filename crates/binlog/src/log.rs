@@ -7,16 +7,16 @@
 //! - [`commit`]: the commit path, with the invariants G1 to G6; its stages [`order`] and [`flush`],
 //!   its roles [`queue`] and their [`pace`];
 //! - [`files`]: the files, and every crash point of rotation, purge and startup, with F1 to F4;
-//! - [`dependencies`]: which transactions a replica may apply beside each other;
+//! - [`dependencies`]: which transactions a replica may apply concurrently;
 //! - [`rotate`]: the active file and the next; [`pool`]: files made ahead; [`large`]: large
 //!   transactions;
 //! - [`reset`]: beginning anew;
 //! - [`examine`], [`recovery`] and [`scan`]: what a crash left, and damage; [`mark`]: up to where
-//!   the log was flushed; [`fingerprint`]: what tells it from other logs; [`chain`]: whether its
+//!   the log was flushed; [`fingerprint`]: what identifies a log; [`chain`]: whether its
 //!   files are in order;
 //! - [`reader`]: reading while it is written;
 //! - [`gtids`]: which transactions are where;
-//! - [`gate`]: holding transactions back that are durable here, until others have them;
+//! - [`ack_barrier`]: semi-synchronous replication: transactions wait until replicas have them;
 //! - [`stages`]: how long each step took;
 //! - [`progress`], [`background`], [`status`], [`full_disk`], [`names`], [`error`]: their helpers.
 //!
@@ -24,6 +24,7 @@
 //! groups larger, retries after a failed flush, and reading of files that others wrote (the log's
 //! own are all in one form: MySQL 8.4's).
 
+mod ack_barrier;
 mod background;
 mod chain;
 mod commit;
@@ -34,7 +35,6 @@ mod files;
 mod fingerprint;
 mod flush;
 mod full_disk;
-mod gate;
 mod gtids;
 mod large;
 mod mark;
@@ -53,32 +53,32 @@ mod stages;
 mod statements;
 mod status;
 
+pub use ack_barrier::{AckBarrierOwner, AckBarrierPosition};
 pub use background::FLUSH_DELAY;
 pub use commit::{CommitHook, Committed, Ticket};
 pub use error::{CommitError, LogError, Loss};
 pub use examine::{Examined, Finding, IndexState, examine};
 pub use files::FileInfo;
 pub use fingerprint::InFront;
-pub use gate::{GateKeeper, Passing};
 pub(crate) use large::LargeFile;
-pub use pace::{SLOTS as FLUSHES_MAX, TURNS_UP_TO};
-pub use progress::{Bell, Following, Published};
+pub use pace::{SEQUENTIAL_FLUSH_MAX, SLOTS as FLUSHES_MAX};
+pub use progress::{DurableListener, Following, Published};
 pub use reader::{LogEvent, LogReader, ReplayedEvent};
 pub use recovery::Recovered;
 pub use reset::Reset;
-pub use scan::{WholeGroups, whole_groups_behind};
+pub use scan::{WholeGroups, whole_groups_after};
 pub use status::{Counter, LogStatus};
 
 use crate::group::{EventGroup, GroupBuilder};
 use crate::gtid::{Gtid, Uuid};
 use crate::position::{FileNumber, LogPosition};
+use ack_barrier::AckBarrier;
 use background::Background;
 use commit::{Leader, Written};
 use dependencies::Dependencies;
 use env::Env;
 use files::Files;
 use full_disk::FullDisk;
-use gate::Gate;
 use mark::DurableMark;
 use parking_lot::Mutex;
 use pool::Pool;
@@ -98,27 +98,27 @@ use std::time::Duration;
 pub struct LogOptions {
     /// What file names start with (`log_bin_basename` without the folder).
     pub base_name: String,
-    /// A file is left for the next one when it has this many bytes.
+    /// The log rotates when the active file has this many bytes.
     pub max_binlog_size: u64,
     /// How many files to make ahead.
     pub binlog_prealloc_num: u32,
     /// A transaction whose events take more bytes than this gets a file of its own, which becomes
     /// part of the log.
     pub binlog_large_commit_threshold: u64,
-    /// How many keys are remembered with the transaction that wrote them last, to tell what depends
-    /// on what.
+    /// How many keys are remembered with the transaction that wrote them last, for
+    /// `last_committed`.
     pub binlog_transaction_dependency_history_size: usize,
     /// 1: each group is flushed before it is acknowledged; N: each N-th; 0: none. The background
     /// flushes the others within milliseconds.
     pub sync_binlog: u32,
-    /// `innodb_flush_log_at_trx_commit`: 1 is as `sync_binlog` = 1; 2 and 0 leave it to
-    /// `sync_binlog`. The stricter of the two wins.
+    /// `innodb_flush_log_at_trx_commit`: 1 is as `sync_binlog` = 1; with 2 and 0 `sync_binlog`
+    /// decides. The stricter of the two wins.
     pub trx_commit: u8,
     /// Microseconds that a leader waits for others to join; 0 by default.
     pub binlog_group_commit_sync_delay: u64,
     /// It waits no longer once this many joined; 0 is no such limit.
     pub binlog_group_commit_sync_no_delay_count: usize,
-    /// From how long on a commit is told in the error log; zero is never.
+    /// Commits that take at least this long are logged in the error log; zero is never.
     pub slow_commit: Duration,
     /// In the headers of the log's own events.
     pub server_id: u32,
@@ -204,15 +204,15 @@ struct Shared {
     env: Arc<dyn Env>,
     settings: Settings,
     queue: Queue,
-    /// Held by whoever orders, takes a group, rotates or closes (G5 of `log/commit.rs`).
+    /// Held to order, take a group, rotate or close (G5 of `log/commit.rs`).
     leader: Mutex<Leader>,
     /// One write at a time (G5 of `log/commit.rs`), from the buffer inside.
-    write_turn: Mutex<Vec<u8>>,
+    write_latch: Mutex<Vec<u8>>,
     written: Mutex<Written>,
     /// One flush at a time that is not a group's (G4 of `log/commit.rs`).
-    flush_turn: Mutex<()>,
+    flush_latch: Mutex<()>,
     progress: Progress,
-    gate: Gate,
+    ack_barrier: AckBarrier,
     published: Mutex<Published>,
     files: Files,
     mark: DurableMark,
@@ -234,8 +234,8 @@ pub struct Log {
 
 impl Log {
     /// Examines the log in `dir`, puts it right after whatever happened to it, and opens a new
-    /// file: [`examine`] and [`Log::adopt`], for a caller who has nothing to look at in between. No
-    /// other process may have it open; the caller holds the data directory's lock.
+    /// file: [`examine`] and [`Log::adopt`], for a caller that checks nothing in between. No other
+    /// process may have it open; the caller holds the data directory's lock.
     ///
     /// # Errors
     /// [`LogError::Missing`] or [`LogError::Corrupt`] if the files are not what any crash of the
@@ -250,8 +250,8 @@ impl Log {
     }
 
     /// Opens a log that was examined, and not changed since: finishes what was broken off, cuts the
-    /// last file at its end, and begins a new file. What is cut off is kept in a file beside it,
-    /// and told in the error log.
+    /// last file at its end, and begins a new file. What is cut off is saved to a file next to it,
+    /// and logged in the error log.
     ///
     /// # Errors
     /// Those of [`Examined::check`], with nothing changed; [`LogError::Io`], after which the log is
@@ -283,12 +283,12 @@ impl Log {
         if !group.is_due(self.shared.settings.large_commit_threshold.load(Relaxed)) {
             return Ok(());
         }
-        let spilled = group.spill(|| self.shared.begin_large());
-        spilled.inspect_err(|error| self.shared.tell_if_full(0, error))
+        let spilled = group.spill(|| self.shared.begin_large_file());
+        spilled.inspect_err(|error| self.shared.report_if_full(0, error))
     }
 
-    /// Queues a transaction. Its place is fixed, and its hook called, when it or a later one is
-    /// waited for.
+    /// Queues a transaction. It is ordered, and its hook called, when it or a later one is waited
+    /// for.
     pub fn enqueue(&self, group: EventGroup, hook: Box<dyn CommitHook>) -> Ticket {
         self.shared.enqueue(group, None, hook)
     }
@@ -304,17 +304,17 @@ impl Log {
         self.enqueue(group, hook).wait().map(|committed| committed.position)
     }
 
-    /// Behind the last transaction whose place is fixed.
+    /// The end of the last transaction that is ordered.
     pub fn ordered(&self) -> LogPosition {
         self.shared.progress.ordered.get()
     }
 
-    /// Behind the last transaction that may be seen; what a snapshot is.
+    /// The end of the last transaction that may be seen; what a snapshot is.
     pub fn visible(&self) -> LogPosition {
         self.shared.progress.visible.get()
     }
 
-    /// Behind the last that no crash can take back; readers stop here.
+    /// The end of the last transaction that survives a crash; readers stop here.
     pub fn durable(&self) -> LogPosition {
         self.shared.progress.durable.get()
     }
@@ -331,8 +331,8 @@ impl Log {
             return Ok(());
         }
         let is_ahead = || position > self.end().max(self.ordered());
-        // A hook knows its position before the marks do, and may have told it: whoever orders is
-        // let finish.
+        // A hook gets its position before the marks move, and may have passed it on: wait for the
+        // orderer to finish.
         if is_ahead() {
             drop(self.shared.leader.lock());
         }
@@ -353,11 +353,11 @@ impl Log {
         self.shared.files.update_index()
     }
 
-    /// PURGE BINARY LOGS TO: removes the files before `keep`, and tells which these were. Readers
+    /// PURGE BINARY LOGS TO: removes the files before `keep`, and returns their numbers. Readers
     /// of theirs get [`LogError::Purged`].
     ///
     /// # Errors
-    /// [`LogError::InUse`] if `keep` is behind the active file or the purge floor; nothing is
+    /// [`LogError::InUse`] if `keep` is after the active file or the purge floor; nothing is
     /// removed then.
     pub fn purge_to(&self, keep: FileNumber) -> Result<Vec<FileNumber>, LogError> {
         let floor = LogPosition::from_u64(self.shared.purge_floor.load(Relaxed)).file();
@@ -368,8 +368,8 @@ impl Log {
         self.shared.files.purge(keep)
     }
 
-    /// Files from this position on are still needed: by recovery, or by whoever asked for them. The
-    /// last call counts; until the first one nothing is purged.
+    /// Files from this position on are still needed, by recovery or by a reader. The last call
+    /// counts; until the first one nothing is purged.
     pub fn set_purge_floor(&self, position: LogPosition) {
         self.shared.purge_floor.store(position.to_u64(), Relaxed);
     }
@@ -408,7 +408,7 @@ impl Log {
         LogReader::open(self.shared.clone(), from)
     }
 
-    /// Gives every event of the complete groups behind `from`, up to what is durable now, to
+    /// Gives every event of the complete groups after `from`, up to what is durable now, to
     /// `visitor`, in order.
     pub fn replay<E: From<LogError>>(
         &self,
@@ -458,7 +458,7 @@ impl Log {
         self.shared.settings.no_delay_count.store(no_delay_count, Relaxed);
     }
 
-    /// Sets from how long on a commit is told in the error log; zero is never.
+    /// Sets from how long on a commit is logged in the error log; zero is never.
     pub fn set_slow_commit(&self, time: Duration) {
         self.shared.slow_commits.set_from(time);
     }
@@ -473,8 +473,8 @@ impl Log {
 
     /// Clean shutdown: ends the log with a Stop event, flushed. Later commits are refused.
     pub fn close(&self) -> Result<(), LogError> {
-        self.set_gate(Passing::ALL);
-        self.pass_gate();
+        self.move_ack_barrier(AckBarrierPosition::OPEN);
+        self.release_at_ack_barrier();
         self.shared.background.stop();
         let mut leader = self.shared.leader.lock();
         self.shared.stop(&mut leader)?;
@@ -500,8 +500,7 @@ pub fn make_folder(env: &dyn Env, dir: &Path) -> io::Result<()> {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        // Without `close` the files stay as a crash would leave them; the next start puts them
-        // right.
+        // Without `close` the files stay as after a crash; the next start repairs them.
         self.shared.background.stop();
     }
 }
@@ -544,10 +543,10 @@ impl Shared {
             queue: Queue::default(),
             written: Mutex::new(Written { file: active.file.clone(), end }),
             leader: Mutex::new(Leader::new(active, executed.clone(), Dependencies::new(history_size))),
-            write_turn: Mutex::default(),
-            flush_turn: Mutex::new(()),
+            write_latch: Mutex::default(),
+            flush_latch: Mutex::new(()),
             progress: Progress::new(end),
-            gate: Gate::new(end),
+            ack_barrier: AckBarrier::new(end),
             published: Mutex::new(Published { position: end, gtids: executed }),
             files,
             mark,

@@ -1,6 +1,6 @@
 //! The position is the version.
 //!
-//! A transaction's commit position is the number of its log file and the offset just behind its
+//! A transaction's commit position is the number of its log file and the offset just after its
 //! event group, packed into one `u64`: 24 bits of file number, 40 bits of offset. It orders
 //! transactions, stamps row versions, is what a snapshot is, and is where recovery starts and a
 //! replica continues.
@@ -33,7 +33,7 @@ const _: () = assert!(size_of::<LogPosition>() == size_of::<u64>());
 impl LogPosition {
     /// Before every transaction.
     pub const ZERO: LogPosition = LogPosition(0);
-    /// Behind every transaction.
+    /// Greater than the position of every transaction.
     pub const MAX: LogPosition = LogPosition(u64::MAX);
     /// The largest offset inside a file (1 TiB - 1).
     pub const OFFSET_MAX: u64 = (1 << OFFSET_BITS) - 1;
@@ -53,7 +53,7 @@ impl LogPosition {
         FileNumber((self.0 >> OFFSET_BITS) as u32)
     }
 
-    /// The offset behind the event group, in bytes from the file's start.
+    /// The offset after the event group, in bytes from the file's start.
     pub fn offset(self) -> u64 {
         self.0 & Self::OFFSET_MAX
     }

@@ -33,7 +33,7 @@ pub enum RowError {
     /// The image ends inside a value.
     #[error("row image is truncated")]
     Truncated,
-    /// The image goes on behind its last column.
+    /// The image goes on after its last column.
     #[error("row image has bytes behind its last column")]
     TrailingBytes,
     /// A type that no row event holds.
@@ -65,7 +65,7 @@ impl From<Truncated> for RowError {
     }
 }
 
-/// Bit `i` of a bitmap; bits behind its end are clear.
+/// Bit `i` of a bitmap; bits after its end are clear.
 #[inline]
 pub(crate) fn bit(bits: &[u8], i: usize) -> bool {
     bits.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 != 0)

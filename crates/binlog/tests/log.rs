@@ -7,7 +7,7 @@ use binlog::event::{self, Event, EventHeader, EventType};
 use binlog::gtid::Gtid;
 use binlog::log::{LogError, Ticket};
 use binlog::position::{FileNumber, LogPosition};
-use common::{DIR, Told, UUID, drain, group, ids, open, options, replayed};
+use common::{DIR, HookLog, UUID, drain, group, ids, open, options, replayed};
 use env::{Env, File, OpenMode, SimEnv};
 use std::path::Path;
 use std::time::Duration;
@@ -23,26 +23,26 @@ fn commits_are_found_again_in_order() {
     let env = SimEnv::new(1);
     let (log, recovered) = open(&env, &options()).unwrap();
     assert_eq!((recovered.end, recovered.clean_shutdown), (LogPosition::ZERO, true));
-    let told = Told::default();
+    let hook_log = HookLog::default();
     let mut positions = Vec::new();
     for id in 1..=5 {
-        positions.push((id, log.commit(group(id, 100), told.hook(id)).unwrap()));
+        positions.push((id, log.commit(group(id, 100), hook_log.hook(id)).unwrap()));
     }
-    assert_eq!(told.ordered(), [1, 2, 3, 4, 5]);
+    assert_eq!(hook_log.ordered(), [1, 2, 3, 4, 5]);
     assert_eq!(replayed(&log, LogPosition::ZERO), positions);
     assert_eq!(replayed(&log, positions[2].1), positions[3..]);
     let end = positions[4].1;
     assert_eq!((log.ordered(), log.visible(), log.durable(), log.end()), (end, end, end, end));
     assert_eq!(log.gtid_executed().to_string(), format!("{UUID}:1-5"));
     log.close().unwrap();
-    assert!(matches!(log.commit(group(6, 1), told.hook(6)).unwrap_err().log_error(), LogError::Closed));
-    assert_eq!(told.refused(), [6]);
+    assert!(matches!(log.commit(group(6, 1), hook_log.hook(6)).unwrap_err().log_error(), LogError::Closed));
+    assert_eq!(hook_log.refused(), [6]);
 
     let (log, recovered) = open(&env, &options()).unwrap();
     assert!(recovered.clean_shutdown && recovered.cut_bytes == 0);
     assert_eq!((recovered.end, recovered.files.as_slice()), (end, &[FileNumber(1)][..]));
     assert!(log.end() > end && log.end().file() == FileNumber(2));
-    assert_eq!(log.commit(group(7, 100), told.hook(7)).unwrap().file(), FileNumber(2));
+    assert_eq!(log.commit(group(7, 100), hook_log.hook(7)).unwrap().file(), FileNumber(2));
     assert_eq!(log.gtid_executed().to_string(), format!("{UUID}:1-6"));
     assert_eq!(ids(&log), [1, 2, 3, 4, 5, 7]);
 }
@@ -53,13 +53,13 @@ fn a_group_costs_one_write_and_one_flush_however_many_join() {
     for members in [1, 64] {
         let env = SimEnv::new(2);
         let (log, _) = open(&env, &options()).unwrap();
-        let told = Told::default();
-        log.commit(group(0, 10), told.hook(0)).unwrap();
+        let hook_log = HookLog::default();
+        log.commit(group(0, 10), hook_log.hook(0)).unwrap();
         for round in 0..10 {
             let before = env.counters();
             let id = |i| 1 + round * members + i;
             let tickets: Vec<Ticket> =
-                (0..members).map(|i| log.enqueue(group(id(i), 10), told.hook(id(i)))).collect();
+                (0..members).map(|i| log.enqueue(group(id(i), 10), hook_log.hook(id(i)))).collect();
             let positions: Vec<_> = tickets.into_iter().map(|t| t.wait().unwrap().position).collect();
             assert!(positions.is_sorted());
             let after = env.counters();
@@ -71,7 +71,7 @@ fn a_group_costs_one_write_and_one_flush_however_many_join() {
         }
         assert_eq!(log.status().groups.get(), 11);
         assert_eq!(log.status().flushes.get(), 11);
-        assert_eq!(told.ordered(), (0..=10 * members).collect::<Vec<_>>());
+        assert_eq!(hook_log.ordered(), (0..=10 * members).collect::<Vec<_>>());
     }
 }
 
@@ -103,7 +103,7 @@ fn a_group_shares_last_committed_and_sequence_numbers_restart_with_the_file() {
 }
 
 #[test]
-fn foreign_gtids_are_kept_and_own_ones_go_round_them() {
+fn foreign_gtids_stay_and_own_ones_go_round_them() {
     let env = SimEnv::new(4);
     let (log, _) = open(&env, &options()).unwrap();
     let other = Gtid { uuid: binlog::gtid::Uuid([8; 16]), gno: 40 };
@@ -298,8 +298,8 @@ fn readers_follow_across_files_and_start_at_any_event() {
     let inside = LogPosition::new(first.file(), first.offset() - 3);
     let refused = log.reader(inside).and_then(|mut r| r.next(Duration::ZERO).map(|_| ()));
     assert!(matches!(refused, Err(LogError::BadPosition(p)) if p == inside));
-    let behind = LogPosition::new(log.end().file(), log.end().offset() + 1);
-    assert!(matches!(log.reader(behind).err(), Some(LogError::BadPosition(_))));
+    let past_end = LogPosition::new(log.end().file(), log.end().offset() + 1);
+    assert!(matches!(log.reader(past_end).err(), Some(LogError::BadPosition(_))));
     assert!(matches!(log.reader(LogPosition::new(FileNumber(9), 4)).err(), Some(LogError::Purged { .. })));
 }
 

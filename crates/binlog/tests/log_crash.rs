@@ -5,7 +5,7 @@ mod common;
 
 use binlog::log::{CommitError, Committed, Log, LogError, LogOptions};
 use binlog::position::{FileNumber, LogPosition};
-use common::{DIR, Told, drain, group, ids, large_group, open, options, replayed};
+use common::{DIR, HookLog, drain, group, ids, large_group, open, options, replayed};
 use env::sim::Fault;
 use env::{Env, OpenMode, SimEnv};
 use std::path::Path;
@@ -15,7 +15,7 @@ use stdx::random::Random;
 /// What the outside world knows of a log that lost power.
 #[derive(Default)]
 struct World {
-    /// Every transaction whose place was fixed, in order; behind them those that the power cut
+    /// Every transaction whose place was fixed, in order; after them those that the power cut
     /// refused: their bytes may have reached the disk, and then so has their place.
     order: Vec<(u64, LogPosition)>,
     /// How many of them must be there: acknowledged as durable, or seen by a reader.
@@ -40,21 +40,21 @@ impl World {
     fn check(&mut self, log: &Log, start: LogPosition) {
         assert!(start > self.used, "position {start} was used before: {}", self.used);
         let found = replayed(log, LogPosition::ZERO);
-        let kept = self
+        let purged = self
             .order
             .iter()
             .position(|&(_, p)| p.file() >= log.files()[0].number)
             .unwrap_or(self.order.len());
-        let must_be_kept = self.order.partition_point(|&(_, p)| p.file().0 < self.purged_to);
-        assert!(kept <= must_be_kept, "{kept} first transactions are gone, {must_be_kept} were purged");
-        let end = kept + found.len();
-        for (known, found) in self.order[kept..].iter_mut().zip(&found) {
+        let purgeable = self.order.partition_point(|&(_, p)| p.file().0 < self.purged_to);
+        assert!(purged <= purgeable, "{purged} first transactions are gone, {purgeable} were purged");
+        let end = purged + found.len();
+        for (known, found) in self.order[purged..].iter_mut().zip(&found) {
             if known.1 == LogPosition::MAX {
                 known.1 = found.1;
             }
         }
-        assert!(end >= self.owed.max(kept), "{end} transactions are there, {} are owed", self.owed);
-        assert_eq!(Some(found.as_slice()), self.order.get(kept..end));
+        assert!(end >= self.owed.max(purged), "{end} transactions are there, {} are owed", self.owed);
+        assert_eq!(Some(found.as_slice()), self.order.get(purged..end));
         self.order.truncate(end);
         self.owed = end;
     }
@@ -70,10 +70,10 @@ fn live(world: &mut World, env: &SimEnv, random: &mut Random) -> Result<(), LogE
     (options.sync_binlog, options.trx_commit) = (world.sync_binlog, world.trx_commit);
     let (log, _) = open(env, &options)?;
     world.check(&log, log.end());
-    let told = Told::default();
+    let hook_log = HookLog::default();
     let mut reader = log.reader(LogPosition::ZERO)?;
     loop {
-        let result = act(world, &log, &told, &mut reader, random);
+        let result = act(world, &log, &hook_log, &mut reader, random);
         world.used = world.used.max(log.durable());
         match result {
             Ok(()) if env.is_powered() => {}
@@ -86,7 +86,7 @@ fn live(world: &mut World, env: &SimEnv, random: &mut Random) -> Result<(), LogE
 fn act(
     world: &mut World,
     log: &Arc<Log>,
-    told: &Told,
+    hook_log: &HookLog,
     reader: &mut binlog::log::LogReader,
     random: &mut Random,
 ) -> Result<(), LogError> {
@@ -123,12 +123,17 @@ fn act(
             world.owe_up_to(LogPosition::MAX);
             return Err(LogError::Closed);
         }
-        _ => commit_some(world, log, told, random)?,
+        _ => commit_some(world, log, hook_log, random)?,
     }
     Ok(())
 }
 
-fn commit_some(world: &mut World, log: &Arc<Log>, told: &Told, random: &mut Random) -> Result<(), LogError> {
+fn commit_some(
+    world: &mut World,
+    log: &Arc<Log>,
+    hook_log: &HookLog,
+    random: &mut Random,
+) -> Result<(), LogError> {
     let members = 1 + random.below(5);
     let mut tickets = Vec::new();
     for _ in 0..members {
@@ -139,7 +144,7 @@ fn commit_some(world: &mut World, log: &Arc<Log>, told: &Told, random: &mut Rand
             _ => Ok(group(id, size)),
         };
         match group {
-            Ok(group) if random.chance(19, 20) => tickets.push(log.enqueue(group, told.hook(id))),
+            Ok(group) if random.chance(19, 20) => tickets.push(log.enqueue(group, hook_log.hook(id))),
             Ok(rolled_back) => drop(rolled_back),
             Err(e) if tickets.is_empty() => return Err(e),
             Err(_) => break,
@@ -149,7 +154,7 @@ fn commit_some(world: &mut World, log: &Arc<Log>, told: &Told, random: &mut Rand
     // A refusal without a power cut is for good, but this disk has no other fault.
     world
         .order
-        .extend(told.take().into_iter().map(|(id, position)| (id, position.unwrap_or(LogPosition::MAX))));
+        .extend(hook_log.take().into_iter().map(|(id, position)| (id, position.unwrap_or(LogPosition::MAX))));
     for outcome in outcomes {
         match outcome {
             Ok(Committed { position, .. }) if world.sync_binlog == 1 || world.trx_commit == 1 => {
@@ -204,9 +209,9 @@ fn every_crash_point_of_rotation_purge_and_startup() {
     options.binlog_prealloc_num = 1;
     options.max_binlog_size = 4096;
     options.binlog_large_commit_threshold = 1000;
-    let script = |env: &SimEnv, told: &Told| -> Result<(), LogError> {
+    let script = |env: &SimEnv, hook_log: &HookLog| -> Result<(), LogError> {
         let commit =
-            |log: &Log, id| log.commit(group(id, 700), told.hook(id)).map_err(|e| e.log_error().clone());
+            |log: &Log, id| log.commit(group(id, 700), hook_log.hook(id)).map_err(|e| e.log_error().clone());
         let (log, _) = open(env, &options)?;
         commit(&log, 1)?;
         log.rotate()?; // from no pool
@@ -217,7 +222,7 @@ fn every_crash_point_of_rotation_purge_and_startup() {
         log.purge_to(FileNumber(2))?;
         log.rotate()?;
         log.purge_to(FileNumber(4))?;
-        let committed = log.commit(large_group(&log, 4, 1500)?, told.hook(4));
+        let committed = log.commit(large_group(&log, 4, 1500)?, hook_log.hook(4));
         committed.map_err(|e| e.log_error().clone())?;
         drop(large_group(&log, 99, 1500)?); // rolled back
         commit(&log, 5)?;
@@ -227,9 +232,9 @@ fn every_crash_point_of_rotation_purge_and_startup() {
         commit(&log, 6)?;
         Ok(())
     };
-    let check = |env: &SimEnv, told: &Told, what: &dyn Fn() -> String| {
+    let check = |env: &SimEnv, hook_log: &HookLog, what: &dyn Fn() -> String| {
         let (log, recovered) = open(env, &options).unwrap_or_else(|e| panic!("{e} after {}", what()));
-        let (found, ordered) = (ids(&log), [told.ordered(), told.refused()].concat());
+        let (found, ordered) = (ids(&log), [hook_log.ordered(), hook_log.refused()].concat());
         let last = recovered.gtid_executed.count() as u64;
         assert!(ordered.len() as u64 - last <= 1, "{found:?} of {ordered:?} after {}", what());
         assert!(
@@ -252,11 +257,11 @@ fn every_crash_point_of_rotation_purge_and_startup() {
     };
     let mut cut = 1;
     loop {
-        let (env, told) = (SimEnv::new(cut), Told::default());
+        let (env, hook_log) = (SimEnv::new(cut), HookLog::default());
         env.cut_at(cut);
-        let done = script(&env, &told).is_ok();
+        let done = script(&env, &hook_log).is_ok();
         for seed in 0..20 {
-            check(&env.reboot_with(seed), &told, &|| format!("a cut at operation {cut}, seed {seed}"));
+            check(&env.reboot_with(seed), &hook_log, &|| format!("a cut at operation {cut}, seed {seed}"));
         }
         for second in 1..40 {
             let again = env.reboot_with(second);
@@ -266,7 +271,7 @@ fn every_crash_point_of_rotation_purge_and_startup() {
             }
             for seed in 0..4 {
                 let what = || format!("cuts at operations {cut} and {second}, seed {seed}");
-                check(&again.reboot_with(seed), &told, &what);
+                check(&again.reboot_with(seed), &hook_log, &what);
             }
         }
         if done {
@@ -285,16 +290,16 @@ fn a_failed_flush_latches_the_log() {
     for seed in 0..200 {
         let env = SimEnv::new(seed);
         let (log, _) = open(&env, &options()).unwrap();
-        let told = Told::default();
-        let good = log.commit(group(1, 100), told.hook(1)).unwrap();
+        let hook_log = HookLog::default();
+        let good = log.commit(group(1, 100), hook_log.hook(1)).unwrap();
         env.fail(Fault::Sync, "", 0);
-        let tickets: Vec<_> = (2..=4).map(|id| log.enqueue(group(id, 2000), told.hook(id))).collect();
+        let tickets: Vec<_> = (2..=4).map(|id| log.enqueue(group(id, 2000), hook_log.hook(id))).collect();
         for ticket in tickets {
             assert!(matches!(ticket.wait(), Err(CommitError::Unknown(_))), "seed {seed}");
         }
-        let refused = log.commit(group(5, 1), told.hook(5)).unwrap_err();
+        let refused = log.commit(group(5, 1), hook_log.hook(5)).unwrap_err();
         assert!(matches!(refused, CommitError::Refused(LogError::Latched(_))), "{refused}");
-        assert_eq!((told.ordered(), told.refused()), (vec![1, 2, 3, 4], vec![5]));
+        assert_eq!((hook_log.ordered(), hook_log.refused()), (vec![1, 2, 3, 4], vec![5]));
         assert_eq!((log.visible(), log.durable()), (good, good));
         assert!(log.wait_visible(log.ordered()).is_err() && log.ensure_durable(log.end()).is_err());
         assert!(log.rotate().is_err() && log.close().is_err() && log.check().is_err());
@@ -303,7 +308,7 @@ fn a_failed_flush_latches_the_log() {
         let (log, _) = open(&env.reboot(), &options()).unwrap();
         let found = ids(&log);
         assert!([1, 2, 3, 4].starts_with(&found) && !found.is_empty(), "seed {seed}: {found:?}");
-        log.commit(group(9, 1), told.hook(9)).unwrap();
+        log.commit(group(9, 1), hook_log.hook(9)).unwrap();
     }
 }
 
@@ -329,8 +334,8 @@ fn a_failed_write_refuses_its_group_for_good() {
         let env = SimEnv::new(seed);
         let mut random = Random::new(seed);
         let (log, _) = open(&env, &options()).unwrap();
-        let told = Told::default();
-        log.commit(group(1, 100), told.hook(1)).unwrap();
+        let hook_log = HookLog::default();
+        log.commit(group(1, 100), hook_log.hook(1)).unwrap();
         // Small ones need room, which a new file has not; large ones make it by being written. Room
         // is first tried to be made for more than what is needed.
         let size = if random.chance(1, 2) { 300 } else { 300_000 };
@@ -338,18 +343,18 @@ fn a_failed_write_refuses_its_group_for_good() {
         for _ in 0..2 {
             env.fail(Fault::Write, "", 0);
         }
-        let tickets: Vec<_> = (2..=4).map(|id| log.enqueue(group(id, size), told.hook(id))).collect();
+        let tickets: Vec<_> = (2..=4).map(|id| log.enqueue(group(id, size), hook_log.hook(id))).collect();
         let outcomes: Vec<_> = tickets.into_iter().map(|t| t.wait()).collect();
         env.clear_faults();
         let refused = outcomes.iter().all(|o| matches!(o, Err(CommitError::Refused(LogError::Io { .. }))));
         assert!(refused || outcomes.iter().all(Result::is_ok), "seed {seed}: {outcomes:?}");
         if random.chance(1, 2) {
-            log.commit(group(5, 100), told.hook(5)).unwrap();
+            log.commit(group(5, 100), hook_log.hook(5)).unwrap();
         }
         let after = env.reboot();
         let (log, recovered) = open(&after, &options()).unwrap();
-        assert_eq!(ids(&log), told.ordered(), "seed {seed}");
-        assert_eq!(recovered.gtid_executed.count(), told.ordered().len() as u128);
+        assert_eq!(ids(&log), hook_log.ordered(), "seed {seed}");
+        assert_eq!(recovered.gtid_executed.count(), hook_log.ordered().len() as u128);
         assert_eq!(recovered.gtid_executed.intervals().count(), 1, "no GTID was burnt");
     }
 }
@@ -360,15 +365,15 @@ fn a_failed_write_into_room_that_was_made_latches_the_log() {
     for seed in 0..100 {
         let env = SimEnv::new(seed);
         let (log, _) = open(&env, &options()).unwrap();
-        let told = Told::default();
-        let good = log.commit(group(1, 100), told.hook(1)).unwrap();
+        let hook_log = HookLog::default();
+        let good = log.commit(group(1, 100), hook_log.hook(1)).unwrap();
         env.fail(Fault::Write, "", 0);
-        let tickets: Vec<_> = (2..=4).map(|id| log.enqueue(group(id, 300), told.hook(id))).collect();
+        let tickets: Vec<_> = (2..=4).map(|id| log.enqueue(group(id, 300), hook_log.hook(id))).collect();
         for ticket in tickets {
             assert!(matches!(ticket.wait(), Err(CommitError::Unknown(_))), "seed {seed}");
         }
-        assert!(matches!(log.commit(group(5, 1), told.hook(5)), Err(CommitError::Refused(_))));
-        assert_eq!((told.ordered(), told.refused()), (vec![1, 2, 3, 4], vec![5]));
+        assert!(matches!(log.commit(group(5, 1), hook_log.hook(5)), Err(CommitError::Refused(_))));
+        assert_eq!((hook_log.ordered(), hook_log.refused()), (vec![1, 2, 3, 4], vec![5]));
         assert_eq!((log.visible(), log.durable()), (good, good));
         assert!(log.wait_visible(log.ordered()).is_err() && log.ensure_durable(log.ordered()).is_err());
         assert!(log.rotate().is_err() && log.close().is_err() && log.check().is_err());
@@ -389,11 +394,11 @@ fn a_full_disk_refuses_until_there_is_room() {
         options.max_binlog_size = 6000;
         options.binlog_prealloc_num = random.below(2) as u32;
         let (log, _) = open(&env, &options).unwrap();
-        let told = Told::default();
+        let hook_log = HookLog::default();
         env.set_capacity(Some(env.used() + 20_000 + random.below(20_000)));
         let mut refused = 0;
         for id in 1..=200 {
-            match log.commit(group(id, random.below(1500) as usize), told.hook(id)) {
+            match log.commit(group(id, random.below(1500) as usize), hook_log.hook(id)) {
                 Ok(_) => {}
                 Err(CommitError::Refused(e)) => {
                     assert!(e.is_disk_full(), "seed {seed}: {e}");
@@ -401,18 +406,18 @@ fn a_full_disk_refuses_until_there_is_room() {
                 }
                 Err(e) => panic!("seed {seed}: {e}"),
             }
-            // The pool may fail to grow; that is only told.
+            // The pool may fail to grow; that is only logged.
             let _ = log.maintain();
         }
-        assert!(refused > 0 && !told.ordered().is_empty());
+        assert!(refused > 0 && !hook_log.ordered().is_empty());
         let check = |env: &SimEnv| {
             let (log, _) = open(env, &options).unwrap();
-            assert_eq!(ids(&log), told.ordered(), "seed {seed}");
+            assert_eq!(ids(&log), hook_log.ordered(), "seed {seed}");
         };
         env.set_capacity(None);
-        log.commit(group(1000, 2000), told.hook(1000)).unwrap();
+        log.commit(group(1000, 2000), hook_log.hook(1000)).unwrap();
         log.rotate().unwrap();
-        log.commit(group(1001, 2000), told.hook(1001)).unwrap();
+        log.commit(group(1001, 2000), hook_log.hook(1001)).unwrap();
         check(&env.reboot());
     }
 }
@@ -427,12 +432,12 @@ fn a_rotation_that_fails_is_taken_back_or_latches() {
             for seed in 0..20 {
                 let env = SimEnv::new(seed);
                 let (log, _) = open(&env, &options()).unwrap();
-                let told = Told::default();
-                log.commit(group(1, 100), told.hook(1)).unwrap();
+                let hook_log = HookLog::default();
+                log.commit(group(1, 100), hook_log.hook(1)).unwrap();
                 env.fail(fault, "", nth);
                 let rotated = log.rotate();
                 env.clear_faults();
-                match log.commit(group(2, 100), told.hook(2)) {
+                match log.commit(group(2, 100), hook_log.hook(2)) {
                     Ok(_) if rotated.is_err() => taken_back += 1,
                     Ok(_) => {}
                     Err(e) => {
@@ -440,22 +445,22 @@ fn a_rotation_that_fails_is_taken_back_or_latches() {
                         latched += 1;
                     }
                 }
-                assert_eq!(ids(&log), told.ordered());
+                assert_eq!(ids(&log), hook_log.ordered());
                 if log.check().is_ok() {
                     log.rotate().unwrap();
-                    log.commit(group(3, 100), told.hook(3)).unwrap();
+                    log.commit(group(3, 100), hook_log.hook(3)).unwrap();
                 }
                 let (log, _) = open(&env.reboot(), &options()).unwrap();
-                assert_eq!(ids(&log), told.ordered(), "{fault:?} number {nth}, seed {seed}");
+                assert_eq!(ids(&log), hook_log.ordered(), "{fault:?} number {nth}, seed {seed}");
             }
         }
     }
     assert!(taken_back > 0 && latched > 0, "{taken_back} taken back, {latched} latched");
 }
 
-/// A group torn in the middle is cut with all behind it, whole groups too.
+/// A group torn in the middle is cut with all after it, whole groups too.
 #[test]
-fn a_torn_group_is_cut_with_all_behind_it() {
+fn a_torn_group_is_cut_with_all_after_it() {
     let env = SimEnv::new(1);
     let (log, _) = open(&env, &options()).unwrap();
     let ends: Vec<_> = (1..=5).map(|id| log.commit(group(id, 600), Box::new(())).unwrap()).collect();

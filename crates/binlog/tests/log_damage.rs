@@ -8,7 +8,7 @@ mod common;
 
 use binlog::log::{Examined, IndexState, Log, LogError, LogOptions, Recovered, examine};
 use binlog::position::{FileNumber, LogPosition};
-use common::{DIR, Told, group, ids, large_group, open, options, replayed};
+use common::{DIR, HookLog, group, ids, large_group, open, options, replayed};
 use env::{Env, OpenMode, SimEnv};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -99,10 +99,10 @@ fn damage_in_the_middle_of_the_active_file_is_no_torn_tail() {
     }
 }
 
-/// A closed file that became longer has all that it had. Replay went on behind its end, and the
+/// A closed file that became longer has all that it had. Replay went on after its end, and the
 /// start failed.
 #[test]
-fn bytes_behind_a_closed_file_are_no_part_of_the_log() {
+fn bytes_after_a_closed_file_are_no_part_of_the_log() {
     for more in [&[0; 100][..], b"garbage", &[0]] {
         for is_rotated in [true, false] {
             let env = SimEnv::new(7);
@@ -130,9 +130,9 @@ fn bytes_behind_a_closed_file_are_no_part_of_the_log() {
     }
 }
 
-/// Behind the mark nothing tells a torn tail from damage: it is cut, and kept.
+/// After the mark a torn tail and damage can't be distinguished: both are cut off, and saved.
 #[test]
-fn what_is_cut_off_is_kept() {
+fn what_is_cut_off_is_saved() {
     let env = SimEnv::new(2);
     let (log, _) = open(&env, &options()).unwrap();
     let ends = commit(&log, 1..=5);
@@ -149,24 +149,24 @@ fn what_is_cut_off_is_kept() {
     assert_eq!(env.read_file(&path("binlog.000001")).unwrap().len(), from, "its length says where it was");
     drop(log);
     // The same once more, as if the power had gone before the file was cut; then with other bytes.
-    for (content, kept) in [(&damaged, "binlog.000001.cut"), (&whole, "binlog.000001.cut-2")] {
+    for (content, cut_file) in [(&damaged, "binlog.000001.cut"), (&whole, "binlog.000001.cut-2")] {
         env.remove_file(&path("binlog.000002")).unwrap();
         env.remove_file(&path("binlog.durable")).unwrap();
         env.replace_file(&path("binlog.index"), b"./binlog.000001\n").unwrap();
         let file = env.open(&path("binlog.000001"), OpenMode::ReadWrite).unwrap();
         file.write_at(&content[..to], 0).unwrap();
-        flip(&env, "binlog.000001", ends[2].offset() + 4, u8::from(kept.ends_with('2')));
+        flip(&env, "binlog.000001", ends[2].offset() + 4, u8::from(cut_file.ends_with('2')));
         let (log, recovered) = open(&env, &options()).unwrap();
-        assert_eq!(recovered.cut_file, Some(path(kept)));
+        assert_eq!(recovered.cut_file, Some(path(cut_file)));
         assert_eq!(log.files().len(), 2, "they are no log files");
-        assert_eq!(examined(&env).cut_files.len(), usize::from(kept.ends_with('2')) + 1);
+        assert_eq!(examined(&env).cut_files.len(), usize::from(cut_file.ends_with('2')) + 1);
     }
 }
 
 /// After a clean stop: the start refused, but had cut the file, cleared its flag and made the next
 /// one.
 #[test]
-fn damage_behind_a_clean_stop_changes_nothing() {
+fn damage_after_a_clean_stop_changes_nothing() {
     let env = SimEnv::new(3);
     let (log, _) = open(&env, &options()).unwrap();
     let ends = commit(&log, 1..=20);
@@ -192,7 +192,7 @@ fn damage_behind_a_clean_stop_changes_nothing() {
 /// Where an older version kept no mark: what was committed much later proves that a place was
 /// flushed.
 #[test]
-fn without_a_mark_commit_times_tell() {
+fn without_a_mark_commit_times_decide() {
     for (minutes, is_damage) in [(0, false), (9, false), (11, true)] {
         let env = SimEnv::new(4);
         let (log, _) = open(&env, &options()).unwrap();
@@ -416,7 +416,7 @@ fn a_closed_file_that_lacks_its_end_is_refused() {
     }
 }
 
-/// A file behind the checkpoint is taken out, and those behind it renumbered.
+/// A file after the checkpoint is taken out, and those after it renumbered.
 #[test]
 fn a_file_that_was_taken_out_is_missed_though_the_rest_is_renumbered() {
     let (env, ends) = five_files(12);
@@ -437,7 +437,7 @@ fn a_file_that_was_taken_out_is_missed_though_the_rest_is_renumbered() {
 
 /// Another part of the database proves that the log was longer.
 #[test]
-fn a_checkpoint_behind_a_torn_tail_is_damage() {
+fn a_checkpoint_after_a_torn_tail_is_damage() {
     let env = SimEnv::new(9);
     let (log, _) = open(&env, &options()).unwrap();
     let ends = commit(&log, 1..=5);
@@ -488,7 +488,7 @@ fn spoil(env: &SimEnv, path: &Path, random: &mut Random) -> Option<(Rot, u64)> {
 /// A life of a log: commits, rotations, purges, now and then a reset. Returns what was acknowledged
 /// since.
 fn live(env: &SimEnv, options: &LogOptions, random: &mut Random) -> (Arc<Log>, Vec<(u64, LogPosition)>) {
-    let told = Told::default();
+    let hook_log = HookLog::default();
     let (log, _) = open(env, options).unwrap();
     let mut order = Vec::new();
     for id in 1..=5 + random.below(30) {
@@ -507,8 +507,8 @@ fn live(env: &SimEnv, options: &LogOptions, random: &mut Random) -> (Arc<Log>, V
         let size = random.below(900) as usize;
         let group =
             if random.chance(1, 8) { large_group(&log, id, 2 * size).unwrap() } else { group(id, size) };
-        log.commit(group, told.hook(id)).unwrap();
-        order.extend(told.take().into_iter().map(|(id, position)| (id, position.unwrap())));
+        log.commit(group, hook_log.hook(id)).unwrap();
+        order.extend(hook_log.take().into_iter().map(|(id, position)| (id, position.unwrap())));
     }
     let first = log.files()[0].number;
     order.retain(|(_, position)| position.file() >= first);
@@ -520,11 +520,11 @@ fn live(env: &SimEnv, options: &LogOptions, random: &mut Random) -> (Arc<Log>, V
 enum Outcome {
     /// All transactions are there.
     Whole,
-    /// The end behind what is known to be flushed was cut off, and kept.
+    /// The end after what is known to be flushed was cut off, and saved.
     Cut,
     Refused,
-    /// The start went well; who reads the damaged place is told.
-    ToldToReader,
+    /// The start succeeded; a reader of the damaged bytes gets an error.
+    ReportedToReader,
 }
 
 fn trial(seed: u64) -> Option<Outcome> {
@@ -575,7 +575,7 @@ fn trial(seed: u64) -> Option<Outcome> {
     });
     if let Err(error) = read {
         names_it(&error);
-        return Some(Outcome::ToldToReader);
+        return Some(Outcome::ReportedToReader);
     }
     let found = replayed(&log, LogPosition::ZERO);
     assert_eq!(found, order[..found.len()], "{what}");

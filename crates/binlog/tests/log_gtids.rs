@@ -6,7 +6,7 @@ mod common;
 use binlog::gtid::{Gtid, GtidSet};
 use binlog::log::Log;
 use binlog::position::FileNumber;
-use common::{Told, UUID, group, open, options};
+use common::{HookLog, UUID, group, open, options};
 use env::SimEnv;
 
 const OTHER: &str = "00000000-0000-0000-0000-0000000000ff";
@@ -16,7 +16,7 @@ fn set(text: &str) -> GtidSet {
 }
 
 fn commit(log: &Log, id: u64) {
-    log.commit(group(id, 10), Told::default().hook(id)).unwrap();
+    log.commit(group(id, 10), HookLog::default().hook(id)).unwrap();
 }
 
 #[test]
@@ -66,8 +66,8 @@ fn a_reserved_gtid_is_given_to_no_other() {
     commit(&log, 4);
     commit(&log, 5);
     assert_eq!(log.gtid_executed(), set("U:1-3:5-6"));
-    let told = Told::default();
-    log.enqueue_with_gtid(group(6, 10), gtid(4), told.hook(6)).wait().unwrap();
+    let hook_log = HookLog::default();
+    log.enqueue_with_gtid(group(6, 10), gtid(4), hook_log.hook(6)).wait().unwrap();
     log.release_gtid(gtid(4));
     assert_eq!(log.gtid_executed(), set("U:1-6"));
 }

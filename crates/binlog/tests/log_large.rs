@@ -1,4 +1,4 @@
-//! Large transactions: events in a file of their own, joined to the log by a rename.
+//! Large transactions: events in a file of their own, which the log adopts by a rename.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -11,7 +11,7 @@ use binlog::group::{GroupBuilder, GroupContext, Mark};
 use binlog::log::{CommitError, CommitHook, Log, LogError, LogOptions};
 use binlog::position::LogPosition;
 use binlog::row::{ColumnType, code};
-use common::{DIR, Told, group, ids, large_group, open, options};
+use common::{DIR, HookLog, group, ids, large_group, open, options};
 use env::sim::Fault;
 use env::{Env, SimEnv};
 use std::path::Path;
@@ -107,27 +107,27 @@ fn events_are_the_same_with_and_without_a_file() {
     assert!(joined > 40 && fetched_back > 5, "{joined} joined, {fetched_back} fetched back");
 }
 
-/// Small ones before it, behind it and in the same queue: the order is the queue's, and its file
+/// Small ones before it, after it and in the same queue: the order is the queue's, and its file
 /// goes on as the active one.
 #[test]
 fn a_large_transaction_is_a_file_that_the_log_goes_on_in() {
     let env = SimEnv::new(1);
     let (log, _) = open(&env, &with_threshold(1000)).unwrap();
-    let told = Told::default();
+    let hook_log = HookLog::default();
     let mut tickets = Vec::new();
     for id in 1..=6 {
         let group = if id % 3 == 0 { large_group(&log, id, 9000).unwrap() } else { group(id, 300) };
         assert_eq!(group.is_large(), id % 3 == 0);
-        tickets.push(log.enqueue(group, told.hook(id)));
+        tickets.push(log.enqueue(group, hook_log.hook(id)));
     }
     let committed: Vec<_> = tickets.into_iter().map(|t| t.wait().unwrap()).collect();
-    assert_eq!(told.ordered(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(hook_log.ordered(), [1, 2, 3, 4, 5, 6]);
     assert!(
         committed.windows(2).all(|c| c[0].position < c[1].position && c[0].gtid.gno + 1 == c[1].gtid.gno)
     );
     assert_eq!(committed.iter().map(|c| c.position.file().0).collect::<Vec<_>>(), [1, 1, 2, 2, 2, 3]);
     assert_eq!(log.files().len(), 3);
-    assert_eq!((log.status().large_files.get(), log.status().large_joined.get()), (2, 2));
+    assert_eq!((log.status().large_files.get(), log.status().large_adopted.get()), (2, 2));
     // The file's second event names what came before it, and its numbers begin anew.
     let file = env.read_file(&Path::new(DIR).join("binlog.000002")).unwrap();
     let fde = FormatDescription::new("8.4.8", 0);
@@ -154,30 +154,30 @@ fn a_large_transaction_is_a_file_that_the_log_goes_on_in() {
 fn a_full_disk_refuses_the_large_transaction_alone() {
     let env = SimEnv::new(1);
     let (log, _) = open(&env, &with_threshold(10_000)).unwrap();
-    let told = Told::default();
-    log.commit(group(1, 100), told.hook(1)).unwrap(); // makes room for the small ones
+    let hook_log = HookLog::default();
+    log.commit(group(1, 100), hook_log.hook(1)).unwrap(); // makes room for the small ones
     for room in [100, 20_000, 30_000, 60_000] {
         env.set_capacity(Some(env.used() + room));
         match large_group(&log, 2, 40_000) {
             Err(error) => assert!(error.is_disk_full(), "{error}"),
-            Ok(group) => match log.commit(group, told.hook(2)) {
+            Ok(group) => match log.commit(group, hook_log.hook(2)) {
                 Err(CommitError::Refused(error)) => assert!(error.is_disk_full(), "{error}"),
                 done => panic!("with room for {room}: {done:?}"),
             },
         }
         assert_eq!(large_files(&env), 0);
-        log.commit(group(3, 100), told.hook(3)).unwrap();
+        log.commit(group(3, 100), hook_log.hook(3)).unwrap();
     }
     env.set_capacity(None);
-    log.commit(large_group(&log, 4, 40_000).unwrap(), told.hook(4)).unwrap();
-    assert_eq!(ids(&log), told.ordered());
+    log.commit(large_group(&log, 4, 40_000).unwrap(), hook_log.hook(4)).unwrap();
+    assert_eq!(ids(&log), hook_log.ordered());
     let (log, recovered) = open(&env.reboot(), &options()).unwrap();
-    assert_eq!(ids(&log), told.ordered());
+    assert_eq!(ids(&log), hook_log.ordered());
     assert_eq!(recovered.gtid_executed.intervals().count(), 1, "no GTID was burnt");
 }
 
-/// H3: a failed flush of its own file, or a write of which that is told later, is the end of the
-/// transaction, and of nothing else.
+/// H3: a failed flush of its own file, or a write whose failure is reported later, is the end of
+/// the transaction, and of nothing else.
 #[test]
 fn a_failed_flush_of_its_own_refuses_the_large_transaction_alone() {
     let (small, several_pieces) = (4000, 4 * env::PIECE);
@@ -190,23 +190,23 @@ fn a_failed_flush_of_its_own_refuses_the_large_transaction_alone() {
     for (seed, (fault, nth, size)) in faults.into_iter().enumerate() {
         let env = SimEnv::new(seed as u64);
         let (log, _) = open(&env, &with_threshold(1000)).unwrap();
-        let told = Told::default();
+        let hook_log = HookLog::default();
         env.fail(fault, ".large-", nth);
         let failed = match large_group(&log, 1, size) {
             Err(e) => e,
-            Ok(group) => match log.commit(group, told.hook(1)) {
+            Ok(group) => match log.commit(group, hook_log.hook(1)) {
                 Err(CommitError::Refused(e)) => e,
                 done => panic!("{fault:?} {nth}: {done:?}"),
             },
         };
         assert!(matches!(failed, LogError::Io { .. }), "{failed}");
         env.clear_faults();
-        log.commit(group(2, 100), told.hook(2)).unwrap();
+        log.commit(group(2, 100), hook_log.hook(2)).unwrap();
         assert_eq!((ids(&log), large_files(&env)), (vec![2], 0));
     }
 }
 
-/// What the others' flushes may have to queue behind, and what the leader's flush of the header has
+/// What may delay the others' flushes, and what the leader's flush of the header has
 /// left to do.
 #[test]
 fn no_flood_of_a_large_transaction_stands_before_the_disk() {
@@ -232,17 +232,17 @@ fn a_join_that_fails_is_taken_back_or_latches() {
             for seed in 0..20 {
                 let env = SimEnv::new(seed);
                 let (log, _) = open(&env, &with_threshold(1000)).unwrap();
-                let told = Told::default();
-                log.commit(group(1, 100), told.hook(1)).unwrap();
+                let hook_log = HookLog::default();
+                log.commit(group(1, 100), hook_log.hook(1)).unwrap();
                 let large = large_group(&log, 2, 3000).unwrap();
                 env.fail(fault, "", nth);
-                let joined = log.commit(large, told.hook(2));
+                let joined = log.commit(large, hook_log.hook(2));
                 env.clear_faults();
-                let mut possible = vec![told.ordered()];
+                let mut possible = vec![hook_log.ordered()];
                 match &joined {
-                    Ok(_) => assert_eq!(told.ordered(), [1, 2]),
+                    Ok(_) => assert_eq!(hook_log.ordered(), [1, 2]),
                     Err(CommitError::Refused(_)) => {
-                        assert_eq!((told.ordered(), told.refused()), (vec![1], vec![2]));
+                        assert_eq!((hook_log.ordered(), hook_log.refused()), (vec![1], vec![2]));
                         taken_back += 1;
                     }
                     Err(CommitError::Unknown(_)) => {
@@ -251,11 +251,11 @@ fn a_join_that_fails_is_taken_back_or_latches() {
                         latched += 1;
                     }
                 }
-                assert_eq!(ids(&log), told.ordered());
+                assert_eq!(ids(&log), hook_log.ordered());
                 if log.check().is_ok() {
-                    log.commit(group(3, 100), told.hook(3)).unwrap();
-                    log.commit(large_group(&log, 4, 3000).unwrap(), told.hook(4)).unwrap();
-                    possible = vec![told.ordered()];
+                    log.commit(group(3, 100), hook_log.hook(3)).unwrap();
+                    log.commit(large_group(&log, 4, 3000).unwrap(), hook_log.hook(4)).unwrap();
+                    possible = vec![hook_log.ordered()];
                 }
                 let (log, _) = open(&env.reboot(), &options()).unwrap();
                 let found = ids(&log);
@@ -267,11 +267,11 @@ fn a_join_that_fails_is_taken_back_or_latches() {
 }
 
 /// The store's flush once asked for a position that its memtable had from a hook, while the log's
-/// marks were still behind it: there was no such position, and writers were refused for a while.
+/// marks had not reached it: there was no such position, and writers were refused for a while.
 #[test]
-fn a_position_that_a_hook_has_told_can_be_made_durable_at_once() {
-    struct Telling(Sender<LogPosition>);
-    impl CommitHook for Telling {
+fn a_position_that_a_hook_has_reported_can_be_made_durable_at_once() {
+    struct SendPosition(Sender<LogPosition>);
+    impl CommitHook for SendPosition {
         fn ordered(&mut self, position: LogPosition) {
             self.0.send(position).unwrap();
             std::thread::sleep(Duration::from_millis(20));
@@ -279,24 +279,25 @@ fn a_position_that_a_hook_has_told_can_be_made_durable_at_once() {
     }
     let env = SimEnv::new(1);
     let (log, _) = open(&env, &with_threshold(1000)).unwrap();
-    let (tell, told) = channel();
-    let ask = |told: Receiver<LogPosition>| told.iter().for_each(|p| log.ensure_durable(p).unwrap());
+    let (sender, positions) = channel();
+    let ask =
+        |positions: Receiver<LogPosition>| positions.iter().for_each(|p| log.ensure_durable(p).unwrap());
     std::thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(told));
+        let asking = scope.spawn(|| ask(positions));
         for id in 1..=6 {
             let group = if id % 2 == 0 { large_group(&log, id, 3000).unwrap() } else { group(id, 100) };
-            log.commit(group, Box::new(Telling(tell.clone()))).unwrap();
+            log.commit(group, Box::new(SendPosition(sender.clone()))).unwrap();
         }
-        drop(tell);
+        drop(sender);
         asking.join().unwrap();
     });
     assert!(log.ensure_durable(LogPosition::new(log.end().file().next(), 4)).is_err());
 }
 
-/// The file is one that others read: `mariadb-binlog` verifies each checksum, skips the room behind
+/// The file is one that others read: `mariadb-binlog` verifies each checksum, skips the room after
 /// the header, and prints all rows.
 #[test]
-fn mariadb_binlog_reads_a_file_that_was_joined() {
+fn mariadb_binlog_reads_a_file_that_was_adopted() {
     let folder = tempfile::tempdir().unwrap();
     let (log, _) = Log::open(Arc::new(env::RealEnv), folder.path(), with_threshold(10_000)).unwrap();
     let table = TableMapEvent {

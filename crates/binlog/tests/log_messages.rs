@@ -95,9 +95,9 @@ fn a_start_after_an_unclean_stop_says_so() {
     assert_eq!(said, Vec::<String>::new(), "it was shut down cleanly");
 }
 
-/// The clients were told alone.
+/// Only the clients got an error.
 #[test]
-fn a_full_disk_is_told_once_and_its_end_too() {
+fn a_full_disk_is_logged_once_and_its_end_too() {
     let env = SimEnv::new(2);
     let (log, _) = open(&env, &options()).unwrap();
     let said = listen(|| {
@@ -134,9 +134,9 @@ fn a_log_that_stopped_says_one_thing() {
     assert_eq!(said.len(), 1, "{said:?}");
 }
 
-/// Nor is a rotation that fails for another reason told with every commit.
+/// Nor is a rotation that fails for another reason logged with every commit.
 #[test]
-fn a_rotation_that_fails_is_told_now_and_then() {
+fn a_rotation_that_fails_is_logged_now_and_then() {
     let env = SimEnv::new(4);
     let mut options = options();
     options.max_binlog_size = 1000;

@@ -6,7 +6,7 @@ mod common;
 use binlog::gtid::GtidSet;
 use binlog::log::{Log, LogError, Reset};
 use binlog::position::{FileNumber, LogPosition};
-use common::{DIR, Told, drain, group, ids, large_group, open, options, replayed};
+use common::{DIR, HookLog, drain, group, ids, large_group, open, options, replayed};
 use env::sim::Fault;
 use env::{Env, SimEnv};
 use std::path::Path;
@@ -73,7 +73,7 @@ fn names_and_gtids_begin_anew_and_positions_go_on() {
     );
 }
 
-/// `gtid_purged` is empty behind a reset, and may be set again: what a dump's load does.
+/// `gtid_purged` is empty after a reset, and may be set again: what a dump's load does.
 #[test]
 fn what_was_declared_as_purged_is_forgotten() {
     let env = SimEnv::new(2);
@@ -97,12 +97,12 @@ fn readers_of_the_old_log_are_told() {
     let first = commit(&log, 1);
     log.rotate().unwrap();
     commit(&log, 2);
-    let mut behind = log.reader(first).unwrap();
+    let mut at_the_start = log.reader(first).unwrap();
     let mut at_the_end = log.reader(LogPosition::ZERO).unwrap();
     assert_eq!(drain(&mut at_the_end), [1, 2]);
     assert!(reset(&log, 1).unwrap());
     commit(&log, 3);
-    for reader in [&mut behind, &mut at_the_end] {
+    for reader in [&mut at_the_start, &mut at_the_end] {
         assert!(matches!(reader.next(Duration::ZERO), Err(LogError::Purged { oldest: FileNumber(3), .. })));
     }
     assert!(matches!(log.reader(first), Err(LogError::Purged { .. })));
@@ -119,7 +119,7 @@ fn nothing_is_reset_that_has_more_than_the_tables() {
     assert_eq!((names(&log), ids(&log)), (vec!["binlog.000001".to_owned()], vec![1, 2]));
 }
 
-/// A transaction that began before has its file beside the log, and commits into the new one.
+/// A transaction that began before has its own file, and commits into the new log.
 #[test]
 fn a_large_transaction_goes_on() {
     let env = SimEnv::new(5);
@@ -153,15 +153,15 @@ fn what_fails_before_it_is_declared_changes_nothing() {
     assert_eq!((recovered.reset, ids(&log)), (None, vec![1, 2]));
 }
 
-/// Steps m to r of `files.rs`, and those of the start behind them: a power cut at each operation
+/// Steps m to r of `files.rs`, and those of the start after them: a power cut at each operation
 /// leaves the old log whole, or the new one.
 #[test]
 fn every_crash_point_of_a_reset() {
     let mut options = options();
     options.max_binlog_size = 1000;
-    let script = |env: &SimEnv, told: &Told, done: &mut Vec<u32>| -> Result<(), LogError> {
+    let script = |env: &SimEnv, hook_log: &HookLog, done: &mut Vec<u32>| -> Result<(), LogError> {
         let commit =
-            |log: &Log, id| log.commit(group(id, 700), told.hook(id)).map_err(|e| e.log_error().clone());
+            |log: &Log, id| log.commit(group(id, 700), hook_log.hook(id)).map_err(|e| e.log_error().clone());
         let (log, _) = open(env, &options)?;
         for id in 1..=3 {
             commit(&log, id)?;
@@ -208,10 +208,10 @@ fn every_crash_point_of_a_reset() {
     };
     let mut cut = 1;
     loop {
-        let (env, told, mut resets) = (SimEnv::new(cut), Told::default(), Vec::new());
+        let (env, hook_log, mut resets) = (SimEnv::new(cut), HookLog::default(), Vec::new());
         env.cut_at(cut);
-        let done = script(&env, &told, &mut resets).is_ok();
-        let (ordered, resets) = (told.ordered().len() + told.refused().len(), resets.len() as u32);
+        let done = script(&env, &hook_log, &mut resets).is_ok();
+        let (ordered, resets) = (hook_log.ordered().len() + hook_log.refused().len(), resets.len() as u32);
         for seed in 0..12 {
             check(&env.reboot_with(seed), ordered, resets, &format!("after operation {cut}, seed {seed}"));
         }
@@ -235,7 +235,7 @@ fn every_crash_point_of_a_reset() {
     assert!(cut > 60);
 }
 
-/// Files of before and behind a reset in one folder: put there by hand, for no crash leaves that.
+/// Files of before and after a reset in one folder: put there by hand, for no crash leaves that.
 #[test]
 fn files_of_two_logs_are_refused() {
     let env = SimEnv::new(7);

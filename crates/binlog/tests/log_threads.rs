@@ -6,7 +6,7 @@ mod common;
 
 use binlog::log::{CommitError, Log, LogError};
 use binlog::position::LogPosition;
-use common::{DIR, Told, drain, group, ids, options, replayed};
+use common::{DIR, HookLog, drain, group, ids, options, replayed};
 use env::sim::Fault;
 use env::{Env, RealEnv, SimEnv};
 use std::path::Path;
@@ -27,21 +27,21 @@ fn open_with_threads(env: Arc<dyn Env>, dir: &Path, max_size: u64, prealloc: u32
     log
 }
 
-/// A session's commit, which it waits for or leaves until it is told.
-fn commit(log: &Log, leaves: bool, id: u64, told: &Told) -> LogPosition {
-    let ticket = log.enqueue(group(id, (id % 300) as usize), told.hook(id));
-    if !leaves {
+/// A session's commit, which it waits for by parking or by a completion callback.
+fn commit(log: &Log, defers: bool, id: u64, hook_log: &HookLog) -> LogPosition {
+    let ticket = log.enqueue(group(id, (id % 300) as usize), hook_log.hook(id));
+    if !defers {
         return ticket.wait().unwrap().position;
     }
-    let (tell, outcome) = mpsc::channel();
-    ticket.leave(move |committed| tell.send(committed).unwrap());
-    outcome.recv_timeout(Duration::from_secs(60)).expect("nobody told it").unwrap().position
+    let (sender, outcome) = mpsc::channel();
+    ticket.on_complete(move |committed| sender.send(committed).unwrap());
+    outcome.recv_timeout(Duration::from_secs(60)).expect("a completion callback was lost").unwrap().position
 }
 
-/// `threads` sessions commit `each`, some of which leave instead of sleeping; a reader follows;
-/// somebody rotates, purges nothing, and changes the policies.
+/// `threads` sessions commit `each`, some of which defer their replies instead of parking; a reader
+/// follows; another thread rotates, purges nothing, and changes the policies.
 fn hammer(log: &Arc<Log>, threads: u64, each: u64, change_policies: bool) {
-    let told = Told::default();
+    let hook_log = HookLog::default();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let follower = scope.spawn(|| {
@@ -73,12 +73,12 @@ fn hammer(log: &Arc<Log>, threads: u64, each: u64, change_policies: bool) {
         });
         let sessions: Vec<_> = (0..threads)
             .map(|t| {
-                let (log, told) = (log.clone(), told.clone());
+                let (log, hook_log) = (log.clone(), hook_log.clone());
                 scope.spawn(move || {
                     let mut last = LogPosition::ZERO;
                     for i in 0..each {
                         let id = 1 + t * each + i;
-                        let position = commit(&log, t % 3 > 0, id, &told);
+                        let position = commit(&log, t % 3 > 0, id, &hook_log);
                         assert!(position > last && position <= log.visible());
                         last = position;
                     }
@@ -88,10 +88,10 @@ fn hammer(log: &Arc<Log>, threads: u64, each: u64, change_policies: bool) {
         sessions.into_iter().for_each(|s| s.join().unwrap());
         stop.store(true, Ordering::SeqCst);
         meddler.join().unwrap();
-        assert_eq!(follower.join().unwrap(), told.ordered(), "a reader sees the order of the hooks (G1)");
+        assert_eq!(follower.join().unwrap(), hook_log.ordered(), "a reader sees the order of the hooks (G1)");
     });
     log.wait_durable(log.visible()).unwrap();
-    assert_eq!(ids(log), told.ordered());
+    assert_eq!(ids(log), hook_log.ordered());
     assert_eq!(log.gtid_executed().count(), u128::from(threads * each));
 }
 
@@ -121,20 +121,20 @@ fn many_threads_on_the_simulated_disk() {
     }
 }
 
-/// Nobody is forgotten in its sleep: sessions that do nothing but commit, on a disk that takes no
-/// time, meet each other in every step of leading, parking and handing over.
+/// No wake-up is lost: sessions that do nothing but commit, on a disk that takes no time, race with
+/// each other in every step of leading, parking and handing over.
 #[test]
 fn no_wake_up_is_lost() {
-    for (threads, leaving) in [(2, 0), (2, 2), (3, 2), (8, 0), (8, 8), (64, 0), (64, 40), (64, 64)] {
+    for (threads, deferring) in [(2, 0), (2, 2), (3, 2), (8, 0), (8, 8), (64, 0), (64, 40), (64, 64)] {
         let env = SimEnv::new(1);
         let log = open_with_threads(Arc::new(env), Path::new(DIR), 1 << 30, 0);
-        let (left, log, told) = (&AtomicU64::new(20_000), &log, &Told::default());
+        let (left, log, hook_log) = (&AtomicU64::new(20_000), &log, &HookLog::default());
         thread::scope(|scope| {
             for number in 0..threads {
                 scope.spawn(move || {
                     let take = |n: u64| n.checked_sub(1);
                     while left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok() {
-                        commit(log, number < leaving, 1, told);
+                        commit(log, number < deferring, 1, hook_log);
                     }
                 });
             }
@@ -179,7 +179,7 @@ fn open_after_cut(env: &SimEnv) -> Arc<Log> {
     common::open(&env.copy_after_cut(7), &options()).unwrap().0
 }
 
-/// The system tells a failure once for each descriptor: with one for all, the flush that returns
+/// The system reports a failure once for each descriptor: with one for all, the flush that returns
 /// first would be believed although its bytes are lost.
 #[test]
 fn a_failure_reaches_every_flush_in_flight() {
@@ -229,10 +229,9 @@ fn sessions_that_arrive_during_a_flush_share_the_next_one() {
     assert_eq!((log.status().groups.get(), log.status().flushes.get() - before), (2, 2));
 }
 
-/// The replies of sessions that have left are sent by whoever leads their group: that time is the
-/// group's.
+/// Deferred replies are sent by the leader of their group: that time is the group's.
 #[test]
-fn replies_of_sessions_that_have_left_are_in_the_step_of_replies() {
+fn deferred_replies_are_in_the_step_of_replies() {
     let env = SimEnv::new(3);
     let log = open_with_threads(Arc::new(env.clone()), Path::new(DIR), 1 << 30, 0);
     env.hold_syncs();
@@ -241,7 +240,7 @@ fn replies_of_sessions_that_have_left_are_in_the_step_of_replies() {
         env.wait_for_held_syncs(1);
         for id in 2..=9 {
             let (ticket, env) = (log.enqueue(group(id, 1), Box::new(())), env.clone());
-            scope.spawn(move || ticket.leave(move |_| env.advance(Duration::from_millis(1))));
+            scope.spawn(move || ticket.on_complete(move |_| env.advance(Duration::from_millis(1))));
         }
         thread::sleep(Duration::from_millis(20));
         env.release_syncs();
@@ -288,7 +287,7 @@ fn the_background_flushes_what_nobody_waits_for() {
     assert_eq!(log.status().flushes.get(), 3);
 }
 
-/// A flush fails, or the power, under concurrent sessions: all of them learn of it, nobody hangs,
+/// A flush fails, or the power, under concurrent sessions: all of them get the error, none hangs,
 /// nothing acknowledged is lost.
 #[test]
 fn failures_under_load_reach_every_session() {

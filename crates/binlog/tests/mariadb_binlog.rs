@@ -87,7 +87,7 @@ impl LogFile {
 }
 
 /// Compares the offsets of all events, then all lines of rows. (The tool prints a statement's rows
-/// behind the headers of all its row events, and escapes no quotes.)
+/// after the headers of all its row events, and escapes no quotes.)
 fn assert_same(tool: &str, ours: &str) {
     for start in ["# at ", "###"] {
         let lines = |text: &str| -> Vec<String> {

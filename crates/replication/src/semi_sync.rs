@@ -4,12 +4,13 @@
 //! 1. attach    the dump to a replica that can (`@rpl_semi_sync_replica`) attaches a [`Follower`].
 //! 2. ask       each event that it is sent begins with two bytes; of the last transaction in each
 //!    batch they ask for an answer, which stands for all before.
-//! 3. wait      transactions that are durable here wait at the log's gate ([`GateKeeper`]): to be
-//!    seen, or to be acknowledged once they are seen, as `rpl_semi_sync_source_wait_point` says.
+//! 3. wait      transactions that are durable here wait at the log's ack barrier
+//!    ([`AckBarrierOwner`]): to be seen, or to be acknowledged once they are seen, as
+//!    `rpl_semi_sync_source_wait_point` says.
 //! 4. answer    the position that `rpl_semi_sync_source_wait_for_replica_count` replicas have
-//!    reached moves the gate.
-//! 5. fall back when one waits longer than `rpl_semi_sync_source_timeout` the gate opens for all:
-//!    the source is off.
+//!    reached moves the ack barrier.
+//! 5. fall back when one waits longer than `rpl_semi_sync_source_timeout` the barrier opens for
+//!    all: the source is off.
 //! 6. catch up  when as many replicas answer in time again, it is on again.
 //!
 //! (Y1) Only what a replica was asked for counts, and it is asked for nothing that this server
@@ -24,7 +25,7 @@ mod follower;
 pub use follower::{ANSWER_MAX, Follower};
 
 use binlog::LogPosition;
-use binlog::log::{GateKeeper, Log, Passing};
+use binlog::log::{AckBarrierOwner, AckBarrierPosition, Log};
 use env::Env;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
@@ -122,7 +123,7 @@ struct Attached {
 }
 
 impl SemiSync {
-    /// Keeps the gate of `log`, which stays open until [`SemiSync::configure`] enables it.
+    /// Owns the ack barrier of `log`, which stays open until [`SemiSync::configure`] enables it.
     pub fn new(log: &Arc<Log>, env: Arc<dyn Env>) -> Arc<Self> {
         let semi_sync = Arc::new(Self {
             log: Arc::downgrade(log),
@@ -131,7 +132,7 @@ impl SemiSync {
             changed: Condvar::new(),
             watch: Mutex::default(),
         });
-        log.keep_gate(semi_sync.clone());
+        log.set_ack_barrier_owner(semi_sync.clone());
         semi_sync
     }
 
@@ -145,11 +146,11 @@ impl SemiSync {
         }
         let Some(log) = self.log.upgrade() else { return Ok(()) };
         if settings.enabled {
-            log.count_at_gate(true);
+            log.count_ack_barrier(true);
         }
         self.update(|state| state.configure(settings));
         if !settings.enabled {
-            log.count_at_gate(false);
+            log.count_ack_barrier(false);
         }
         Ok(())
     }
@@ -189,8 +190,8 @@ impl SemiSync {
         let mut status = Status { clients: state.followers.len() as u64, on: state.on, ..state.counts };
         drop(state);
         if let Some(log) = self.log.upgrade() {
-            (status.yes_tx, status.no_tx) = log.gate_passed();
-            status.wait_sessions = log.gate_waiting() as u64;
+            (status.yes_tx, status.no_tx) = log.ack_barrier_counts();
+            status.wait_sessions = log.waiting_at_ack_barrier() as u64;
         }
         status
     }
@@ -210,14 +211,14 @@ impl SemiSync {
         self.update(|state| state.acknowledge(id, position, lag, now, &name));
     }
 
-    /// Changes the state and moves the gate as it says.
+    /// Changes the state and moves the ack barrier accordingly.
     fn update(&self, change: impl FnOnce(&mut SemiSyncState)) {
         let Some(log) = self.log.upgrade() else { return };
         let mut state = self.state.lock();
         change(&mut state);
-        log.set_gate(state.passing());
+        log.move_ack_barrier(state.passing());
         drop(state);
-        log.pass_gate();
+        log.release_at_ack_barrier();
     }
 
     fn name(&self, at: LogPosition) -> String {
@@ -273,7 +274,7 @@ impl SemiSync {
     }
 }
 
-impl GateKeeper for SemiSync {
+impl AckBarrierOwner for SemiSync {
     fn arrived(&self, position: LogPosition) {
         let now = self.env.monotonic();
         let mut state = self.state.lock();
@@ -284,11 +285,11 @@ impl GateKeeper for SemiSync {
 }
 
 impl SemiSyncState {
-    fn passing(&self) -> Passing {
+    fn passing(&self) -> AckBarrierPosition {
         match self.settings.wait_point {
-            _ if !self.on => Passing::ALL,
-            WaitPoint::AfterSync => Passing { visible: self.acked, ..Passing::ALL },
-            WaitPoint::AfterCommit => Passing { told: self.acked, ..Passing::ALL },
+            _ if !self.on => AckBarrierPosition::OPEN,
+            WaitPoint::AfterSync => AckBarrierPosition { visible: self.acked, ..AckBarrierPosition::OPEN },
+            WaitPoint::AfterCommit => AckBarrierPosition { replied: self.acked, ..AckBarrierPosition::OPEN },
         }
     }
 

@@ -1,5 +1,4 @@
-//! How much memory each thread has taken, so that whoever bounds a piece of work knows what it
-//! took.
+//! How much memory each thread has allocated, to bound the memory of a piece of work.
 //!
 //! 1. count  The program makes [`Counting`] its allocator. Each allocation adds its size to a
 //!    number of the thread that makes it, each release subtracts it from that of the thread that
@@ -8,7 +7,7 @@
 //! 3. except What outlives the work and has a bound of its own, such as a block of a shared cache,
 //!    is left out ([`uncounted`], [`hand_over`]).
 //!
-//! (M1) Without the allocator all numbers stay 0: whoever compares finds that nothing was taken.
+//! (M1) Without the allocator all numbers stay 0: a comparison finds that nothing was allocated.
 //! (M2) A number may be negative: memory may be released by another thread than the one that took
 //!      it.
 #![allow(unsafe_code, reason = "an allocator passes its calls on to the system's")]

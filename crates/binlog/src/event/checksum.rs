@@ -1,7 +1,7 @@
 //! CRC-32 of events, and how it follows a patched `end_log_pos` without reading the body again.
 //!
 //! CRC-32 is linear: changing four bytes of a message changes its checksum by the CRC of the
-//! difference followed by as many zero bytes as stand behind it, whatever those bytes are. For an
+//! difference followed by as many zero bytes as stand after it, whatever those bytes are. For an
 //! event that was summed with `end_log_pos` 0, the difference is the position itself, and running
 //! it through `n` bytes is one multiplication by `x^(8n)` modulo the polynomial. The session
 //! computes that power ([`power_of_x`]) with the event's CRC; the leader is left with one
@@ -46,13 +46,13 @@ const SQUARES: [u32; 32] = {
 /// `x^(8 * bytes)`: what running a CRC over that many zero bytes multiplies it by.
 pub(crate) fn power_of_x(bytes: usize) -> u32 {
     let mut power = 1 << 31; // x^0
-    let mut rest = bytes;
+    let mut remaining = bytes;
     let mut k = 3; // 8 bits a byte
-    while rest != 0 {
-        if rest & 1 != 0 {
+    while remaining != 0 {
+        if remaining & 1 != 0 {
             power = multiply(SQUARES[k & 31], power);
         }
-        rest >>= 1;
+        remaining >>= 1;
         k += 1;
     }
     power

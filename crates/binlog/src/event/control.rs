@@ -59,7 +59,7 @@ impl EncodeEvent for StopEvent {
     fn encode_body(&self, _out: &mut Vec<u8>) {}
 }
 
-/// The statement that the row events behind it come from (`binlog_rows_query_log_events`).
+/// The statement that the row events after it come from (`binlog_rows_query_log_events`).
 ///
 /// One byte that once was the length and is skipped (MySQL writes 0), then the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +127,7 @@ pub struct LogResetEvent {
 }
 
 impl LogResetEvent {
-    /// What tells it from other ignorable events.
+    /// What distinguishes it from other ignorable events.
     pub const MARK: &[u8] = b"log_reset\0";
 
     /// Reads the body of an ignorable event; `None` if it is another's.
@@ -252,7 +252,7 @@ impl EncodeEvent for XaPrepareEvent<'_> {
 }
 
 /// Statement format: `LAST_INSERT_ID()` (kind 1) or the next AUTO_INCREMENT value (kind 2) of the
-/// statement behind.
+/// next statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntvarEvent {
     /// 1 or 2.
@@ -284,7 +284,7 @@ impl RandEvent {
     }
 }
 
-/// Statement format: a user variable that the statement behind reads.
+/// Statement format: a user variable that the next statement reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserVarEvent<'a> {
     /// Its name, without `@`.

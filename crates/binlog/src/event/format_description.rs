@@ -7,9 +7,9 @@ use super::{CHECKSUM_LEN, EncodeEvent, EventError, EventType};
 /// How a file's events are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChecksumAlgorithm {
-    /// No checksum behind events.
+    /// No checksum after events.
     Off,
-    /// Four bytes of CRC-32 (IEEE, as zlib's) behind each event.
+    /// Four bytes of CRC-32 (IEEE, as zlib's) after each event.
     Crc32,
 }
 
@@ -31,7 +31,7 @@ pub struct FormatDescription {
     pub create_timestamp: u32,
     /// Bytes of each type's fixed part; index 0 is type 1.
     pub post_header_lengths: Vec<u8>,
-    /// What is behind each event of the file.
+    /// What is after each event of the file.
     pub checksum: ChecksumAlgorithm,
 }
 
@@ -69,7 +69,7 @@ impl FormatDescription {
         }
     }
 
-    /// The same for replicas of MariaDB, which must be told of its own types too (up to 171).
+    /// The same for replicas of MariaDB, which needs the lengths of its own types too (up to 171).
     #[must_use]
     pub fn with_mariadb_types(mut self) -> Self {
         let first = usize::from(EventType::MARIADB_ANNOTATE_ROWS.0) - 1;
@@ -84,7 +84,7 @@ impl FormatDescription {
         self.post_header_lengths.get(index).map(|&n| usize::from(n))
     }
 
-    /// Bytes behind each event's body.
+    /// Bytes after each event's body.
     pub fn checksum_len(&self) -> usize {
         match self.checksum {
             ChecksumAlgorithm::Off => 0,
@@ -97,7 +97,7 @@ impl FormatDescription {
         self.server_version.contains("MariaDB")
     }
 
-    /// Reads what stands behind the common header, the checksum (which this event has in any case)
+    /// Reads what stands after the common header, the checksum (which this event has in any case)
     /// included.
     pub(super) fn decode(body: &[u8]) -> Result<Self, EventError> {
         let mut c = Cursor::new(body);
@@ -111,17 +111,18 @@ impl FormatDescription {
         if c.u8()? != super::EventHeader::LEN as u8 {
             return Err(EventError::Malformed("common header is not 19 bytes long"));
         }
-        let rest = c.take_remaining();
+        let remaining = c.take_remaining();
         let (lengths, checksum) = if knows_checksums(&server_version) {
-            let (lengths, tail) =
-                rest.split_at_checked(rest.len().saturating_sub(1 + CHECKSUM_LEN)).unwrap_or((rest, &[]));
+            let (lengths, tail) = remaining
+                .split_at_checked(remaining.len().saturating_sub(1 + CHECKSUM_LEN))
+                .unwrap_or((remaining, &[]));
             match tail.first() {
                 Some(0) => (lengths, ChecksumAlgorithm::Off),
                 Some(1) => (lengths, ChecksumAlgorithm::Crc32),
                 _ => return Err(EventError::Malformed("unknown checksum algorithm")),
             }
         } else {
-            (rest, ChecksumAlgorithm::Off)
+            (remaining, ChecksumAlgorithm::Off)
         };
         if lengths.len() > 255 {
             return Err(EventError::Malformed("too many event types"));

@@ -55,7 +55,7 @@ pub struct CommitInfo {
     pub commit_group_ticket: u64,
 }
 
-/// What every GTID event has behind its header: flags, uuid, gno, type of timestamps, timestamps.
+/// What every GTID event has after its header: flags, uuid, gno, type of timestamps, timestamps.
 const GTID_POST_HEADER_LEN: usize = 42;
 const _: () = assert!(size_of::<Uuid>() == 16);
 const _: () =
@@ -206,14 +206,14 @@ impl EncodeEvent for PreviousGtids {
     }
 }
 
-/// In a file's header, behind the previous GTIDs: those of them that never were in this log, but
+/// In a file's header, after the previous GTIDs: those of them that never were in this log, but
 /// were declared as executed and purged (`gtid_purged`). An ignorable event, so that other readers
 /// pass over it: [`Self::MARK`], then the set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgedGtids(pub GtidSet);
 
 impl PurgedGtids {
-    /// What tells it from other ignorable events.
+    /// What distinguishes it from other ignorable events.
     pub const MARK: &[u8] = b"gtid_purged\0";
 
     /// Reads the body of an ignorable event; `None` if it is another's.

@@ -109,7 +109,7 @@ pub mod flags {
 /// | 4 | 1 | type |
 /// | 5 | 4 | server id |
 /// | 9 | 4 | length of the whole event: header, body, checksum |
-/// | 13 | 4 | `end_log_pos`, the file offset behind the event, modulo 2^32 |
+/// | 13 | 4 | `end_log_pos`, the file offset after the event, modulo 2^32 |
 /// | 17 | 2 | flags |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventHeader {
@@ -121,7 +121,7 @@ pub struct EventHeader {
     pub server_id: u32,
     /// Bytes of the whole event.
     pub event_length: u32,
-    /// File offset behind the event, modulo 2^32; 0 in artificial events and inside a transaction
+    /// File offset after the event, modulo 2^32; 0 in artificial events and inside a transaction
     /// payload.
     pub end_log_pos: u32,
     /// See [`flags`].

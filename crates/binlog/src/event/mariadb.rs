@@ -84,7 +84,7 @@ impl<'a> MariadbGtidEvent<'a> {
     }
 }
 
-/// Bytes of the event's fixed part. The six behind the flags are zeros, or belong to what the flags
+/// Bytes of the event's fixed part. The six after the flags are zeros, or belong to what the flags
 /// announce.
 const GTID_BODY_LEN_MIN: usize = 19;
 
@@ -160,7 +160,7 @@ impl EncodeEvent for MariadbGtidListEvent {
     }
 }
 
-/// The statement that the row events behind it come from, as MariaDB has it.
+/// The statement that the row events after it come from, as MariaDB has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MariadbAnnotateRowsEvent<'a> {
     /// The statement's text.
@@ -177,7 +177,7 @@ impl EncodeEvent for MariadbAnnotateRowsEvent<'_> {
     }
 }
 
-/// MariaDB's encryption marker: the events behind it are encrypted, and are not read here.
+/// MariaDB's encryption marker: the events after it are encrypted, and are not read here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StartEncryptionEvent {
     /// The scheme, 1.

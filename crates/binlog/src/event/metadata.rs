@@ -184,7 +184,7 @@ impl OptionalMetadata {
     }
 }
 
-/// What full metadata says of a table beside its columns' types.
+/// What full metadata says of a table in addition to its columns' types.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TableDetails {
     /// The columns' names.

@@ -3,7 +3,7 @@
 //!
 //! The body is a list of fields: type (length-encoded), length, value. Type 0 ends the list (and
 //! has no length), 1 is the payload's size, 2 the compression (0 zstd, 255 none), 3 the size before
-//! it; the numbers are length-encoded. The payload is behind the list. The events in it have no
+//! it; the numbers are length-encoded. The payload is after the list. The events in it have no
 //! checksums, and positions that mean nothing.
 //!
 //! A kilobyte can expand to gigabytes, so the events are read from the stream one by one: memory is

@@ -97,7 +97,7 @@ pub struct StatusVars<'a> {
     pub mariadb_xid: Option<u64>,
     /// 131, MariaDB: `character_set_collations`, pairs of character set and collation by number.
     pub mariadb_collations: Option<&'a [u8]>,
-    /// What stands behind a variable this code does not know, that variable included.
+    /// What stands after a variable this code does not know, that variable included.
     pub unknown: Cow<'a, [u8]>,
 }
 

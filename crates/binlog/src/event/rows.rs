@@ -122,11 +122,11 @@ impl<'a> RowsEvent<'a> {
         let bitmap = columns.div_ceil(8);
         let present = c.take(bitmap)?;
         let present_after = if layout.kind == RowsKind::Update { c.take(bitmap)? } else { &[] };
-        let rest = c.take_remaining();
+        let remaining = c.take_remaining();
         let rows = if layout.is_compressed {
-            RowsData::Compressed(Compressed::new(rest)?)
+            RowsData::Compressed(Compressed::new(remaining)?)
         } else {
-            RowsData::Plain(rest)
+            RowsData::Plain(remaining)
         };
         Ok(Self {
             kind: layout.kind,
@@ -159,7 +159,7 @@ impl<'a> RowsEvent<'a> {
             types: &table.columns,
             present: self.present,
             present_after: self.present_after,
-            rest: bytes,
+            remaining: bytes,
         })
     }
 }
@@ -192,7 +192,7 @@ impl Layout {
     }
 }
 
-/// The rows of a row event, one by one. Ends behind the first error.
+/// The rows of a row event, one by one. Ends after the first error.
 #[derive(Debug, Clone)]
 pub struct RowChanges<'a> {
     kind: RowsKind,
@@ -200,7 +200,7 @@ pub struct RowChanges<'a> {
     types: &'a [ColumnType],
     present: &'a [u8],
     present_after: &'a [u8],
-    rest: &'a [u8],
+    remaining: &'a [u8],
 }
 
 impl<'a> RowChanges<'a> {
@@ -219,21 +219,21 @@ impl<'a> RowChanges<'a> {
     }
 
     fn image(&mut self, present: &'a [u8]) -> Result<RowImage<'a>, RowError> {
-        let (image, rest) = RowImage::split(self.types, Some(present), self.rest)?;
-        self.rest = rest;
+        let (image, remaining) = RowImage::split(self.types, Some(present), self.remaining)?;
+        self.remaining = remaining;
         Ok(image)
     }
 
     fn partial_bits(&mut self) -> Result<Option<&'a [u8]>, RowError> {
         const PARTIAL_JSON: u64 = 1;
-        let mut c = Cursor::new(self.rest);
+        let mut c = Cursor::new(self.remaining);
         let options = c.lenenc()?;
         if options & !PARTIAL_JSON != 0 {
             return Err(RowError::Malformed("options of a partial update"));
         }
         let json = self.types.iter().filter(|ty| ty.code == code::JSON).count();
         let bits = if options & PARTIAL_JSON != 0 { Some(c.take(json.div_ceil(8))?) } else { None };
-        self.rest = c.remaining_slice();
+        self.remaining = c.remaining_slice();
         Ok(bits)
     }
 }
@@ -242,19 +242,19 @@ impl<'a> Iterator for RowChanges<'a> {
     type Item = Result<RowChange<'a>, RowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
+        if self.remaining.is_empty() {
             return None;
         }
-        let before = self.rest.len();
+        let before = self.remaining.len();
         let change = self.next_change();
         // Rows without any bytes would never end.
-        let change = if self.rest.len() == before {
+        let change = if self.remaining.len() == before {
             change.and(Err(RowError::Malformed("row without bytes")))
         } else {
             change
         };
         if change.is_err() {
-            self.rest = &[];
+            self.remaining = &[];
         }
         Some(change)
     }

@@ -1,4 +1,4 @@
-//! The table map event: which table a number stands for in the row events behind it, and what its
+//! The table map event: which table a number stands for in the row events after it, and what its
 //! columns are.
 //!
 //! | bytes | field |

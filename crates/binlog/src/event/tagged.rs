@@ -77,7 +77,7 @@ pub(super) fn decode(body: &[u8]) -> Result<GtidEvent, EventError> {
             }
             field::ORIGINAL_SERVER_VERSION => commit.original_server_version = Some(unsigned(&mut c)? as u32),
             field::COMMIT_GROUP_TICKET => commit.commit_group_ticket = unsigned(&mut c)?,
-            // The length of a field that isn't known is not either; all behind it are later
+            // The length of a field that isn't known is not either; all after it are later
             // versions' too.
             _ => drop(c.take_remaining()),
         }
@@ -104,7 +104,7 @@ fn tag(c: &mut Cursor<'_>) -> Result<String, EventError> {
     Ok(parse_tag(text, true)?)
 }
 
-/// `n` low bits set: `n` more bytes; all 8 set: the value is in the 8 bytes behind.
+/// `n` low bits set: `n` more bytes; all 8 set: the value is in the 8 bytes after.
 fn unsigned(c: &mut Cursor<'_>) -> Result<u64, EventError> {
     let first = c.u8()?;
     let more = first.trailing_ones() as usize;

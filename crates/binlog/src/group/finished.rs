@@ -12,7 +12,7 @@ use crate::log::{LargeFile, LogError};
 /// A finished event inside the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Boundary {
-    /// Offset behind the event, checksum included.
+    /// Offset after the event, checksum included.
     pub(super) end: usize,
     /// What its CRC multiplies `end_log_pos` by; `None` in an event so small that the leader sums
     /// it.
@@ -45,15 +45,15 @@ pub struct GtidStamp {
 pub struct EventGroup {
     pub(super) context: GroupContext,
     pub(super) may_have_statements: bool,
-    /// Bytes behind the GTID event.
+    /// Bytes after the GTID event.
     pub(super) len: usize,
     pub(super) event_count: usize,
-    /// Hashes of the keys that it wrote; none if it does not tell.
+    /// Hashes of the keys that it wrote; none if it does not report them.
     pub(super) keys: Keys,
     pub(super) body: Body,
 }
 
-/// Where the events behind the GTID event are.
+/// Where the events after the GTID event are.
 #[derive(Debug)]
 pub(super) enum Body {
     Memory {
@@ -63,7 +63,7 @@ pub(super) enum Body {
     /// In a file of their own, but for the last ones until the group is sealed.
     Spilled {
         spilled: Box<Spilled>,
-        rest: Vec<u8>,
+        in_memory: Vec<u8>,
         /// Their ends are counted in the group.
         events: Vec<Boundary>,
     },
@@ -80,7 +80,7 @@ impl EventGroup {
         self.event_count
     }
 
-    /// Hashes of the keys that it wrote; none if it does not tell.
+    /// Hashes of the keys that it wrote; none if it does not report them.
     pub fn keys(&self) -> &[u64] {
         &self.keys
     }
@@ -104,7 +104,7 @@ impl EventGroup {
     }
 
     /// Appends the GTID event alone to `gtid_out`, and patches the rest where it is: a large
-    /// group's own bytes are written behind it, without a copy. Returns those bytes.
+    /// group's own bytes are written after it, without a copy. Returns those bytes.
     ///
     /// A group is stamped in place once; the CRCs start from position 0.
     ///
@@ -121,8 +121,8 @@ impl EventGroup {
     /// Writes what is left in memory of a group that has a file of its own, and flushes it: its
     /// session's last work before it joins the queue.
     pub(crate) fn seal(&mut self) -> Result<(), LogError> {
-        let Body::Spilled { spilled, rest, events } = &mut self.body else { return Ok(()) };
-        spilled.take(&mut std::mem::take(rest), &std::mem::take(events))?;
+        let Body::Spilled { spilled, in_memory, events } = &mut self.body else { return Ok(()) };
+        spilled.take(&mut std::mem::take(in_memory), &std::mem::take(events))?;
         spilled.file_mut().seal()
     }
 
@@ -176,15 +176,15 @@ impl EventGroup {
     pub(crate) fn gtid_event_len(&self) -> usize {
         const POST_HEADER: usize = 1 + 16 + 8 + 1 + 8 + 8;
         let originals = if self.context.original.is_some() { 7 + 4 } else { 0 };
-        let rest = EventHeader::LEN + POST_HEADER + 7 + 4 + originals + CHECKSUM_LEN;
-        let total = (self.len + rest) as u64;
+        let fixed_len = EventHeader::LEN + POST_HEADER + 7 + 4 + originals + CHECKSUM_LEN;
+        let total = (self.len + fixed_len) as u64;
         let width = match total {
             ..=249 => 1,
             250..=0xfffc => 3,
             0xfffd..=0xff_fffb => 4,
             _ => 9,
         };
-        rest + width
+        fixed_len + width
     }
 }
 

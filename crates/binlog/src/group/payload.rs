@@ -148,8 +148,8 @@ mod tests {
             events.iter().map(|event| EventHeader::decode(event).unwrap().event_type).collect()
         };
         let plain = [EventType::GTID, EventType::QUERY, EventType::WRITE_ROWS, EventType::XID];
-        let [_, rest @ ..] = &types(events(builder(true, &[noise])))[..] else { panic!() };
-        assert_eq!(rest, &plain[1..]);
+        let [_, remaining @ ..] = &types(events(builder(true, &[noise])))[..] else { panic!() };
+        assert_eq!(remaining, &plain[1..]);
         let mut context = GroupContext::new(7, 1, 80408);
         context.compress = true;
         let sql = [b'x'; 1000];

@@ -5,7 +5,7 @@
 //! left, all of it, and the group is one in memory again.
 //!
 //! (B3) The file ends where a finished event does.
-//! (B4) An error while events are fetched back is told when the group is sealed, at the latest:
+//! (B4) An error while events are fetched back is returned when the group is sealed, at the latest:
 //!      nothing of it is committed.
 
 use super::finished::Boundary;
@@ -41,7 +41,7 @@ impl Spilled {
         &mut self.file
     }
 
-    /// Moves `bytes`, finished events with these ends in the group, behind those that are there.
+    /// Moves `bytes`, finished events with these ends in the group, after those that are there.
     /// After an error they are as they were, but for being stamped.
     pub(super) fn take(&mut self, bytes: &mut [u8], events: &[Boundary]) -> Result<(), LogError> {
         if let Some(failure) = &self.failure {
@@ -125,7 +125,8 @@ impl GroupBuilder {
 /// Where each of some whole events ends.
 fn ends(events: &[u8]) -> Vec<Boundary> {
     let (mut at, mut ends) = (0, Vec::new());
-    while let Some(length) = events.get(at + EventHeader::LENGTH_OFFSET..).and_then(|rest| rest.first_chunk())
+    while let Some(length) =
+        events.get(at + EventHeader::LENGTH_OFFSET..).and_then(|remaining| remaining.first_chunk())
     {
         at += (u32::from_le_bytes(*length) as usize).max(EventHeader::LEN);
         ends.push(Boundary::at(at));

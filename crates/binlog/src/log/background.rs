@@ -1,13 +1,14 @@
-//! What the log does beside the commits: flushes when they don't wait, writes the index, fills the
-//! pool; and leads where no session is left that could.
+//! The log's own threads: they flush what no commit waits for, write the index and the durable
+//! mark, fill the pool, and lead when all sessions have deferred their replies.
 //!
-//! Four threads, so that making a file never delays a flush, a flush no leader, and the durable
-//! mark nobody. Without them ([`super::LogOptions::background`] is false) [`super::Log::maintain`]
-//! does the work of all but the leader when called, for tests that want to know what happens when.
+//! Four threads, so that making a file never delays a flush, a flush never delays the fallback
+//! leader, and the durable mark never delays either. Without them
+//! ([`super::LogOptions::background`] is false) [`super::Log::maintain`] does the work of all but
+//! the leader when called, for tests that fix the schedule.
 
 use super::Shared;
 use super::mark::MARK_DELAY;
-use super::pool::StopOrRest;
+use super::pool::StopOrPause;
 use parking_lot::{Condvar, Mutex};
 use std::cell::Cell;
 use std::io;
@@ -18,53 +19,53 @@ use std::time::Duration;
 
 /// How long written bytes may wait for a background flush to begin.
 pub const FLUSH_DELAY: Duration = Duration::from_millis(2);
-/// When what failed (a full disk, mostly) is tried again.
+/// How long until failed work (mostly for a full disk) is tried again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// While commits come in, the pool rests for this many times what its last piece of zeros took, so
-/// that it has a tenth of the disk's time.
-const REST: u32 = 9;
+/// While commits come in, the pool pauses for this many times what its last piece of zeros took, so
+/// that it uses a tenth of the disk's time.
+const PAUSE_FACTOR: u32 = 9;
 /// But never longer, which a shutdown might have to wait for.
-const REST_MAX: Duration = Duration::from_millis(200);
+const PAUSE_MAX: Duration = Duration::from_millis(200);
 
 /// Wakes the threads; the leader is woken as sessions are.
 #[derive(Default)]
 pub(super) struct Background {
-    flush: Bell,
-    files: Bell,
-    mark: Bell,
+    flush: WakeFlag,
+    files: WakeFlag,
+    mark: WakeFlag,
     stop: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// A flag to wait for. The flag is set before the latch is taken, so ringing a rung bell costs one
-/// swap.
+/// A flag to wait for. The flag is set before the latch is taken, so setting a flag that is set
+/// costs one swap.
 #[derive(Default)]
-struct Bell {
-    rung: AtomicBool,
+struct WakeFlag {
+    is_set: AtomicBool,
     latch: Mutex<()>,
     condvar: Condvar,
 }
 
-impl Bell {
-    fn ring(&self) {
-        if !self.rung.swap(true, SeqCst) {
+impl WakeFlag {
+    fn set(&self) {
+        if !self.is_set.swap(true, SeqCst) {
             drop(self.latch.lock());
             self.condvar.notify_all();
         }
     }
 
-    /// Waits until it rings, for `timeout` at the most if there is one, and silences it.
+    /// Waits until it is set, for `timeout` at the most if there is one, and clears it.
     fn wait(&self, timeout: Option<Duration>) {
         let mut latch = self.latch.lock();
-        if !self.rung.load(SeqCst) {
+        if !self.is_set.load(SeqCst) {
             match timeout {
                 Some(timeout) => drop(self.condvar.wait_for(&mut latch, timeout)),
                 None => self.condvar.wait(&mut latch),
             }
         }
-        // A swap, not a store: it must see what the last ring of the bell stands for.
-        self.rung.swap(false, SeqCst);
+        // A swap, not a store: it must see what was stored before the flag was set last.
+        self.is_set.swap(false, SeqCst);
     }
 }
 
@@ -82,27 +83,27 @@ impl Background {
         Ok(())
     }
 
-    /// Something was written that nobody flushes.
+    /// Something was written that no commit flushes.
     pub(super) fn flush_soon(&self) {
-        self.flush.ring();
+        self.flush.set();
     }
 
-    /// The index or the pool is behind.
+    /// The index or the pool is out of date.
     pub(super) fn files_soon(&self) {
-        self.files.ring();
+        self.files.set();
     }
 
     /// More of the log is durable than the mark says.
     pub(super) fn mark_soon(&self) {
-        self.mark.ring();
+        self.mark.set();
     }
 
     /// Ends the threads and waits for them.
     pub(super) fn stop(&self) {
         self.stop.store(true, SeqCst);
-        self.flush.ring();
-        self.files.ring();
-        self.mark.ring();
+        self.flush.set();
+        self.files.set();
+        self.mark.set();
         for thread in self.threads.lock().drain(..) {
             thread.thread().unpark();
             // A panic in it was printed when it happened.
@@ -139,11 +140,11 @@ fn mark_loop(shared: &Shared) {
     }
 }
 
-/// The stand-in of `queue.rs`.
+/// The fallback leader of `queue.rs`.
 fn leader_loop(shared: &Shared) {
-    let seat = shared.queue.stand_in();
+    let waiter = shared.queue.fallback_leader();
     while !shared.background.stops() {
-        shared.take_turn(shared.turn(&seat));
+        shared.perform(shared.next_role(&waiter));
     }
 }
 
@@ -155,14 +156,14 @@ fn files_loop(shared: &Shared) {
             return;
         }
         let seen = Cell::new(shared.status.groups.get());
-        let stop_or_rest = |took: Duration| {
+        let stop_or_pause = |took: Duration| {
             let groups = shared.status.groups.get();
             if seen.replace(groups) != groups {
-                thread::sleep((took * REST).min(REST_MAX));
+                thread::sleep((took * PAUSE_FACTOR).min(PAUSE_MAX));
             }
             shared.background.stops()
         };
-        retry = match shared.maintain_files(&stop_or_rest) {
+        retry = match shared.maintain_files(&stop_or_pause) {
             Ok(()) => None,
             Err(error) => {
                 if retry.is_none() {
@@ -175,7 +176,7 @@ fn files_loop(shared: &Shared) {
 }
 
 impl Shared {
-    /// Flushes what is written; a failure latches the log, which tells about it.
+    /// Flushes what is written; a failure latches the log, which logs it.
     pub(super) fn flush_in_background(&self) {
         let wanted = self.written.lock().end;
         if wanted > self.progress.durable.get() && self.flush_to(wanted).is_ok() {
@@ -188,7 +189,7 @@ impl Shared {
     }
 
     /// Brings the index and the pool up to date.
-    pub(super) fn maintain_files(&self, stop: StopOrRest<'_>) -> Result<(), super::LogError> {
+    pub(super) fn maintain_files(&self, stop: StopOrPause<'_>) -> Result<(), super::LogError> {
         self.files.update_index()?;
         self.maker
             .pool

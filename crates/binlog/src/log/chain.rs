@@ -11,9 +11,9 @@ const UNREADABLE: &str = "Replicas, and recovery to a point, can't get past it: 
                           as they are now, or put the file back from a backup";
 
 impl Examined {
-    /// Whether each file is what the next one goes on from, as far as headers and ends tell
-    /// (X4 of `examine.rs`). That a header can't be read, or that a file was cut, is told only:
-    /// whoever needs the file finds it, and a start may need it or not.
+    /// Whether each file is what the next one goes on from, by headers and ends
+    /// (X4 of `examine.rs`). That a header can't be read, or that a file was cut, is only logged:
+    /// a reader of the file finds it, and a start may not need the file.
     pub(super) fn check_chain(&mut self, files: &[FileNumber]) -> Result<Option<LogError>, LogError> {
         let mut damage = None;
         let mut before: Option<(FileNumber, Option<FileHeader>)> = None;

@@ -2,27 +2,28 @@
 //!
 //! 1. **enqueue** A session puts its event group into the queue, and gets a [`Ticket`] that it
 //!    waits for.
-//! 2. **order** Whoever finds nobody at it takes the whole queue and fixes its order. Each
-//!    transaction gets its GTID, `sequence_number` and position, and its `last_committed` by the
-//!    keys that it wrote (`dependencies.rs`). This does not wait for the flush before.
+//! 2. **order** The first thread to find no active orderer drains the queue and assigns the commit
+//!    order. Each transaction gets its GTID, `sequence_number` and position, and its
+//!    `last_committed` by the keys that it wrote (`dependencies.rs`). This does not wait for the
+//!    previous flush.
 //! 3. **stamp** Their bytes are stamped into one buffer, for which the file has room already.
-//! 4. **release** The hooks are called in order: row versions enter the memtables, row locks are
-//!    released, so that whoever waits for a row goes on at once, and may join the same flush.
+//! 4. **release** The hooks are called in order: row versions enter the memtables and row locks are
+//!    released, so that transactions waiting for a row go on, and may commit in the same group.
 //! 5. **lead** A session whose flush has not begun leads: at once if no other flush is in flight,
-//!    else when that pays (`pace.rs`), or when the last one ends. All that is ordered by then is
-//!    the group, whose size finds itself. (Only `binlog_group_commit_sync_delay` makes a commit
-//!    wait that might go on.)
-//! 6. **write** The buffer is written at once.
+//!    else when overlapping flushes pays (`pace.rs`), or when the last one ends. All that is
+//!    ordered by then is the group; no timer makes it larger, except
+//!    `binlog_group_commit_sync_delay`.
+//! 6. **write** The buffer is written in one call.
 //! 7. **flush** One `fdatasync`, if `sync_binlog` and `innodb_flush_log_at_trx_commit` ask for it;
 //!    else the background flushes within milliseconds.
-//! 8. **publish** The visible position moves behind the group, unless it has to wait at the
-//!    [`gate`](super::gate).
+//! 8. **publish** The visible position moves to the group's end, unless it has to wait at the
+//!    [`ack_barrier`](super::ack_barrier).
 //! 9. **wake** The leader of the next group is called first, then the members of this one are
-//!    woken. Those whose sessions have left to wait for their client's next command
-//!    ([`Ticket::leave`]) are told right here, which spares two switches between threads for each.
+//!    woken. Completion callbacks of sessions that did not block ([`Ticket::on_complete`]) run
+//!    here, which saves two context switches each.
 //!
-//! A transaction with a file of its own is ordered by itself, and published at once: joining it is
-//! a rotation (`large.rs`).
+//! A transaction with a file of its own is ordered by itself, and published at once: adopting its
+//! file is a rotation (`large.rs`).
 //!
 //! (G1) Log order is the order of the hooks, of the bytes, and of visibility.
 //! (G2) Nothing is visible or acknowledged before it is as durable as the settings ask.
@@ -31,26 +32,26 @@
 //!      never reappears.
 //! (G4) A failed flush is never retried: nothing of its group is published, and the log takes no
 //!      more until a restart. So is a failed write of what was ordered: it overwrites zeros of the
-//!      file, so no full disk makes it fail. Flushes take turns, so that a failure is known before
-//!      another flush begins: the system tells it only once.
-//! (G5) Whoever holds `leader` owns the end of the log; whoever has the write turn owns the end of
-//!      what is written. A group is written with the write turn alone, and flushed without either,
-//!      so that ordering goes on meanwhile.
+//!      file, so no full disk makes it fail. Flushes through one descriptor run one at a time, so
+//!      that a failure is known before the next one begins: the system reports it only once.
+//! (G5) The holder of `leader` owns the end of the log; the holder of the write latch owns the end
+//!      of what is written. A group is written under the write latch alone, and flushed without
+//!      either, so that ordering goes on meanwhile.
 //! (G6) Readers go as far as `durable`, which is always the end of a group, a file header, or a
 //!      closed file.
 //!
-//! Latch order: `leader`, write turn, flush turn, `written`; the queue's latch, `published` below
+//! Latch order: `leader`, write latch, flush latch, `written`; the queue's latch, `published` below
 //! it, and those of [`super::progress`] are leaves.
 //!
-//! Elsewhere: waiting for what is not here (`gate.rs`), who takes which role (`queue.rs`), steps 2
+//! Elsewhere: waiting for replicas (`ack_barrier.rs`), who takes which role (`queue.rs`), steps 2
 //! to 4 (`order.rs`), 6 and 7 (`flush.rs`), rotation (`rotate.rs`), when flushes overlap
-//! (`pace.rs`), what a crash leaves (`files.rs`, `recovery.rs`).
+//! (`pace.rs`), crash recovery (`files.rs`, `recovery.rs`).
 
 use super::Shared;
 use super::dependencies::Dependencies;
 use super::error::CommitError;
 use super::flush::Group;
-use super::queue::{Entry, Flight, Moment, Seat, Since, Turn, Wake};
+use super::queue::{CommitWaiter, Entry, Flight, Moment, QueueWait, Role, Wake};
 use super::rotate::Active;
 use super::stages::Stages;
 use crate::group::EventGroup;
@@ -60,14 +61,15 @@ use env::File;
 use std::sync::Arc;
 use std::thread;
 
-/// Times that a session orders what came in while it ordered, before others have to.
+/// Times that a session orders what was queued while it ordered, before another takes over.
 const ORDER_ROUNDS: usize = 8;
 
-/// What the engine does when a transaction's place in the log is fixed, or refused.
+/// What the engine does when a transaction is ordered (its position in the log is fixed), or
+/// refused.
 pub trait CommitHook: Send {
-    /// Called exactly once, in log order, one at a time, when the transaction's bytes and place are
-    /// fixed, before they are written and flushed. Must not block, fail or panic. Puts row versions
-    /// into the memtables and releases row locks.
+    /// Called exactly once, in log order, one at a time, when the transaction's bytes and position
+    /// are fixed, before they are written and flushed. Must not block, fail or panic. Puts row
+    /// versions into the memtables and releases row locks.
     fn ordered(&mut self, position: LogPosition);
 
     /// Called instead when the log refuses the transaction.
@@ -78,22 +80,22 @@ impl CommitHook for () {
     fn ordered(&mut self, _: LogPosition) {}
 }
 
-/// What a transaction has become in the log.
+/// A committed transaction, as the log has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Committed {
-    /// Behind its events: its place in the log.
+    /// The end of its events: its commit position.
     pub position: LogPosition,
-    /// Its name among replicas.
+    /// As MySQL's.
     pub gtid: Gtid,
 }
 
-/// A transaction's place in the queue. Dropping it waits for it: the transaction is committed or
-/// refused, whoever looks.
+/// A transaction that was queued for commit. Dropping the ticket waits for the outcome, as
+/// [`Ticket::wait`] does, and ignores it.
 #[must_use = "a commit is acknowledged by waiting for its ticket"]
 pub struct Ticket {
     shared: Arc<Shared>,
-    /// None once its session has left.
-    seat: Option<Arc<Seat>>,
+    /// None once the ticket was used.
+    waiter: Option<Arc<CommitWaiter>>,
 }
 
 /// What only the holder of its latch touches (G5).
@@ -101,15 +103,16 @@ pub(super) struct Leader {
     pub(super) active: Active,
     /// Every GTID ordered so far.
     pub(super) gtids: GtidSet,
-    /// Who wrote which key last in the active file.
+    /// Which transaction of the active file wrote which key last.
     pub(super) dependencies: Dependencies,
-    /// GTIDs that are kept for those who have asked for them; nearly always none.
+    /// GTIDs that sessions have reserved; nearly always none.
     pub(super) reserved: GtidSet,
     /// Groups since the last one that waited for its flush (`sync_binlog` > 1).
     unflushed_groups: u32,
     /// Stamped bytes that lead to the active file's end, not written yet.
     pub(super) unwritten: Vec<u8>,
-    /// A large transaction's own bytes, behind `unwritten`; empty but while it is written.
+    /// The bytes of one group larger than [`PIECE`](super::order), which follow `unwritten`; empty
+    /// except while it is written.
     pub(super) body: Vec<u8>,
 }
 
@@ -136,33 +139,35 @@ pub(super) struct Written {
 impl Ticket {
     /// Waits until the transaction is committed, as the settings ask, or until it is refused.
     pub fn wait(mut self) -> Result<Committed, CommitError> {
-        let seat = self.seat.take().expect("a ticket is used once");
-        settle(&self.shared, &seat)
+        let waiter = self.waiter.take().expect("a ticket is used once");
+        await_outcome(&self.shared, &waiter)
     }
 
-    /// As [`Ticket::wait`], for a session that has something else to do: it works as long as there
-    /// is work for it, but does not sleep. `witness` is called once, here or by whoever finishes
-    /// the transaction, in the middle of the log's work: it must neither block nor panic.
-    pub fn leave(mut self, witness: impl FnOnce(Result<Committed, CommitError>) + Send + 'static) {
-        let seat = self.seat.take().expect("a ticket is used once");
-        seat.set_witness(Box::new(witness));
-        if work(&self.shared, &seat) {
-            seat.tell();
+    /// As [`Ticket::wait`], but without blocking: the calling thread takes the roles that it is
+    /// assigned, and returns instead of parking. `callback` is called once, by this thread or by
+    /// the one that finishes the transaction, in the middle of the log's work: it must neither
+    /// block nor panic.
+    pub fn on_complete(mut self, callback: impl FnOnce(Result<Committed, CommitError>) + Send + 'static) {
+        let waiter = self.waiter.take().expect("a ticket is used once");
+        waiter.set_on_complete(Box::new(callback));
+        if perform_roles(&self.shared, &waiter) {
+            waiter.run_on_complete();
         }
     }
 }
 
-fn settle(shared: &Shared, seat: &Arc<Seat>) -> Result<Committed, CommitError> {
-    work(shared, seat);
-    seat.outcome().expect("a session without a witness stays until it is done").clone()
+fn await_outcome(shared: &Shared, waiter: &Arc<CommitWaiter>) -> Result<Committed, CommitError> {
+    perform_roles(shared, waiter);
+    waiter.outcome().expect("a session without a callback waits until it is done").clone()
 }
 
-/// Takes the roles that fall to a session until its entry is finished; false if it leaves before.
-fn work(shared: &Shared, seat: &Arc<Seat>) -> bool {
-    while seat.outcome().is_none() {
-        match shared.turn(seat) {
-            Turn::Leave => return false,
-            turn => shared.take_turn(turn),
+/// Performs the roles that a session is assigned until its entry is finished; false if its reply
+/// is deferred before that.
+fn perform_roles(shared: &Shared, waiter: &Arc<CommitWaiter>) -> bool {
+    while waiter.outcome().is_none() {
+        match shared.next_role(waiter) {
+            Role::DeferReply => return false,
+            role => shared.perform(role),
         }
     }
     true
@@ -170,9 +175,9 @@ fn work(shared: &Shared, seat: &Arc<Seat>) -> bool {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if let Some(seat) = &self.seat {
-            // Whoever dropped it without waiting did not want to know.
-            let _ = settle(&self.shared, seat);
+        if let Some(waiter) = &self.waiter {
+            // A caller that drops its ticket without waiting ignores the outcome.
+            let _ = await_outcome(&self.shared, waiter);
         }
     }
 }
@@ -185,37 +190,37 @@ impl Shared {
         gtid: Option<Gtid>,
         mut hook: Box<dyn CommitHook>,
     ) -> Ticket {
-        let seat = Arc::new(Seat::new());
+        let waiter = Arc::new(CommitWaiter::new());
         if let Err(error) = group.seal() {
             self.status.refused.add(1);
-            self.tell_if_full(1, &error);
+            self.report_if_full(1, &error);
             hook.refused();
-            seat.finish(Err(CommitError::Refused(error)));
-            return Ticket { shared: self.clone(), seat: Some(seat) };
+            waiter.finish(Err(CommitError::Refused(error)));
+            return Ticket { shared: self.clone(), waiter: Some(waiter) };
         }
         self.queue.enqueue(Entry {
             group: Some(group),
             gtid,
             hook,
-            seat: seat.clone(),
+            waiter: waiter.clone(),
             end: LogPosition::ZERO,
         });
-        Ticket { shared: self.clone(), seat: Some(seat) }
+        Ticket { shared: self.clone(), waiter: Some(waiter) }
     }
 
-    pub(super) fn turn(&self, seat: &Arc<Seat>) -> Turn {
-        self.queue.turn(seat, || self.moment())
+    pub(super) fn next_role(&self, waiter: &Arc<CommitWaiter>) -> Role {
+        self.queue.assign_role(waiter, || self.moment())
     }
 
-    pub(super) fn take_turn(&self, turn: Turn) {
-        match turn {
-            Turn::Lead(since) => self.lead(since),
-            Turn::Order => self.order(),
+    pub(super) fn perform(&self, role: Role) {
+        match role {
+            Role::Lead(queue_wait) => self.lead(queue_wait),
+            Role::Order => self.order(),
             // A park may end for no reason.
-            Turn::Park(_) if env::rarely(&*self.env, 8) => thread::yield_now(),
-            Turn::Park(None) => thread::park(),
-            Turn::Park(Some(timeout)) => thread::park_timeout(timeout),
-            Turn::Done | Turn::Leave => {}
+            Role::Park(_) if env::rarely(&*self.env, 8) => thread::yield_now(),
+            Role::Park(None) => thread::park(),
+            Role::Park(Some(timeout)) => thread::park_timeout(timeout),
+            Role::Done | Role::DeferReply => {}
         }
     }
 
@@ -242,13 +247,13 @@ impl Shared {
     }
 
     /// Steps 2 to 9: orders what is queued, and makes all that is ordered durable.
-    fn lead(&self, since: Since) {
+    fn lead(&self, queue_wait: QueueWait) {
         let guard = NoHalfGroup;
         let mut leader = self.leader.lock();
         self.order_queued(&mut leader);
         let group = self.take_group(&mut leader);
         drop(leader);
-        self.complete(group, Stages::begin(since));
+        self.complete(group, Stages::begin(queue_wait));
         std::mem::forget(guard);
     }
 
@@ -256,14 +261,15 @@ impl Shared {
     /// published by a rotation.
     fn take_group(&self, leader: &mut Leader) -> Group<'_> {
         let flight = self.queue.begin();
-        // What others in flight have promised must not be published without their flush.
+        // With another group in flight this one must not be published without a flush: that would
+        // publish the other before its own.
         let waits = flight.members > 0
             && (self.settings.group_waits(&mut leader.unflushed_groups) || !flight.is_first);
-        let mut turn = self.write_turn.lock();
-        std::mem::swap(&mut leader.unwritten, &mut turn);
+        let mut write_buffer = self.write_latch.lock();
+        std::mem::swap(&mut leader.unwritten, &mut write_buffer);
         let flush_file = leader.active.flush_files[flight.slot].clone();
         let (file, end) = (leader.active.file.clone(), leader.active.position());
-        Group { end, file, turn, flush_file, waits, flight }
+        Group { end, file, write_buffer, flush_file, waits, flight }
     }
 
     /// Steps 6 to 9.
@@ -275,7 +281,7 @@ impl Shared {
         }
         self.status.groups.add(1);
         self.status.group_size.record(members as u64);
-        let written = self.write_group(group.file, end, group.turn);
+        let written = self.write_group(group.file, end, group.write_buffer);
         let now = self.env.monotonic();
         stages.end_step(now);
         let flushed = written.and_then(|()| {
@@ -284,12 +290,12 @@ impl Shared {
         stages.end_step(now + flight.took.unwrap_or_default());
         match flushed {
             Ok(()) => {
-                let wake = self.show(end, Some(flight));
+                let wake = self.make_visible(end, Some(flight));
                 stages.end_step(self.env.monotonic());
-                self.tell(wake);
+                self.reply(wake);
                 stages.end_step(self.env.monotonic());
                 stages.record(&self.status);
-                self.slow_commits.judge(&stages, members, end, &self.status);
+                self.slow_commits.log_if_slow(&stages, members, end, &self.status);
             }
             Err(latched) => self.queue.abandon(Some(flight)).wake(&Err(CommitError::Unknown(latched))),
         }
@@ -301,20 +307,20 @@ impl Shared {
 
     /// Steps 8 and 9, up to a position; `ended` is the caller's own group, if it leads one.
     pub(super) fn publish(&self, end: LogPosition, ended: Option<Flight>) {
-        self.tell(self.show(end, ended));
+        self.reply(self.make_visible(end, ended));
     }
 
-    /// Step 8, with the first part of step 9: those who are told that it is visible can wait longer
-    /// than the next flush.
-    fn show(&self, end: LogPosition, ended: Option<Flight>) -> Wake {
-        let to = self.gate.arrive(end);
+    /// Step 8, with the first part of step 9: the next leader is called before the threads that
+    /// wait for the visible position are woken, since its flush is more urgent.
+    fn make_visible(&self, end: LogPosition, ended: Option<Flight>) -> Wake {
+        let to = self.ack_barrier.arrive(end);
         let mut wake = self.queue.publish(to, &self.published, ended);
         wake.call_leader();
-        self.show_up_to(to);
+        self.advance_visible(to);
         wake
     }
 
-    /// The members need not wait for it.
+    /// Called after the members are woken: they need not wait for a rotation.
     fn rotate_if_full(&self, end: LogPosition) {
         let limit = match env::rarely(&*self.env, 64) {
             true => 0,
@@ -333,8 +339,8 @@ impl Shared {
     }
 }
 
-/// Ends the process unless it is forgotten, so when its holder panics: a group half written or half
-/// applied is for recovery to judge, and the other members would wait for ever.
+/// Aborts the process when its holder panics: recovery has to decide about a group that is half
+/// written or half applied, and the other members would wait for ever. Defused by `mem::forget`.
 struct NoHalfGroup;
 
 impl Drop for NoHalfGroup {

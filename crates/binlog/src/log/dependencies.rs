@@ -1,16 +1,16 @@
 //! What a transaction depends on: which of those before it in the file wrote a key that it writes.
 //!
-//! A replica applies two transactions beside each other unless the later one's `last_committed`
-//! names the earlier one or one behind it. Sessions say which keys they wrote, as hashes
-//! ([`crate::group::GroupBuilder::writes_key`]). A history of them tells whoever orders the newest
+//! A replica applies two transactions concurrently unless the later one's `last_committed` names
+//! the earlier one or one after it. Sessions report which keys they wrote, as hashes
+//! ([`crate::group::GroupBuilder::writes_key`]). From their history the orderer takes the newest
 //! transaction that wrote one of these; as MySQL's `WRITESET` does, whose history forgets
 //! everything when it is full. This one forgets the oldest key of a bucket, which is a cache line,
 //! and keeps for each bucket the newest transaction that it forgot: that is what a key depends on
 //! which is not found.
 //!
 //! (W1) A transaction's dependency is not older than the last one that wrote a key of its own, nor
-//!      than the last one that did not tell its keys (DDL, a transaction of very many rows), nor
-//!      newer than the last one ordered before those that held their locks beside it.
+//!      than the last one that did not report its keys (DDL, a transaction of very many rows), nor
+//!      newer than the last one ordered before those that held their locks at the same time.
 //! (W2) Two keys of one hash are taken for one key, which only makes a dependency newer.
 
 /// Keys that a bucket holds.
@@ -35,7 +35,7 @@ const _: () = assert!(size_of::<Bucket>() == 64);
 pub(super) struct Dependencies {
     /// A power of two of them.
     buckets: Box<[Bucket]>,
-    /// The last transaction that did not tell its keys.
+    /// The last transaction that did not report its keys.
     barrier: u64,
     /// `binlog_transaction_dependency_history_size`, of which the number of buckets was made.
     history_size: usize,
@@ -65,7 +65,7 @@ impl Dependencies {
     }
 
     /// The `last_committed` of the transaction `number`, which wrote these keys (none: it doesn't
-    /// tell), and is ordered together with all behind `ordered`: they held their locks at the same
+    /// tell), and is ordered together with all after `ordered`: they held their locks at the same
     /// time.
     pub(super) fn add(&mut self, keys: &[u64], number: u64, ordered: u64) -> u64 {
         if keys.is_empty() {
@@ -149,7 +149,7 @@ mod tests {
                 ordered = number - 1;
             }
             let count = if random.chance(1, 50) { 0 } else { 1 + random.below(4) };
-            // Whoever is ordered together wrote different keys.
+            // Transactions that are ordered together wrote different keys.
             let written: Vec<u64> = (0..count).map(|_| hash(random.below(keys))).collect();
             let together = written.iter().any(|k| model.writers.get(k).is_some_and(|w| *w > ordered));
             if together || model.barrier > ordered || written.is_empty() {

@@ -63,7 +63,7 @@ pub enum LogError {
         /// The first that is left.
         oldest: FileNumber,
     },
-    /// Behind the end of the log, or inside an event.
+    /// After the end of the log, or inside an event.
     #[error("there is no event at binary log position {0}")]
     BadPosition(LogPosition),
     /// The file is still needed: it is active, or recovery may read it.
@@ -87,10 +87,10 @@ pub struct Loss {
     pub last_good: Option<Gtid>,
     /// Where it ends: its file's name, and the offset in bytes.
     pub last_good_end: (String, u64),
-    /// Whole transactions behind the damage.
-    pub whole_behind: u64,
+    /// Whole transactions after the damage.
+    pub whole_groups_after: u64,
     /// The last of them that has a GTID.
-    pub last_behind: Option<Gtid>,
+    pub last_gtid_after: Option<Gtid>,
 }
 
 /// What a person can do about damage.
@@ -107,7 +107,7 @@ impl fmt::Display for Remedy<'_> {
                 // What is in front of the place where reading began was not read.
                 None => write!(f, ". The file is good up to {file}:{offset}")?,
             }
-            match (loss.whole_behind, loss.last_behind) {
+            match (loss.whole_groups_after, loss.last_gtid_after) {
                 (0, _) => write!(f, "; no whole transaction lies behind the damage")?,
                 (n, None) => write!(f, "; {n} whole transactions lie behind the damage")?,
                 (n, Some(last)) => write!(f, "; {n} whole transactions lie behind the damage, up to {last}")?,
@@ -174,7 +174,7 @@ pub enum CommitError {
     #[error("the transaction was not written to the binary log: {0}")]
     Refused(LogError),
     /// It was written but could not be flushed. The log takes no more; a restart may find the
-    /// transaction or not, and nobody was shown it until then.
+    /// transaction or not, and it was not visible until then.
     #[error("the transaction's fate is unknown until a restart: {0}")]
     Unknown(LogError),
 }

@@ -3,24 +3,25 @@
 //!
 //! Reads the folder, the index, the durable mark, the headers that matter and all of the last file,
 //! and says what the log consists of, where it ends, and what a start would remove, cut and
-//! rewrite. Changes nothing, so that whoever opens the log can examine what else belongs to it (the
-//! tables) before the first byte moves, and tools can look at a log that is damaged.
+//! rewrite. Changes nothing, so that a start can examine the tables too before it writes the first
+//! byte, and tools can read a log that is damaged.
 //!
-//! (X1) Which files make up the log is told by the files: from the last one back as far as numbers
-//!      have no gap. The index says where the log starts, but files in front of that which fit the
-//!      others (a purge that was broken off, or an index that lies) are taken back into the log;
-//!      they can be purged again. Files that don't fit stay where they are, and are told. **No
-//!      start removes a log file**, but for those of a log that was reset (`binlog.reset` says so).
+//! (X1) Which files make up the log follows from the files: from the last one back as far as
+//!      numbers have no gap. The index says where the log starts, but files in front of that which
+//!      fit the others (a purge that was broken off, or an index that lies) are taken back into the
+//!      log; they can be purged again. Files that don't fit stay where they are, and are reported.
+//!      **No start removes a log file**, but for those of a log that was reset (`binlog.reset` says
+//!      so).
 //! (X2) An index that is damaged or missing is written anew if the files leave no doubt: no gap,
 //!      each header whole and saying that everything before it came before, all of the same reset.
 //!      Else the start stops.
-//! (X3) The last file ends behind its last whole group, and what follows is a torn tail, unless
+//! (X3) The last file ends after its last whole group, and what follows is a torn tail, unless
 //!      something proves that the log was flushed further: [`Examined::check`],
 //!      [`Examined::require_durable`], `recovery.rs`. Then it is damage.
 //! (X4) A file that does not go on from the one before it, by what both say of earlier transactions
 //!      and of resets, is another log's, or in another's place: that stops the start, wherever it
 //!      is. That a file in front of what a start reads is cut, or has no header that can be read,
-//!      is told: the tables have what was in it.
+//!      is reported: the tables have what was in it.
 
 use super::error::{LogError, Loss};
 use super::mark::{self, MarkRead};
@@ -28,7 +29,7 @@ use super::names::Folder;
 use super::recovery::{Recovered, from_stream};
 use super::reset::Reset;
 use super::rotate::Past;
-use super::scan::{self, Behind, ClosedBy, EventStream, FIRST_EVENT, FileHeader, Scanned, StreamError};
+use super::scan::{self, ClosedBy, EventStream, FIRST_EVENT, FileHeader, GroupsAfter, Scanned, StreamError};
 use crate::event::LogResetEvent;
 use crate::gtid::{Gtid, GtidSet};
 use crate::position::{FileNumber, LogPosition};
@@ -83,7 +84,7 @@ pub struct Examined {
     pub cut_files: Vec<PathBuf>,
     /// Up to where the log says that it was flushed, at least; `None` if it does not say.
     pub durable: Option<LogPosition>,
-    /// What there is to tell.
+    /// What was found, for the error log.
     pub findings: Vec<Finding>,
     pub(super) folder: Folder,
     /// With their lengths; of the last one it is the true end.
@@ -108,7 +109,7 @@ pub(super) struct LastFile {
     pub(super) len: u64,
     pub(super) in_use: bool,
     pub(super) last_gtid: Option<Gtid>,
-    behind: Behind,
+    groups_after: GroupsAfter,
 }
 
 /// Examines the log of this name in `dir`; a log that is not there is a new one. No other process
@@ -116,8 +117,8 @@ pub(super) struct LastFile {
 ///
 /// # Errors
 /// [`LogError::Corrupt`] or [`LogError::Missing`] if it can't even be said what the log consists
-/// of; [`LogError::Io`]. Damage that leaves the rest known is in what is returned: see
-/// [`Examined::check`].
+/// of; [`LogError::Io`]. Damage that does not make the log's end unknown is in what is returned:
+/// see [`Examined::check`].
 pub fn examine(env: Arc<dyn Env>, dir: &Path, base_name: &str) -> Result<Examined, LogError> {
     let folder = Folder::new(env, dir, base_name);
     let mut examined = Examined {
@@ -243,18 +244,19 @@ impl Examined {
         let scan = |from| scan::scan_from(file.clone(), from).map_err(|e| from_stream(folder, number, 0, e));
         let mut scanned = scan(from)?;
         let (name, next_name) = (folder.log_name(number), folder.log_name(number.next()));
-        let damage = |scanned: &Scanned, behind: &Behind, why: String| {
-            Err(LogError::damage(&name, scanned.end, why, loss(&name, scanned, behind)))
+        let damage = |scanned: &Scanned, groups_after: &GroupsAfter, why: String| {
+            Err(LogError::damage(&name, scanned.end, why, loss(&name, scanned, groups_after)))
         };
         if scanned.closed_by.is_none() {
             if scanned.end < len {
-                let behind = scan::resync(file.clone(), &scanned.header.fde, scanned.end, len);
-                let behind = behind.map_err(|e| on_file(folder, number, e))?;
+                let groups_after = scan::resync(file.clone(), &scanned.header.fde, scanned.end, len);
+                let groups_after = groups_after.map_err(|e| on_file(folder, number, e))?;
                 let why =
                     "no whole transaction is here, but a file before the last one was flushed as a whole";
-                return damage(&scanned, &behind, why.to_owned());
+                return damage(&scanned, &groups_after, why.to_owned());
             }
-            // A start cut it at its end, or somebody else did: the next file's header tells.
+            // A start cut it at its end, or another program did: the next file's header shows
+            // which.
             scanned = scan(0)?;
         } else if scanned.end < len {
             tracing::warn!(
@@ -283,11 +285,11 @@ impl Examined {
                 return Ok(());
             }
             let why = format!("the file ends here, but {next_name} says that {lack} came before it");
-            return damage(&scanned, &Behind::default(), why);
+            return damage(&scanned, &GroupsAfter::default(), why);
         }
         // What was not read of a file that the tables have a part of: numbers in the file, which
         // begin at 1, count it, so it is read only where they say that something is wrong. With
-        // nothing behind it nothing is replayed of the file.
+        // nothing after it nothing is replayed of the file.
         let is_partial = from > scanned.header.end;
         let is_unread = match scanned.first_sequence {
             Some(first) => lack.count() == u128::from(first.saturating_sub(1)),
@@ -359,7 +361,7 @@ impl Examined {
         self.findings.push(Finding { file, offset, what: what.into(), is_damage: false });
     }
 
-    /// A reset that was broken off behind its point of no return: the log is the file that it
+    /// A reset that was broken off after its point of no return: the log is the file that it
     /// begins with. False if there is none.
     fn examine_reset(&mut self, old: &[(u32, PathBuf)]) -> Result<bool, LogError> {
         let path = self.folder.reset_file();
@@ -473,8 +475,8 @@ impl Examined {
         }
     }
 
-    /// An error if a log of another name is there: a server that began a new one beside it would be
-    /// empty, and give out the other's GTIDs again.
+    /// An error if a log of another name is there: a server that began a new one next to it would
+    /// be empty, and give out the other's GTIDs again.
     fn no_other_name(&self) -> Result<(), LogError> {
         let folder = &self.folder;
         let found = folder.other_log();
@@ -591,11 +593,11 @@ impl Examined {
         let file = folder.env.open(path, OpenMode::Read).map_err(failed)?;
         let scanned = scan::scan(file.clone()).map_err(|e| from_stream(folder, number, 0, e))?;
         let (end, len) = (scanned.end, file.len().map_err(failed)?);
-        let cut_bytes = bytes_behind(file.as_ref(), end).map_err(failed)?;
-        let behind = if scanned.closed_by.is_none() {
+        let cut_bytes = bytes_after(file.as_ref(), end).map_err(failed)?;
+        let groups_after = if scanned.closed_by.is_none() {
             scan::resync(file, &scanned.header.fde, end, end + cut_bytes).map_err(failed)?
         } else {
-            Behind::default()
+            GroupsAfter::default()
         };
         match self.files.last_mut() {
             Some(last) => last.1 = end,
@@ -616,7 +618,7 @@ impl Examined {
             len,
             in_use: header.in_use,
             last_gtid: scanned.last_gtid,
-            behind,
+            groups_after,
         });
         Ok(())
     }
@@ -636,7 +638,7 @@ impl Examined {
                 Some(self.damage_at_end(&format!("the log was flushed up to {}", durable.offset())))
             }
             Some(_) => None,
-            None if last.behind.committed.is_some_and(|times| waited(times) > FLUSHED_WITHIN) => {
+            None if last.groups_after.committed.is_some_and(|times| waited(times) > FLUSHED_WITHIN) => {
                 Some(self.damage_at_end("there are transactions behind it that were committed much later"))
             }
             None => None,
@@ -665,15 +667,15 @@ impl Examined {
         let loss = Loss {
             last_good: last.last_gtid,
             last_good_end: (name.clone(), self.recovered.end.offset()),
-            whole_behind: last.behind.whole,
-            last_behind: last.behind.last_gtid,
+            whole_groups_after: last.groups_after.whole,
+            last_gtid_after: last.groups_after.last_gtid,
         };
         LogError::damage(&name, last.end, format!("{what}, but {proof}"), loss)
     }
 
-    /// What is behind the last file's end: whole groups, and the last one's GTID.
-    pub(super) fn whole_behind(&self) -> (u64, Option<Gtid>) {
-        self.last.as_ref().map_or((0, None), |last| (last.behind.whole, last.behind.last_gtid))
+    /// What is after the last file's end: whole groups, and the last one's GTID.
+    pub(super) fn whole_groups_after(&self) -> (u64, Option<Gtid>) {
+        self.last.as_ref().map_or((0, None), |last| (last.groups_after.whole, last.groups_after.last_gtid))
     }
 
     pub(super) fn header(&self, number: FileNumber) -> Result<FileHeader, LogError> {
@@ -685,12 +687,12 @@ impl Examined {
     }
 }
 
-fn loss(name: &str, scanned: &Scanned, behind: &Behind) -> Loss {
+fn loss(name: &str, scanned: &Scanned, groups_after: &GroupsAfter) -> Loss {
     Loss {
         last_good: scanned.last_gtid,
         last_good_end: (name.to_owned(), scanned.groups_end),
-        whole_behind: behind.whole,
-        last_behind: behind.last_gtid,
+        whole_groups_after: groups_after.whole,
+        last_gtid_after: groups_after.last_gtid,
     }
 }
 
@@ -722,7 +724,7 @@ fn read_header(file: Arc<dyn File>) -> Result<FileHeader, StreamError> {
 }
 
 /// How many bytes there are from `end` to the file's last one that is not zero.
-fn bytes_behind(file: &dyn File, end: u64) -> io::Result<u64> {
+fn bytes_after(file: &dyn File, end: u64) -> io::Result<u64> {
     let mut piece = vec![0; 256 << 10];
     let (mut at, mut last) = (end, end);
     loop {

@@ -7,13 +7,13 @@
 //! (F1) A file gets its log name only when its header is durable and the file before it is complete
 //!      and durable. So only the last file can be torn, and never in its header.
 //! (F2) No group is written to a file before its name is durable, but for the large transaction
-//!      that a file is named with, of which nobody is told before. So a number whose file is lost
-//!      in a power cut was never seen by a reader, and may be used again.
-//! (F3) A file is removed only when the index that starts behind it is durable. What a purge that a
+//!      that a file is named with, and that nothing depends on before. So a number whose file is
+//!      lost in a power cut was never seen by a reader, and may be used again.
+//! (F3) A file is removed only when the index that starts after it is durable. What a purge that a
 //!      power cut broke off has left, whatever subset of the files, is a part of the log again as
 //!      far as it joins the rest; no start removes it.
-//! (F4) Bytes behind the end of a closed file, and zeros behind the end of the active one, are
-//!      nobody's: whoever opens the log cuts the last file at its true end (R1 of `scan.rs`),
+//! (F4) Bytes after the end of a closed file, and zeros after the end of the active one, are
+//!      not part of the log: a start cuts the last file at its true end (R1 of `scan.rs`),
 //!      durably, before it names the next. What it cuts off and is not zeros it keeps in a file
 //!      beside the log first.
 //! (F5) A start changes nothing before it has examined all that a start reads: log and, where there
@@ -24,7 +24,7 @@
 //! | | step | a power cut before the next step leaves | recovery |
 //! | --- | --- | --- | --- |
 //! | a | header written to `binlog.new` or a pool file, flushed | N as it was, an orphan | removes the orphan |
-//! | b | Rotate event, in-use flag cleared, cut, in N | N with any of these | end by R1: before or behind the Rotate |
+//! | b | Rotate event, in-use flag cleared, cut, in N | N with any of these | end by R1: before or after the Rotate |
 //! | c | N flushed | N complete, an orphan | removes the orphan |
 //! | d | the orphan renamed to N+1 | N complete, N+1 with its header or not there | takes N+1 as the last file, or N |
 //! | e | folder flushed; the switch in memory | N and N+1, an index without N+1 | adds N+1 to the index |
@@ -36,7 +36,7 @@
 //!
 //! A large transaction joins the log by the same steps (`large.rs`): its file is the one of step a,
 //! whole and flushed with the transaction in it, and an orphan until step d. Being taken back it is
-//! refused. A power cut behind step d leaves all of it or nothing.
+//! refused. A power cut after step d leaves all of it or nothing.
 //!
 //! # Purge of the files before K
 //!
@@ -47,7 +47,7 @@
 //!
 //! # Reset: the log begins anew, in a file that is named as the first
 //!
-//! All that the old log holds is in the tables, durably, and nobody orders anything meanwhile
+//! All that the old log holds is in the tables, durably, and no transaction is ordered meanwhile
 //! (`reset.rs`).
 //!
 //! | | step | a power cut before the next step leaves | recovery |
@@ -68,7 +68,7 @@
 //!
 //! | | step | a power cut before the next step leaves | recovery |
 //! | --- | --- | --- | --- |
-//! | s | what is behind the true end of the last file N, and not zeros, copied to a file beside it: written as `binlog.cut.tmp`, flushed, renamed to `binlog.N.cut`, folder flushed | nothing, an orphan, or the copy | copies it again, or finds the same copy there |
+//! | s | what is after the true end of the last file N, and not zeros, copied to a file next to it: written as `binlog.cut.tmp`, flushed, renamed to `binlog.N.cut`, folder flushed | nothing, an orphan, or the copy | copies it again, or finds the same copy there |
 //! | j | N cut to its true end, in-use flag cleared, flushed | N, its length or flag old or new | finds the same end |
 //! | p to r | a reset that was broken off goes on | as there | as there |
 //! | i | orphans removed | a subset of them | removes the rest |
@@ -99,8 +99,8 @@ pub(super) struct Files {
     pub(super) folder: Folder,
     /// First to last; the last one's size is kept by the leader, not here.
     list: Mutex<VecDeque<(FileNumber, u64)>>,
-    /// Whoever writes the index has this turn, across its I/O; taken before `list`.
-    index_turn: Mutex<IndexState>,
+    /// Held by the thread that writes the index, across its I/O; taken before `list`.
+    index_latch: Mutex<IndexState>,
 }
 
 #[derive(Default)]
@@ -111,7 +111,7 @@ pub(super) struct IndexState {
 
 impl Files {
     pub(super) fn new(folder: Folder, closed: Vec<(FileNumber, u64)>) -> Self {
-        Self { folder, list: Mutex::new(closed.into()), index_turn: Mutex::default() }
+        Self { folder, list: Mutex::new(closed.into()), index_latch: Mutex::default() }
     }
 
     /// The new last file, of which only the header is there.
@@ -133,8 +133,8 @@ impl Files {
     }
 
     /// Keeps others from the folder's log files and from the index, across I/O.
-    pub(super) fn take_index_turn(&self) -> MutexGuard<'_, IndexState> {
-        self.index_turn.lock()
+    pub(super) fn lock_index(&self) -> MutexGuard<'_, IndexState> {
+        self.index_latch.lock()
     }
 
     /// The true size of the last file, now that it is closed.
@@ -171,9 +171,9 @@ impl Files {
         list.iter().map(info).collect()
     }
 
-    /// Writes the index if it is behind (step f).
+    /// Writes the index if it is out of date (step f).
     pub(super) fn update_index(&self) -> Result<(), LogError> {
-        let mut state = self.index_turn.lock();
+        let mut state = self.index_latch.lock();
         let range = (self.first(), self.last());
         self.write_index(&mut state, range)
     }
@@ -200,7 +200,7 @@ impl Files {
     /// Removes the files before `keep` (steps g, h). What a failure after step g leaves is a part
     /// of the log again at the next start.
     pub(super) fn purge(&self, keep: FileNumber) -> Result<Vec<FileNumber>, LogError> {
-        let mut state = self.index_turn.lock();
+        let mut state = self.index_latch.lock();
         let (first, last) = (self.first(), self.last());
         assert!(keep <= last, "the active log file is never purged");
         if keep <= first {

@@ -1,8 +1,8 @@
-//! What tells one log from another at a position: the bytes in front of it.
+//! What identifies a log at a position: the bytes before it.
 //!
 //! Positions are numbers, and two logs have the same ones: those of two servers, and those of two
-//! copies of one directory that both went on. Whoever keeps something that was made of a log up to
-//! a position keeps the log's fingerprint there with it, and compares when it meets a log again.
+//! copies of one directory that both went on. Data derived from a log up to a position (the tables)
+//! is stored with the log's fingerprint there, which is compared when a log is opened with it.
 //! The bytes are those of the last transactions, GTIDs, commit times in microseconds and checksums
 //! among them, so no two histories have the same.
 //!

@@ -11,12 +11,12 @@ use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a leader has taken: the end of a group, and the bytes that lead to it, with the turn to
-/// write them.
+/// A commit group that its leader has taken: its end, and the bytes that lead to it, under the
+/// write latch.
 pub(super) struct Group<'a> {
     pub(super) end: LogPosition,
     pub(super) file: Arc<dyn File>,
-    pub(super) turn: MutexGuard<'a, Vec<u8>>,
+    pub(super) write_buffer: MutexGuard<'a, Vec<u8>>,
     /// The file by the group's own descriptor.
     pub(super) flush_file: Arc<dyn File>,
     /// As `sync_binlog` and `innodb_flush_log_at_trx_commit` ask.
@@ -30,17 +30,17 @@ impl Shared {
         &self,
         file: Arc<dyn File>,
         end: LogPosition,
-        mut turn: MutexGuard<'_, Vec<u8>>,
+        mut write_buffer: MutexGuard<'_, Vec<u8>>,
     ) -> Result<(), LogError> {
         if let Some(failure) = self.progress.failure() {
             return Err(failure);
         }
-        if !turn.is_empty() {
-            let start = end.offset() - turn.len() as u64;
-            let written = file.write_at(&turn, start);
+        if !write_buffer.is_empty() {
+            let start = end.offset() - write_buffer.len() as u64;
+            let written = file.write_at(&write_buffer, start);
             written.map_err(|e| self.write_failed(LogError::io("writing the binary log", e)))?;
-            turn.clear();
-            self.written_up_to(Written { file, end });
+            write_buffer.clear();
+            self.advance_written(Written { file, end });
         }
         Ok(())
     }
@@ -62,9 +62,9 @@ impl Shared {
     }
 
     /// Writes what is ordered and not taken yet. All up to the end is written then, and stays so as
-    /// long as the caller keeps the turn that it gets.
+    /// long as the caller holds the write latch that it gets.
     pub(super) fn write_ordered(&self, leader: &mut Leader) -> Result<MutexGuard<'_, Vec<u8>>, LogError> {
-        let turn = self.write_turn.lock();
+        let write_buffer = self.write_latch.lock();
         if let Some(failure) = self.progress.failure() {
             return Err(failure);
         }
@@ -72,23 +72,23 @@ impl Shared {
             leader.write_unwritten().map_err(|e| self.write_failed(e))?;
             self.set_written(&leader.active);
         }
-        Ok(turn)
+        Ok(write_buffer)
     }
 
-    /// Others hold positions behind these bytes and have read their rows: it is as if a flush had
-    /// failed (G4 of `commit.rs`).
+    /// Latches the log, as after a failed flush (G4 of `commit.rs`): later transactions are ordered
+    /// after these bytes and may have read their rows.
     fn write_failed(&self, error: LogError) -> LogError {
         self.progress.latch_failure(&error)
     }
 
     pub(super) fn set_written(&self, active: &Active) {
-        self.written_up_to(Written { file: active.file.clone(), end: active.position() });
+        self.advance_written(Written { file: active.file.clone(), end: active.position() });
     }
 
     /// Cuts the file at the end that the leader knows, durably; or latches. All up to there is
     /// written.
     pub(super) fn cut_back(&self, active: &mut Active) -> Result<(), LogError> {
-        let _turn = self.flush_turn.lock();
+        let _flush_latch = self.flush_latch.lock();
         self.progress.check()?;
         active.allocated = active.end;
         let cut = active.file.set_len(active.end).and_then(|()| active.file.sync_data());
@@ -106,7 +106,7 @@ impl Shared {
         if self.written.lock().end < wanted {
             drop(self.write_ordered(&mut self.leader.lock())?);
         }
-        let _turn = self.flush_turn.lock();
+        let _flush_latch = self.flush_latch.lock();
         if self.progress.durable.get() >= wanted {
             return Ok(());
         }

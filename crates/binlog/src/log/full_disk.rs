@@ -1,6 +1,6 @@
-//! Telling the error log of a disk that is full. Each client whose commit is refused gets its own
-//! error; whoever runs the server is told once, again each minute as long as it lasts, and when
-//! commits work again.
+//! Reporting a full disk in the error log. Each client whose commit is refused gets its own error;
+//! the error log gets one line, another each minute as long as it lasts, and one when commits work
+//! again.
 
 use super::error::LogError;
 use parking_lot::Mutex;
@@ -8,25 +8,25 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// How often it is told while it lasts.
+/// How often it is logged while it lasts.
 const AGAIN: Duration = Duration::from_secs(60);
-/// How soon it may be told again after commits have worked in between.
+/// How soon it may be logged again after commits have worked in between.
 const AGAIN_AFTER_SUCCESS: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 pub(super) struct FullDisk {
-    state: Mutex<State>,
-    /// `state.is_full`, for commits that go well to look at: a hint, ordering nothing.
+    state: Mutex<FullDiskState>,
+    /// `state.is_full`, for successful commits to read without the latch: a hint, ordering nothing.
     is_full: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+struct FullDiskState {
     is_full: bool,
-    told_at: Option<Duration>,
-    /// Refused and not told of.
+    logged_at: Option<Duration>,
+    /// Refused since the last line in the error log.
     refused: u64,
-    rotation_told_at: Option<Duration>,
+    rotation_logged_at: Option<Duration>,
 }
 
 impl FullDisk {
@@ -40,7 +40,7 @@ impl FullDisk {
         let pause = if state.is_full { AGAIN } else { AGAIN_AFTER_SUCCESS };
         state.is_full = true;
         self.is_full.store(true, Relaxed);
-        if is_due(&mut state.told_at, pause, now) {
+        if is_due(&mut state.logged_at, pause, now) {
             let refused = std::mem::take(&mut state.refused);
             tracing::error!(
                 folder = %folder.display(), refused, %error,
@@ -67,11 +67,11 @@ impl FullDisk {
 
     /// A file is as long as it should become, and there is no next one.
     pub(super) fn rotation_failed(&self, error: &LogError, now: Duration) {
-        // What made the log stop was told when it did.
+        // The failure that stopped the log was logged when it happened.
         if matches!(error, LogError::Latched(_) | LogError::Closed) {
             return;
         }
-        if is_due(&mut self.state.lock().rotation_told_at, AGAIN, now) {
+        if is_due(&mut self.state.lock().rotation_logged_at, AGAIN, now) {
             tracing::warn!(
                 %error,
                 "could not rotate the binary log: commits go on in the same file, and each group tries again"
@@ -80,11 +80,11 @@ impl FullDisk {
     }
 }
 
-/// True if it was told `pause` ago or never; it is now.
-fn is_due(told_at: &mut Option<Duration>, pause: Duration, now: Duration) -> bool {
-    let is_due = told_at.is_none_or(|at| now.saturating_sub(at) >= pause);
+/// True, and notes the time, if it was logged `pause` ago or never.
+fn is_due(logged_at: &mut Option<Duration>, pause: Duration, now: Duration) -> bool {
+    let is_due = logged_at.is_none_or(|at| now.saturating_sub(at) >= pause);
     if is_due {
-        *told_at = Some(now);
+        *logged_at = Some(now);
     }
     is_due
 }

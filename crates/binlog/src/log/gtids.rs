@@ -47,7 +47,7 @@ impl Log {
         Ok(Published { position, gtids })
     }
 
-    /// These, and those whose place is fixed but which nobody may see yet.
+    /// These, and those that are ordered but not visible yet.
     pub fn gtid_ordered(&self) -> GtidSet {
         self.shared.leader.lock().gtids.clone()
     }

@@ -1,19 +1,20 @@
-//! Large transactions: written beside the log while they run, joined to it by a rename.
+//! Large transactions: each writes events to a file of its own while it runs, which the log adopts
+//! at commit by a rename.
 //!
 //! 1. begin  A transaction's events have outgrown `binlog_large_commit_threshold`: its session
-//!    makes a file beside the log, laid out as a log file. In front of the events there is room for
+//!    makes a file in the log's folder, laid out as a log file. Before the events there is room for
 //!    the header and for the GTID event.
 //! 2. write  The session writes events there as they come, each with its position and checksum as
-//!    they will be, without a flood of them in front of the commits' flushes ([`Trail`]). Rolling
-//!    back to a savepoint cuts the file; rolling back altogether removes it.
+//!    they will be, in pieces that do not delay the commits' flushes ([`Trail`]). ROLLBACK TO
+//!    SAVEPOINT cuts the file; ROLLBACK removes it.
 //! 3. seal   At commit the session writes the last events and flushes them, then joins the queue
 //!    like any other.
-//! 4. join   Whoever orders orders it by itself: fills the room in (header, an ignorable event over
-//!    what is left, the GTID event), flushes that, and lets the file follow the active one as in
-//!    any rotation. The next groups are written behind it.
+//! 4. adopt  The orderer orders it alone: it fills the room in (header, an ignorable event over the
+//!    remaining room, the GTID event), flushes that, and makes the file the next one after the
+//!    active file as in any rotation. The next groups are written after it.
 //!
-//! What is done there is the same for a gigabyte as for a kilobyte: its steps, and what a power cut
-//! leaves of them, are those of a rotation (`files.rs`), the file being the one of step a.
+//! Adopting costs the same for a gigabyte as for a kilobyte: its steps, and what a power cut leaves
+//! of them, are those of a rotation (`files.rs`), with this file as that of step a.
 //!
 //! (H1) Before it is named the file is whole and durable, so that a name decides: the transaction
 //!      is there with it, or not at all. A file without a log name is an orphan, which the next
@@ -44,7 +45,7 @@ const HEADER_ROOM: u64 = 16 << 10;
 /// Room ends where a page does.
 const PAGE: u64 = 4096;
 
-/// A file beside the log that a transaction's events are in. Dropping it removes it.
+/// The file of a large transaction's events. Dropping it removes it, unless the log adopted it.
 pub(crate) struct LargeFile {
     folder: Folder,
     path: PathBuf,
@@ -55,7 +56,7 @@ pub(crate) struct LargeFile {
     trail: Trail,
     /// A write or flush failed (H3).
     failure: Option<LogError>,
-    is_joined: bool,
+    is_adopted: bool,
 }
 
 impl fmt::Debug for LargeFile {
@@ -80,8 +81,7 @@ impl LargeFile {
         self.body_start + self.len
     }
 
-    /// Step 2: events behind those that are there. After an error the file holds what it held, or
-    /// is of no use.
+    /// Step 2: appends events. After an error the file holds what it held, or is of no use (H3).
     pub(crate) fn append(&mut self, events: &[u8]) -> Result<(), LogError> {
         self.check()?;
         if self.end() + events.len() as u64 >= LogPosition::OFFSET_MAX {
@@ -105,7 +105,7 @@ impl LargeFile {
         self.file.read_exact_at(events, self.body_start + offset).map_err(|e| self.error("reading", e))
     }
 
-    /// Forgets the events behind the first `len` bytes.
+    /// Removes the events after the first `len` bytes.
     pub(crate) fn cut(&mut self, len: u64) {
         assert!(len <= self.len, "a cut makes the file no longer");
         self.len = len;
@@ -153,7 +153,7 @@ impl LargeFile {
 impl Drop for LargeFile {
     fn drop(&mut self) {
         // An orphan if this fails; the next start removes it.
-        if !self.is_joined {
+        if !self.is_adopted {
             let _ = self.folder.env.remove_large_file(&self.path);
         }
     }
@@ -161,7 +161,7 @@ impl Drop for LargeFile {
 
 impl Shared {
     /// Step 1.
-    pub(super) fn begin_large(&self) -> Result<LargeFile, LogError> {
+    pub(super) fn begin_large_file(&self) -> Result<LargeFile, LogError> {
         self.progress.check()?;
         let mut previous = Vec::new();
         PreviousGtids(self.published.lock().gtids.clone()).encode_body(&mut previous);
@@ -178,7 +178,7 @@ impl Shared {
             len: 0,
             trail: Trail::default(),
             failure: None,
-            is_joined: false,
+            is_adopted: false,
         };
         // Flushed with the first events: filling the room in changes blocks that are there, which
         // spares the leader's flush the journal's.
@@ -188,9 +188,9 @@ impl Shared {
         Ok(large)
     }
 
-    /// Step 4. `ordered` is called when the transaction's place is fixed, before anybody can see
-    /// it; what it adds to the ordered members is published with the file.
-    pub(super) fn join(
+    /// Step 4. `ordered` is called with the transaction's position, before it is visible; what it
+    /// adds to the ordered members is published with the file.
+    pub(super) fn adopt_file(
         &self,
         leader: &mut Leader,
         group: &mut EventGroup,
@@ -211,9 +211,9 @@ impl Shared {
             _ => CommitError::Refused(e),
         })?;
         if let Some(large) = group.large_file() {
-            large.is_joined = true;
+            large.is_adopted = true;
         }
-        self.status.large_joined.add(1);
+        self.status.large_adopted.add(1);
         let end = LogPosition::new(number, prepared.end());
         leader.gtids.add(gtid);
         ordered(end);

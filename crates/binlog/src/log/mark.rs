@@ -1,19 +1,19 @@
 //! The durable mark: a small file that says up to where the log was flushed.
 //!
-//! After a power cut the log's bytes alone can't tell a torn tail from damage: writes that were not
-//! flushed survive in any order, so whole groups may lie behind a torn one, at `sync_binlog` = 0
-//! any number of them. So the log notes down, when a flush has returned, how far it got. The next
-//! start knows then that whatever is bad before that place was whole on the disk once, and that
-//! what is missing there was there (`recovery.rs`).
+//! After a power cut the log's bytes alone don't distinguish a torn tail from damage: writes that
+//! were not flushed survive in any order, so whole groups may lie after a torn one, at
+//! `sync_binlog` = 0 any number of them. So the log notes down, when a flush has returned, how far
+//! it got. The next start knows then that whatever is bad before that place was whole on the disk
+//! once, and that what is missing there was there (`recovery.rs`).
 //!
-//! (D1) The mark never says more than is durable: it is written after the flush that it tells of.
+//! (D1) The mark never says more than is durable: it is written after the flush that it records.
 //!      So it need not be flushed itself: an older mark that a power cut leaves proves less, and
 //!      nothing wrong.
 //! (D2) It costs commits nothing: a thread of its own overwrites the same sector of the same file,
 //!      [`MARK_DELAY`] after a flush at the earliest, and flushes it [`MARK_FLUSH`] after that. A
 //!      process that dies leaves a mark that old; so does a power cut, but for the flush.
-//! (D3) One that can't be read proves nothing, and is told; one that can't be written while the log
-//!      is open stops nothing.
+//! (D3) One that can't be read proves nothing, and is logged; one that can't be written while the
+//!      log is open stops nothing.
 //!
 //! | bytes | what |
 //! | --- | --- |
@@ -30,7 +30,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a flush is over, at least, when the mark tells of it.
+/// The least time between the end of a flush and the mark that records it.
 pub(super) const MARK_DELAY: Duration = Duration::from_millis(20);
 /// How long a mark may be written without being flushed.
 pub(super) const MARK_FLUSH: Duration = Duration::from_secs(5);
@@ -42,7 +42,7 @@ const _: () = assert!(LEN <= 512, "a power cut tears no sector (D2)");
 /// What the file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MarkRead {
-    /// There is no such file: the log is new, or was last open in a version that kept none.
+    /// There is no such file: the log is new, or was last open in a version that had none.
     Missing,
     /// Its checksum is wrong.
     Damaged,
@@ -66,8 +66,8 @@ pub(super) fn read(folder: &Folder) -> io::Result<MarkRead> {
 }
 
 fn decode(bytes: &[u8]) -> Option<LogPosition> {
-    let (digits, rest) = bytes.split_at_checked(16)?;
-    let crc = rest.strip_prefix(b" ")?.get(..8)?;
+    let (digits, remaining) = bytes.split_at_checked(16)?;
+    let crc = remaining.strip_prefix(b" ")?.get(..8)?;
     let parse = |digits: &[u8]| u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
     let position = LogPosition::from_u64(parse(digits)?);
     let is_right = parse(crc)? == u64::from(crc32fast::hash(digits)) && position.file() > FileNumber(0);
@@ -88,10 +88,10 @@ pub(super) struct DurableMark {
     folder: Folder,
     file: Arc<dyn File>,
     /// A leaf latch, held across the mark's own I/O.
-    state: Mutex<State>,
+    state: Mutex<MarkState>,
 }
 
-struct State {
+struct MarkState {
     written: LogPosition,
     /// When the oldest mark was written that is not flushed; `None` if there is none.
     unflushed_since: Option<Duration>,
@@ -105,19 +105,19 @@ impl DurableMark {
         let path = folder.durable_mark();
         let file = folder.env.open(&path, OpenMode::Create);
         let file = file.map_err(|e| LogError::io(format!("opening {}", path.display()), e))?;
-        let state = State { written: LogPosition::ZERO, unflushed_since: None, has_failed: false };
+        let state = MarkState { written: LogPosition::ZERO, unflushed_since: None, has_failed: false };
         Ok(Self { folder: folder.clone(), file, state: Mutex::new(state) })
     }
 
-    /// As [`Self::write`], flushed, and told if that fails: at the start and the end of a log's
-    /// life.
+    /// As [`Self::write`], flushed, and with an error if that fails: at the start and the end of a
+    /// log's life.
     pub(super) fn flush(&self, durable: LogPosition) -> Result<(), LogError> {
         let written = self.write_to(&mut self.state.lock(), durable, true);
         written.map_err(|e| LogError::io(format!("writing {}", self.folder.durable_mark().display()), e))
     }
 
     /// The log is durable up to `durable` (D1). Flushes the mark too if that is due. Only the first
-    /// failure is told (D3).
+    /// failure is logged (D3).
     pub(super) fn write(&self, durable: LogPosition) {
         let mut state = self.state.lock();
         if let Err(error) = self.write_to(&mut state, durable, false)
@@ -132,7 +132,7 @@ impl DurableMark {
         }
     }
 
-    fn write_to(&self, state: &mut State, durable: LogPosition, flush: bool) -> io::Result<()> {
+    fn write_to(&self, state: &mut MarkState, durable: LogPosition, flush: bool) -> io::Result<()> {
         if state.written < durable {
             self.file.write_at(&encode(durable, &self.folder.log_name(durable.file())), 0)?;
             state.written = durable;
@@ -153,7 +153,7 @@ impl DurableMark {
     }
 }
 
-impl State {
+impl MarkState {
     fn flush_due(&self, folder: &Folder) -> Duration {
         let since = self.unflushed_since.unwrap_or_default();
         (since + MARK_FLUSH).saturating_sub(folder.env.monotonic())

@@ -139,7 +139,7 @@ impl Folder {
 
     /// True for the name of a file that [`Self::large_file`] names.
     pub(super) fn is_large_file(&self, name: &str) -> bool {
-        let serial = name.strip_prefix(&self.base).and_then(|rest| rest.strip_prefix(".large-"));
+        let serial = name.strip_prefix(&self.base).and_then(|remaining| remaining.strip_prefix(".large-"));
         serial.is_some_and(|digits| digits.parse::<u64>().is_ok())
     }
 
@@ -147,7 +147,7 @@ impl Folder {
         self.dir.join(format!("{}.durable", self.base))
     }
 
-    /// What the `nth` cut of a file's end is kept in; the first is 1.
+    /// What the `nth` cut of a file's end is saved to; the first is 1.
     pub(super) fn cut_file(&self, number: FileNumber, nth: u32) -> PathBuf {
         let name = self.log_name(number);
         self.dir.join(if nth == 1 { format!("{name}.cut") } else { format!("{name}.cut-{nth}") })
@@ -175,10 +175,10 @@ impl Folder {
 
     /// The serial number in a pool file's name, and whether the file is complete.
     pub(super) fn pool_serial(&self, name: &str) -> Option<(u64, bool)> {
-        let rest = name.strip_prefix(&self.base)?.strip_prefix(".prealloc-")?;
-        let (digits, complete) = match rest.strip_suffix(".tmp") {
+        let remaining = name.strip_prefix(&self.base)?.strip_prefix(".prealloc-")?;
+        let (digits, complete) = match remaining.strip_suffix(".tmp") {
             Some(digits) => (digits, false),
-            None => (rest, true),
+            None => (remaining, true),
         };
         Some((digits.parse().ok()?, complete))
     }

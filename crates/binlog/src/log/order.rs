@@ -10,15 +10,15 @@ use crate::gtid::{Gtid, Uuid};
 use crate::position::LogPosition;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Ordered bytes are written by whoever orders when they are this many; a transaction larger than
+/// The orderer writes what it has ordered when that is this many bytes; a transaction larger than
 /// this is written from its own buffer.
 const PIECE: usize = 1 << 20;
 /// Room is made by this many bytes of zeros at a time.
 const ROOM: u64 = 1 << 20;
 static ZEROS: [u8; ROOM as usize] = [0; ROOM as usize];
-/// What is larger than this, in bytes, is written when it is ordered: room for it would be its own
-/// size again.
-const LARGE: u64 = ROOM / 8;
+/// Groups larger than this, in bytes, are written when they are ordered: zeros to make room for
+/// them would double the bytes written.
+const WRITE_THROUGH_MIN: u64 = ROOM / 8;
 
 impl Shared {
     /// Steps 2 to 4 for all that is queued.
@@ -29,17 +29,17 @@ impl Shared {
                 true => Some(1),
                 false => entries.iter().position(Entry::is_large),
             };
-            let rest = alone.map_or_else(Vec::new, |at| entries.split_off(at));
-            self.order_together(leader, std::mem::replace(&mut entries, rest));
+            let remaining = alone.map_or_else(Vec::new, |at| entries.split_off(at));
+            self.order_together(leader, std::mem::replace(&mut entries, remaining));
         }
     }
 
-    /// Steps 2 to 4 for some that held their locks together.
+    /// Steps 2 to 4 for transactions that held their locks at the same time.
     fn order_together(&self, leader: &mut Leader, mut entries: Vec<Entry>) {
         let start = leader.active.position();
         let ordered = match &mut entries[..] {
             [entry] if entry.is_large() => self.order_large(leader, entry),
-            entries => self.fix_places(leader, entries).map(|()| self.release(leader, start, entries)),
+            entries => self.assign_positions(leader, entries).map(|()| self.release(leader, start, entries)),
         };
         if let Err(error) = ordered {
             self.refuse(entries, error);
@@ -54,7 +54,7 @@ impl Shared {
         };
         entry.gtid = Some(gtid);
         let mut group = entry.group.take().expect("an entry is stamped once");
-        self.join(leader, &mut group, gtid, &mut |position| {
+        self.adopt_file(leader, &mut group, gtid, &mut |position| {
             entry.end = position;
             entry.hook.ordered(position);
             self.queue.add_ordered([entry.as_member()].into_iter());
@@ -67,14 +67,14 @@ impl Shared {
     }
 
     /// Steps 2 and 3, or nothing of them (G3 of `commit.rs`).
-    fn fix_places(&self, leader: &mut Leader, entries: &mut [Entry]) -> Result<(), CommitError> {
+    fn assign_positions(&self, leader: &mut Leader, entries: &mut [Entry]) -> Result<(), CommitError> {
         self.progress.check().map_err(CommitError::Refused)?;
         let lengths = entries.iter().filter_map(|entry| entry.group.as_ref()).map(EventGroup::stamped_len);
         let length = lengths.sum::<usize>() as u64;
         if leader.active.end + length > LogPosition::OFFSET_MAX - ROOM {
             return Err(CommitError::Refused(LogError::Exhausted("room in one file")));
         }
-        if length > LARGE {
+        if length > WRITE_THROUGH_MIN {
             return self.write_through(leader, entries);
         }
         let (end, sequence, unwritten) = (leader.active.end, leader.active.sequence, leader.unwritten.len());
@@ -91,13 +91,13 @@ impl Shared {
         fixed.map_err(CommitError::Refused)
     }
 
-    /// Steps 2, 3 and 6 of large groups: they are written where they belong, and cut off again if
-    /// they can't be.
+    /// Steps 2, 3 and 6 of groups larger than [`WRITE_THROUGH_MIN`]: they are written at once, and
+    /// cut off again if that fails.
     fn write_through(&self, leader: &mut Leader, entries: &mut [Entry]) -> Result<(), CommitError> {
-        let _turn = self.write_ordered(leader).map_err(CommitError::Refused)?;
+        let _write_latch = self.write_ordered(leader).map_err(CommitError::Refused)?;
         let (end, sequence) = (leader.active.end, leader.active.sequence);
         let written =
-            self.stamp(leader, entries, Leader::write_large).and_then(|()| leader.write_unwritten());
+            self.stamp(leader, entries, Leader::write_if_large).and_then(|()| leader.write_unwritten());
         let Err(error) = written else { return Ok(()) };
         leader.unwritten = Vec::new();
         (leader.active.end, leader.active.sequence) = (end, sequence);
@@ -109,8 +109,8 @@ impl Shared {
         }
     }
 
-    /// Gives each its GTID, number and position, and its bytes to `unwritten`; `stamped` is called
-    /// behind each.
+    /// Gives each entry its GTID, `sequence_number` and position, and appends its bytes to
+    /// `unwritten`; `stamped` is called after each.
     fn stamp(
         &self,
         leader: &mut Leader,
@@ -152,9 +152,10 @@ impl Shared {
         for entry in entries.iter_mut() {
             entry.hook.ordered(entry.end);
         }
-        self.order_up_to(end);
+        self.advance_ordered(end);
         if leader.unwritten.is_empty() {
-            // Large groups are written by now. Not told before: what is written has its place.
+            // Groups that were written through. `written` moves only now, after `ordered`
+            // (A2 of `progress.rs`).
             self.set_written(&leader.active);
         }
         self.full_disk.worked(&self.files.folder.dir);
@@ -162,23 +163,23 @@ impl Shared {
         self.status.bytes_written.add(end.offset() - start.offset());
         self.queue.add_ordered(entries.iter().map(Entry::as_member));
         if leader.unwritten.len() >= PIECE {
-            // If it fails the log has latched, and whoever leads their flush tells them.
+            // If it fails the log has latched, and the leader of their flush reports it to them.
             drop(self.write_ordered(leader));
         }
     }
 
-    /// Transactions were refused, or did not get a file of their own.
-    pub(super) fn tell_if_full(&self, transactions: usize, error: &LogError) {
+    /// Logs a full disk, if that is why transactions were refused, or got no file of their own.
+    pub(super) fn report_if_full(&self, transactions: usize, error: &LogError) {
         self.full_disk.refused(transactions, error, &self.files.folder.dir, self.env.monotonic());
     }
 
     fn refuse(&self, mut entries: Vec<Entry>, error: CommitError) {
         self.status.refused.add(entries.len() as u64);
-        self.tell_if_full(entries.len(), error.log_error());
+        self.report_if_full(entries.len(), error.log_error());
         self.queue.dismiss(&entries);
         entries.iter_mut().for_each(|entry| entry.hook.refused());
         for entry in entries {
-            entry.seat.finish(Err(error.clone()));
+            entry.waiter.finish(Err(error.clone()));
         }
     }
 }
@@ -200,8 +201,8 @@ impl Leader {
         }
     }
 
-    /// Keeps what waits to be written small.
-    fn write_large(&mut self) -> Result<(), LogError> {
+    /// Bounds the memory of `unwritten`.
+    fn write_if_large(&mut self) -> Result<(), LogError> {
         if self.unwritten.len() >= PIECE || !self.body.is_empty() { self.write_unwritten() } else { Ok(()) }
     }
 
@@ -224,9 +225,9 @@ impl Active {
         Ok(())
     }
 
-    /// Sees to it that so many bytes behind the end are zeros of the file (G3 of `commit.rs`):
-    /// [`ROOM`] of them, as far as `limit`, or what is needed if the disk has not got that many.
-    /// They also spare the next groups' flushes the journal write that a changed length costs.
+    /// Extends the file with zeros if fewer than `length` follow the end (G3 of `commit.rs`):
+    /// [`ROOM`] of them, up to `limit`, or `length` if the disk has no room for more. They also
+    /// save the next groups' flushes the journal write that a changed file length costs.
     fn make_room(&mut self, length: u64, limit: u64) -> Result<(), LogError> {
         let needed = self.end + length;
         if needed <= self.allocated {

@@ -9,12 +9,12 @@
 //! timed alone again.
 //!
 //! Flushes begin at least a sixteenth of a flush's time apart, so that commits still gather in
-//! groups. Where a flush takes hardly longer than the work of a group there is nothing to win, and
-//! they take turns.
+//! groups. Where a flush takes hardly longer than the work of a group there is nothing to gain, and
+//! flushes run one at a time.
 //!
-//! Where the processors are busy, whoever flushes also waits for one of them, often longer than for
-//! the disk. More flushes would make that worse. So what a flush takes is the time in which one of
-//! eight is over.
+//! Where the processors are busy, a flushing thread also waits for one of them, often longer than
+//! for the disk. More flushes would make that worse. So we use the 12.5th percentile as the flush
+//! latency.
 
 use smallvec::SmallVec;
 use std::time::Duration;
@@ -24,10 +24,10 @@ pub const SLOTS: usize = 16;
 /// The least time between the beginnings of two flushes, in microseconds: about what a group costs
 /// the processor.
 const APART_MIN_US: u64 = 100;
-/// Flushes that take no longer than this take turns.
-pub const TURNS_UP_TO: Duration = Duration::from_micros(3 * APART_MIN_US);
+/// Flushes that take no longer than this run one at a time.
+pub const SEQUENTIAL_FLUSH_MAX: Duration = Duration::from_micros(3 * APART_MIN_US);
 /// Overlapping pays as long as a flush takes less than this many halves of what it takes alone:
-/// taking turns, a commit waits for three halves of a flush on average.
+/// with one flush at a time, a commit waits for three halves of a flush on average.
 const PAYS_HALVES: u64 = 3;
 /// Flushes alone before overlapping is tried (again); doubled with each trial that fails, up to
 /// [`PATIENCE_MAX`]. A trial costs little: two flushes at a time on a disk that takes one after the
@@ -37,7 +37,7 @@ const PATIENCE_MAX: u32 = 1024;
 /// Flushes that a judgement needs, at least, and those that are remembered: the times of a disk
 /// that others use too vary a lot.
 const SAMPLE: usize = 16;
-/// Flushes alone that tell a disk that has become slower from one that takes one after the other.
+/// Flushes alone that distinguish a disk that has become slower from one that flushes sequentially.
 const CHECKS: usize = 5;
 
 /// The measurements, and what they allow.
@@ -45,7 +45,7 @@ const CHECKS: usize = 5;
 pub(super) struct Pace {
     /// Flushes that may be in flight: doubled as long as it pays, halved when it does not.
     limit: usize,
-    /// Overlapping does not seem to pay; flushes take turns until that is known.
+    /// Overlapping does not seem to pay; flushes run one at a time until that is known.
     doubt: Option<Doubt>,
     /// Microseconds of the last flushes that met no other, in no order.
     alone: Times,
@@ -99,8 +99,8 @@ impl Pace {
         if self.is_full(in_flight) {
             return Some(None);
         }
-        let rest = (self.last_begun + self.apart()).saturating_sub(now);
-        (!rest.is_zero()).then_some(Some(rest))
+        let remaining = (self.last_begun + self.apart()).saturating_sub(now);
+        (!remaining.is_zero()).then_some(Some(remaining))
     }
 
     /// True if no more flushes may begin.
@@ -159,7 +159,7 @@ impl Pace {
     fn judge(&mut self) {
         let together_us = typical(&self.together);
         if !is_long(together_us) {
-            self.take_turns();
+            self.flush_sequentially();
         } else if pays(together_us, self.alone_us) {
             self.patience = PATIENCE;
             self.change_limit((2 * self.limit).min(SLOTS));
@@ -181,10 +181,10 @@ impl Pace {
         }
         self.given_up_us = self.alone_us;
         self.patience = (2 * self.patience).min(PATIENCE_MAX);
-        self.take_turns();
+        self.flush_sequentially();
     }
 
-    fn take_turns(&mut self) {
+    fn flush_sequentially(&mut self) {
         self.change_limit(1);
         self.alone.clear();
         self.alone_count = 0;
@@ -205,7 +205,7 @@ fn typical(times: &[u64]) -> u64 {
 
 /// True if it is worth while to begin others meanwhile.
 fn is_long(flush_us: u64) -> bool {
-    Duration::from_micros(flush_us) > TURNS_UP_TO
+    Duration::from_micros(flush_us) > SEQUENTIAL_FLUSH_MAX
 }
 
 /// True if flushes that take so long with others are better than taking turns.
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_disk_takes_turns_and_a_change_is_noticed() {
+    fn a_fast_disk_flushes_sequentially_and_a_change_is_noticed() {
         let mut pace = Pace::default();
         assert_eq!(run(&mut pace, Duration::from_micros(50), true, 1).1, 1);
         run(&mut pace, Duration::from_millis(3), true, 1);
@@ -280,7 +280,7 @@ mod tests {
 
     /// With 256 clients on two processors most flushes took several times longer than the disk did.
     #[test]
-    fn a_fast_disk_beside_busy_processors_takes_turns() {
+    fn a_fast_disk_with_busy_processors_flushes_sequentially() {
         let mut pace = Pace::default();
         let mut random = Random::new(7);
         let mut together = 0;
@@ -295,7 +295,7 @@ mod tests {
 
     /// The same disk was a slow one before.
     #[test]
-    fn a_disk_that_becomes_fast_takes_turns_though_processors_are_busy() {
+    fn a_disk_that_becomes_fast_flushes_sequentially_though_processors_are_busy() {
         let mut pace = Pace::default();
         run(&mut pace, Duration::from_millis(20), true, 2);
         assert_eq!(pace.limit, SLOTS);

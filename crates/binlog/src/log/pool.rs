@@ -5,11 +5,11 @@
 //! alone and no file system journal.
 //!
 //! The background makes them, one piece at a time, each waited for ([`Trail`]) so that it never
-//! builds up a flood of dirty pages in front of a commit's flush, and rests between pieces while
-//! commits come in: a disk that takes one flush at a time would otherwise give every second turn to
-//! the pool. A rotation takes a file if there is one, and never waits (P1). Files of an earlier run
-//! are taken over when they hold nothing but zeros: a rotation that a power cut broke off may have
-//! left a header in one.
+//! queues many dirty pages before a commit's flush, and pauses between pieces while commits come
+//! in: a disk that takes one flush at a time would otherwise do every second one for the pool. A
+//! rotation takes a file if there is one, and never waits (P1). Files of an earlier run are reused
+//! if they hold nothing but zeros: a rotation that a power cut broke off may have written a header
+//! to one.
 //!
 //! (P1) Nothing here makes a commit wait: `take` holds the latch for a few instructions.
 //! (P2) A file in `ready` is all zeros and flushed; its name need not be durable.
@@ -25,8 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Asked after each piece, with the time that it took: may rest, then says whether to stop.
-pub(super) type StopOrRest<'a> = &'a dyn Fn(Duration) -> bool;
+/// Called after each piece, with the time that it took: may sleep, then returns whether to stop.
+pub(super) type StopOrPause<'a> = &'a dyn Fn(Duration) -> bool;
 
 /// A file of zeros.
 pub(super) struct PoolFile {
@@ -47,14 +47,14 @@ pub(super) struct Pool {
 struct PoolState {
     ready: VecDeque<PoolFile>,
     /// Serial numbers of an earlier run's files, not looked at yet.
-    left_over: Vec<u64>,
+    leftover: Vec<u64>,
     next_serial: u64,
 }
 
 impl Pool {
-    pub(super) fn new(folder: Folder, wanted: u32, file_size: u64, left_over: Vec<u64>) -> Self {
-        let next_serial = left_over.iter().max().map_or(1, |&n| n.saturating_add(1));
-        let state = PoolState { ready: VecDeque::new(), left_over, next_serial };
+    pub(super) fn new(folder: Folder, wanted: u32, file_size: u64, leftover: Vec<u64>) -> Self {
+        let next_serial = leftover.iter().max().map_or(1, |&n| n.saturating_add(1));
+        let state = PoolState { ready: VecDeque::new(), leftover, next_serial };
         let (wanted, file_size) = (AtomicU32::new(wanted), AtomicU64::new(file_size));
         Self { folder, state: Mutex::new(state), wanted, file_size }
     }
@@ -82,19 +82,19 @@ impl Pool {
 
     /// Brings the pool to its wanted size. Called by one thread at a time; gives up soon after
     /// `stop` says so.
-    pub(super) fn fill(&self, status: &LogStatus, stop: StopOrRest<'_>) -> io::Result<()> {
+    pub(super) fn fill(&self, status: &LogStatus, stop: StopOrPause<'_>) -> io::Result<()> {
         loop {
-            let (ready, left_over, serial) = {
+            let (ready, leftover, serial) = {
                 let mut state = self.state.lock();
-                let left_over = state.left_over.pop();
+                let leftover = state.leftover.pop();
                 let serial = state.next_serial;
-                (state.ready.len(), left_over, serial)
+                (state.ready.len(), leftover, serial)
             };
             let wanted = self.wanted.load(Relaxed) as usize;
             if stop(Duration::ZERO) {
                 return Ok(());
             }
-            let made = match left_over {
+            let made = match leftover {
                 Some(serial) if ready < wanted => self.take_over(serial, stop)?,
                 Some(serial) => {
                     self.folder.env.remove_file(&self.folder.pool_file(serial))?;
@@ -119,7 +119,7 @@ impl Pool {
     }
 
     /// Makes a file of zeros; `None` if stopped on the way. What a failure leaves is removed.
-    fn make(&self, serial: u64, stop: StopOrRest<'_>) -> io::Result<Option<PoolFile>> {
+    fn make(&self, serial: u64, stop: StopOrPause<'_>) -> io::Result<Option<PoolFile>> {
         let env = &self.folder.env;
         let unfinished = self.folder.unfinished_pool_file(serial);
         let file = env.open(&unfinished, OpenMode::CreateNew)?;
@@ -137,7 +137,7 @@ impl Pool {
     }
 
     /// Takes an earlier run's file if it is fit, else removes it.
-    fn take_over(&self, serial: u64, stop: StopOrRest<'_>) -> io::Result<Option<PoolFile>> {
+    fn take_over(&self, serial: u64, stop: StopOrPause<'_>) -> io::Result<Option<PoolFile>> {
         let path = self.folder.pool_file(serial);
         let file = self.folder.env.open(&path, OpenMode::ReadWrite)?;
         let len = file.len()?;
@@ -147,7 +147,7 @@ impl Pool {
         self.remove(&path, stop)
     }
 
-    fn remove(&self, path: &Path, stop: StopOrRest<'_>) -> io::Result<Option<PoolFile>> {
+    fn remove(&self, path: &Path, stop: StopOrPause<'_>) -> io::Result<Option<PoolFile>> {
         if !stop(Duration::ZERO) {
             self.folder.env.remove_file(path)?;
         }
@@ -156,7 +156,7 @@ impl Pool {
 }
 
 /// False if stopped.
-fn write_zeros(env: &dyn Env, file: &dyn File, len: u64, stop: StopOrRest<'_>) -> io::Result<bool> {
+fn write_zeros(env: &dyn Env, file: &dyn File, len: u64, stop: StopOrPause<'_>) -> io::Result<bool> {
     let zeros = vec![0; PIECE.min(usize::try_from(len).unwrap_or(PIECE))];
     let (mut trail, mut at) = (Trail::default(), 0);
     while at < len {
@@ -172,7 +172,7 @@ fn write_zeros(env: &dyn Env, file: &dyn File, len: u64, stop: StopOrRest<'_>) -
 }
 
 /// False also if stopped.
-fn is_zeros(file: &dyn File, len: u64, stop: StopOrRest<'_>) -> io::Result<bool> {
+fn is_zeros(file: &dyn File, len: u64, stop: StopOrPause<'_>) -> io::Result<bool> {
     let mut piece = vec![0; PIECE];
     let mut at = 0;
     while at < len {

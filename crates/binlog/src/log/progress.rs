@@ -2,9 +2,9 @@
 //!
 //! (A1) Marks only move forward.
 //! (A2) `durable` <= written <= `ordered`, and `visible` <= `ordered`. Each mark moves in one
-//!      place, which asserts it: [`Shared::order_up_to`], [`Shared::written_up_to`],
-//!      [`Shared::advance_durable`], [`Shared::show_up_to`]. A mark that is compared with may have
-//!      moved on meanwhile, which never makes a true answer false (A1).
+//!      place, which asserts it: [`Shared::advance_ordered`], [`Shared::advance_written`],
+//!      [`Shared::advance_durable`], [`Shared::advance_visible`]. A mark that is compared with may
+//!      have moved on meanwhile, which never makes a true answer false (A1).
 
 use super::commit::Written;
 use super::error::LogError;
@@ -19,12 +19,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-/// A position that moves forward only, and those who wait for it: for any move, or for one past a
-/// position.
+/// A position that moves forward only, and the threads that wait for it: for any move, or for one
+/// past a position.
 ///
 /// Position and counts are `SeqCst`, each the other's partner: a mover stores the position, then
-/// looks for waiters; a waiter counts itself, then looks at the position. One of them sees the
-/// other, and nobody pays for waking when no one waits.
+/// loads the count of waiters; a waiter counts itself, then loads the position. One of them sees
+/// the other, and a move without waiters costs no system call.
 pub(super) struct Mark {
     at: AtomicU64,
     waiters: AtomicUsize,
@@ -34,13 +34,13 @@ pub(super) struct Mark {
     watchers: Mutex<BinaryHeap<Watcher>>,
 }
 
-/// Is told once whether the log has come as far as somebody wants it to.
-type Tell = Box<dyn FnOnce(Result<(), LogError>) + Send>;
+/// Called once when a mark has reached a position, or never will.
+type OnReached = Box<dyn FnOnce(Result<(), LogError>) + Send>;
 
-/// Whoever waits for a position. The greatest is the one that is to be told first.
+/// A registered wait for a position. The greatest is the one to call first.
 struct Watcher {
     wanted: Reverse<LogPosition>,
-    tell: Tell,
+    on_reached: OnReached,
 }
 
 impl PartialEq for Watcher {
@@ -113,35 +113,35 @@ impl Mark {
 /// agree.
 #[derive(Debug, Clone, Default)]
 pub struct Published {
-    /// Behind the last of them.
+    /// The end of the last of them.
     pub position: LogPosition,
     /// All of them, in files that were purged too.
     pub gtids: GtidSet,
 }
 
-/// Is called whenever more of the log is durable, by whoever made it so: must not block. Readers
-/// that wait for something else as well have one.
-pub type Bell = Arc<dyn Fn() + Send + Sync>;
+/// Called whenever more of the log is durable, by the thread that flushed it: must not block. For
+/// readers that wait for something else as well.
+pub type DurableListener = Arc<dyn Fn() + Send + Sync>;
 
 /// The log's marks, and its latch after a failure.
 pub(super) struct Progress {
-    /// Behind the last group whose place is fixed.
+    /// The end of the last group that is ordered.
     pub(super) ordered: Mark,
-    /// Behind the last group that snapshots may see.
+    /// The end of the last group that snapshots may see.
     pub(super) visible: Mark,
-    /// Behind the last byte that is flushed, as far as readers may go.
+    /// The end of the last byte that is flushed, as far as readers may go.
     pub(super) durable: Mark,
-    /// Rung when `durable` moves. Their number is the mark's partner as the count of its waiters
+    /// Called when `durable` moves. Their number is the mark's partner as the count of its waiters
     /// is.
-    bells: Mutex<Vec<Bell>>,
-    bell_count: AtomicUsize,
+    listeners: Mutex<Vec<DurableListener>>,
+    listener_count: AtomicUsize,
     /// Who follows the log; only for their pace, ordering nothing.
     followers: AtomicUsize,
     failure: OnceLock<LogError>,
     closed: AtomicBool,
 }
 
-/// Counts as somebody who follows the log until it is dropped.
+/// Counts as a follower of the log until it is dropped.
 pub struct Following<'a>(&'a AtomicUsize);
 
 impl Following<'_> {
@@ -163,21 +163,21 @@ impl Progress {
             ordered: Mark::new(at),
             visible: Mark::new(at),
             durable: Mark::new(at),
-            bells: Mutex::default(),
-            bell_count: AtomicUsize::new(0),
+            listeners: Mutex::default(),
+            listener_count: AtomicUsize::new(0),
             followers: AtomicUsize::new(0),
             failure: OnceLock::new(),
             closed: AtomicBool::new(false),
         }
     }
 
-    /// Moves a mark forward; a position behind it changes nothing.
+    /// Moves a mark forward; a lower position changes nothing.
     fn advance(&self, mark: &Mark, to: LogPosition) {
         if mark.at.fetch_max(to.to_u64(), SeqCst) < to.to_u64() {
             mark.wake();
-            self.tell_watchers(mark);
+            self.notify_watchers(mark);
             if std::ptr::eq(mark, &self.durable) {
-                self.ring();
+                self.notify_listeners();
             }
         }
     }
@@ -210,12 +210,12 @@ impl Progress {
         }
     }
 
-    /// Waits until `mark` is at `wanted` or behind it (`Ok`), or never will be.
+    /// Waits until `mark` is at or past `wanted` (`Ok`), or never will be.
     pub(super) fn wait(&self, mark: &Mark, wanted: LogPosition) -> Result<(), LogError> {
         let outcome = Arc::new(OnceLock::new());
-        let (told, thread) = (outcome.clone(), thread::current());
+        let (reported, thread) = (outcome.clone(), thread::current());
         self.watch(mark, wanted, move |reached| {
-            let _ = told.set(reached);
+            let _ = reported.set(reached);
             thread.unpark();
         });
         loop {
@@ -226,34 +226,35 @@ impl Progress {
         }
     }
 
-    /// Calls `tell` once `mark` is at `wanted` or behind it (`Ok`), or never will be: at once, or
-    /// by whoever moves it.
+    /// Calls `on_reached` once `mark` is at or past `wanted` (`Ok`), or never will be: at once, or
+    /// in the thread that moves it.
     pub(super) fn watch(
         &self,
         mark: &Mark,
         wanted: LogPosition,
-        tell: impl FnOnce(Result<(), LogError>) + Send + 'static,
+        on_reached: impl FnOnce(Result<(), LogError>) + Send + 'static,
     ) {
         if mark.get() >= wanted {
-            return tell(Ok(()));
+            return on_reached(Ok(()));
         }
         let mut watchers = mark.watchers.lock();
         mark.watcher_count.fetch_add(1, SeqCst);
         if mark.get() < wanted && self.check().is_ok() {
-            return watchers.push(Watcher { wanted: Reverse(wanted), tell: Box::new(tell) });
+            return watchers.push(Watcher { wanted: Reverse(wanted), on_reached: Box::new(on_reached) });
         }
         mark.watcher_count.fetch_sub(1, SeqCst);
         drop(watchers);
-        tell(if mark.get() >= wanted { Ok(()) } else { self.check() });
+        on_reached(if mark.get() >= wanted { Ok(()) } else { self.check() });
     }
 
-    fn tell_watchers(&self, mark: &Mark) {
-        for Watcher { wanted, tell } in mark.take_watchers(self.check().is_err()) {
-            tell(if mark.get() >= wanted.0 { Ok(()) } else { self.check() });
+    fn notify_watchers(&self, mark: &Mark) {
+        for Watcher { wanted, on_reached } in mark.take_watchers(self.check().is_err()) {
+            on_reached(if mark.get() >= wanted.0 { Ok(()) } else { self.check() });
         }
     }
 
-    /// Waits until the durable mark is past `from`, for `timeout` at the most; tells whether it is.
+    /// Waits until the durable mark is past `from`, for `timeout` at the most; returns whether it
+    /// is.
     /// Returns at once when the log is closed.
     pub(super) fn wait_past(&self, from: LogPosition, timeout: Duration) -> bool {
         if self.durable.get() <= from && !timeout.is_zero() {
@@ -263,52 +264,52 @@ impl Progress {
         self.durable.get() > from
     }
 
-    pub(super) fn add_bell(&self, bell: Bell) {
-        self.bells.lock().push(bell);
-        self.bell_count.fetch_add(1, SeqCst);
+    pub(super) fn add_listener(&self, listener: DurableListener) {
+        self.listeners.lock().push(listener);
+        self.listener_count.fetch_add(1, SeqCst);
     }
 
-    pub(super) fn remove_bell(&self, bell: &Bell) {
-        let mut bells = self.bells.lock();
-        if let Some(place) = bells.iter().position(|other| Arc::ptr_eq(other, bell)) {
-            bells.swap_remove(place);
-            self.bell_count.fetch_sub(1, SeqCst);
+    pub(super) fn remove_listener(&self, listener: &DurableListener) {
+        let mut listeners = self.listeners.lock();
+        if let Some(index) = listeners.iter().position(|other| Arc::ptr_eq(other, listener)) {
+            listeners.swap_remove(index);
+            self.listener_count.fetch_sub(1, SeqCst);
         }
     }
 
-    fn ring(&self) {
-        if self.bell_count.load(SeqCst) > 0 {
-            self.bells.lock().iter().for_each(|bell| bell());
+    fn notify_listeners(&self) {
+        if self.listener_count.load(SeqCst) > 0 {
+            self.listeners.lock().iter().for_each(|listener| listener());
         }
     }
 
     fn wake_all(&self) {
         for mark in [&self.ordered, &self.visible, &self.durable] {
             mark.wake();
-            self.tell_watchers(mark);
+            self.notify_watchers(mark);
         }
-        self.ring();
+        self.notify_listeners();
     }
 }
 
 /// Where the marks move (A2).
 impl Shared {
-    /// The places up to here are fixed. The caller holds `leader`.
-    pub(super) fn order_up_to(&self, to: LogPosition) {
+    /// All up to here is ordered. The caller holds `leader`.
+    pub(super) fn advance_ordered(&self, to: LogPosition) {
         assert!(to > self.progress.ordered.get(), "the log only grows (G1)");
         self.progress.advance(&self.progress.ordered, to);
     }
 
-    /// Bytes are with the operating system. The caller has the write turn, or holds `leader` while
+    /// Bytes are with the operating system. The caller has the write latch, or holds `leader` while
     /// no group is on its way to be written.
-    pub(super) fn written_up_to(&self, now: Written) {
-        assert!(now.end <= self.progress.ordered.get(), "what is written has its place (A2)");
+    pub(super) fn advance_written(&self, now: Written) {
+        assert!(now.end <= self.progress.ordered.get(), "what is written is ordered (A2)");
         let mut written = self.written.lock();
         assert!(written.end <= now.end, "what was written stays so (A1)");
         *written = now;
     }
 
-    /// This is flushed: readers may go so far, and the mark says so before long.
+    /// All up to here is flushed: readers may go so far, and the durable mark follows soon.
     pub(super) fn advance_durable(&self, to: LogPosition) {
         assert!(to <= self.written.lock().end, "what is durable was written (A2)");
         self.progress.advance(&self.progress.durable, to);
@@ -316,8 +317,8 @@ impl Shared {
     }
 
     /// Snapshots may see so far.
-    pub(super) fn show_up_to(&self, to: LogPosition) {
-        assert!(to <= self.progress.ordered.get(), "what is visible has its place (A2)");
+    pub(super) fn advance_visible(&self, to: LogPosition) {
+        assert!(to <= self.progress.ordered.get(), "what is visible is ordered (A2)");
         self.progress.advance(&self.progress.visible, to);
     }
 }
@@ -328,7 +329,7 @@ impl Log {
         self.shared.progress.wait(&self.shared.progress.durable, position)
     }
 
-    /// Waits until something behind `from` is durable, for `timeout` at the most; tells whether it
+    /// Waits until the log is durable past `from`, for `timeout` at the most; returns whether it
     /// is.
     pub fn wait_durable_past(&self, from: LogPosition, timeout: Duration) -> bool {
         self.shared.progress.wait_past(from, timeout)
@@ -341,28 +342,28 @@ impl Log {
         Following(followers)
     }
 
-    /// Rings `bell` whenever more is durable, and when the log fails or is closed, until
-    /// [`Log::remove_bell`].
-    pub fn add_bell(&self, bell: Bell) {
-        self.shared.progress.add_bell(bell);
+    /// Calls `listener` whenever more is durable, and when the log fails or is closed, until
+    /// [`Log::remove_durable_listener`].
+    pub fn add_durable_listener(&self, listener: DurableListener) {
+        self.shared.progress.add_listener(listener);
     }
 
-    /// Rings it no longer; it may ring once more meanwhile.
-    pub fn remove_bell(&self, bell: &Bell) {
-        self.shared.progress.remove_bell(bell);
+    /// The listener may be called once more while this runs, and not after it.
+    pub fn remove_durable_listener(&self, listener: &DurableListener) {
+        self.shared.progress.remove_listener(listener);
     }
 
-    /// Has `tell` called once when a transaction whose place is fixed is published, or never will
-    /// be: at once, or in the middle of the log's work, where it must neither block nor panic.
+    /// Calls `on_visible` once an ordered transaction is published, or never will be: at once, or
+    /// in the middle of the log's work, where it must neither block nor panic.
     pub fn when_visible(
         &self,
         position: LogPosition,
-        tell: impl FnOnce(Result<(), LogError>) + Send + 'static,
+        on_visible: impl FnOnce(Result<(), LogError>) + Send + 'static,
     ) {
-        self.shared.progress.watch(&self.shared.progress.visible, position, tell);
+        self.shared.progress.watch(&self.shared.progress.visible, position, on_visible);
     }
 
-    /// Waits until a transaction whose place is fixed is published.
+    /// Waits until an ordered transaction is published.
     pub fn wait_visible(&self, position: LogPosition) -> Result<(), LogError> {
         self.shared.progress.wait(&self.shared.progress.visible, position)
     }
@@ -383,36 +384,36 @@ mod tests {
         Log::open(Arc::new(SimEnv::new(1)), Path::new("/log"), options).unwrap().0
     }
 
-    fn behind(log: &Log) -> LogPosition {
+    fn past_ordered(log: &Log) -> LogPosition {
         LogPosition::from_u64(log.ordered().to_u64() + 1)
     }
 
     #[test]
-    #[should_panic = "what is visible has its place"]
+    #[should_panic = "what is visible is ordered"]
     fn nothing_is_visible_before_it_is_ordered() {
         let log = log();
-        log.shared.show_up_to(behind(&log));
+        log.shared.advance_visible(past_ordered(&log));
     }
 
     #[test]
     #[should_panic = "what is durable was written"]
     fn nothing_is_durable_before_it_is_written() {
         let log = log();
-        log.shared.advance_durable(behind(&log));
+        log.shared.advance_durable(past_ordered(&log));
     }
 
     #[test]
-    #[should_panic = "what is written has its place"]
+    #[should_panic = "what is written is ordered"]
     fn nothing_is_written_before_it_is_ordered() {
         let log = log();
         let file = log.shared.written.lock().file.clone();
-        log.shared.written_up_to(Written { file, end: behind(&log) });
+        log.shared.advance_written(Written { file, end: past_ordered(&log) });
     }
 
     #[test]
     #[should_panic = "the log only grows"]
-    fn no_place_is_given_twice() {
+    fn no_position_is_assigned_twice() {
         let log = log();
-        log.shared.order_up_to(log.ordered());
+        log.shared.advance_ordered(log.ordered());
     }
 }

@@ -1,23 +1,24 @@
 //! Who waits for a commit, and who does the work: the roles of [`super::commit`], given out under
 //! one latch.
 //!
-//! A waiting session asks [`Queue::turn`] what to do. It leads a flush, orders what is queued, or
-//! sleeps; whenever a role falls free while only sleepers are left to take it, one of them is
-//! called. Instead of sleeping a session may leave, and have its client told by whoever finishes
-//! its entry; if none but such are left, the log's own thread leads.
+//! A waiting session asks [`Queue::assign_role`] what to do. It leads a flush, orders what is
+//! queued, or parks; when a role becomes free and only parked sessions could take it, one of them
+//! is called. A session that has registered a completion callback need not park: it defers its
+//! reply to the thread that finishes its entry. If only such sessions remain, the log's own thread
+//! leads (the fallback leader).
 //!
-//! (Q1) An entry is in `entries`, or in the hands of whoever holds the log's `leader`, or a member
+//! (Q1) An entry is in `entries`, or held by the thread that holds the log's `leader`, or a member
 //!      in `ordered`, or finished.
-//! (Q2) While `entries` is not empty somebody orders, leads, or is awake and about to ask for its
-//!      turn.
+//! (Q2) While `entries` is not empty some thread orders, leads, or is awake and about to ask for
+//!      its role.
 //! (Q3) While members wait for a flush to begin there is a next leader, or one of them is awake, or
-//!      the stand-in is called.
+//!      the fallback leader is called.
 //! (Q4) A session that leads has an entry in the group: none does others' work after its own.
 //! (Q5) No two groups in flight have the same slot, and so the same descriptor to flush through
 //!      (G4 of `commit.rs`).
 //!
-//! [`QueueState::check_invariants`] walks over them in builds that do (`env::INVARIANTS`), whenever
-//! the latch is given back at a place where somebody may fall asleep for good.
+//! [`QueueState::check_invariants`] asserts them in builds with `env::INVARIANTS`, wherever the
+//! latch is released and a lost wake-up would park a thread forever.
 
 use super::commit::{CommitHook, Committed};
 use super::error::CommitError;
@@ -33,27 +34,27 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-/// Where a waiting session is found.
-pub(super) struct Seat {
-    /// `WAITING`, `PARKED`, `CALLED` or `DONE`. Changed under the queue's latch, but for `DONE`,
-    /// which is stored after `outcome` (release; the waiter's load acquires) and never overwritten.
+/// The wait slot of one committing session.
+pub(super) struct CommitWaiter {
+    /// A [`WaiterState`]. Changed under the queue's latch, except to `Done`, which is stored after
+    /// `outcome` (release; the waiter's load acquires) and never overwritten.
     state: AtomicU8,
     /// A flush for its entry was begun, or is needed no more. Read and written under the queue's
     /// latch.
     taken: AtomicBool,
     thread: OnceLock<Thread>,
     outcome: OnceLock<Outcome>,
-    /// Whom its session wants told, so that it need not wait itself.
-    witness: Mutex<Option<Witness>>,
+    /// The session's completion callback, if it registered one instead of waiting.
+    on_complete: Mutex<Option<OnComplete>>,
     /// For tests that play its thread.
     #[cfg(test)]
     unparked: AtomicBool,
 }
 
-/// A sleeper that was chosen for a role: it wakes when this is dropped, which needs no latch.
-/// Nobody can be called and left asleep: it could not be called again.
+/// A parked session that was chosen for a role: dropping this unparks it, which needs no latch.
+/// A guard, because a session that was called and not unparked could never be called again.
 #[must_use]
-struct Called(Arc<Seat>);
+struct Called(Arc<CommitWaiter>);
 
 impl Drop for Called {
     fn drop(&mut self) {
@@ -61,53 +62,58 @@ impl Drop for Called {
     }
 }
 
-/// What a transaction has become, or why not.
+/// Where a transaction was committed, or why it was not.
 type Outcome = Result<Committed, CommitError>;
 
-/// Is told once what became of a transaction.
-pub(super) type Witness = Box<dyn FnOnce(Outcome) + Send>;
+/// Completion callback of a commit, called once.
+pub(super) type OnComplete = Box<dyn FnOnce(Outcome) + Send>;
 
-/// Awake, or not waited for yet.
-const WAITING: u8 = 0;
-/// Its thread is parked.
-const PARKED: u8 = 1;
-/// It was woken to take a role.
-const CALLED: u8 = 2;
-/// The outcome is there.
-const DONE: u8 = 3;
-/// Its session does something else; whoever finishes it tells its witness.
-const LEFT: u8 = 4;
+/// The states of a [`CommitWaiter`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum WaiterState {
+    /// Its thread runs, or does not wait for the outcome yet.
+    Awake,
+    /// Its thread is parked.
+    Parked,
+    /// Its thread was unparked to take a role.
+    Called,
+    /// The outcome is there.
+    Done,
+    /// Its session serves something else; the thread that finishes it runs the callback.
+    Deferred,
+}
 
 /// What a session that waits does next.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum Role {
     /// Order what is queued, and lead the next flush.
-    Lead(Since),
+    Lead(QueueWait),
     /// Order what is queued.
     Order,
-    /// Sleep until woken, or for as long as it says.
+    /// Park until unparked, or for this long.
     Park(Option<Duration>),
-    /// Go: its witness will be told.
-    Leave,
-    /// See the outcome.
+    /// Return: the thread that finishes the entry runs its completion callback.
+    DeferReply,
+    /// Read the outcome.
     Done,
 }
 
 /// A leader's wait for its flush to begin, on the monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Since {
-    pub(super) waited: Duration,
-    pub(super) now: Duration,
+pub(super) struct QueueWait {
+    pub(super) from: Duration,
+    pub(super) to: Duration,
 }
 
-/// A transaction whose place is not fixed yet.
+/// A transaction that is not ordered yet.
 pub(super) struct Entry {
     /// Taken when it is stamped.
     pub(super) group: Option<EventGroup>,
     /// The GTID it must have: an applier's. `None` gets the next one of this server.
     pub(super) gtid: Option<Gtid>,
     pub(super) hook: Box<dyn CommitHook>,
-    pub(super) seat: Arc<Seat>,
+    pub(super) waiter: Arc<CommitWaiter>,
     pub(super) end: LogPosition,
 }
 
@@ -117,16 +123,16 @@ impl Entry {
         self.group.as_ref().is_some_and(EventGroup::is_large)
     }
 
-    /// What it is once it is ordered.
+    /// The member that it becomes once it is ordered.
     pub(super) fn as_member(&self) -> Member {
         let gtid = self.gtid.expect("each got one when it was stamped");
-        Member { seat: self.seat.clone(), committed: Committed { position: self.end, gtid } }
+        Member { waiter: self.waiter.clone(), committed: Committed { position: self.end, gtid } }
     }
 }
 
-/// A transaction whose place is fixed.
+/// A transaction that is ordered: its position in the log is fixed.
 pub(super) struct Member {
-    pub(super) seat: Arc<Seat>,
+    pub(super) waiter: Arc<CommitWaiter>,
     pub(super) committed: Committed,
 }
 
@@ -138,31 +144,31 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct QueueState {
     entries: Vec<Entry>,
-    /// Somebody orders `entries`, or is about to.
+    /// A thread orders `entries`, or is about to.
     ordering: bool,
     /// Ordered and not published, in log order.
     ordered: VecDeque<Member>,
     /// For how many of them, from the back, no flush was begun.
     unbegun: usize,
-    /// Who begins the next flush as soon as it may.
-    next_leader: Option<Arc<Seat>>,
-    /// When it became that.
+    /// The session that begins the next flush as soon as that may begin.
+    next_leader: Option<Arc<CommitWaiter>>,
+    /// When it became the next leader.
     next_since: Duration,
-    /// Groups being written or flushed: who leads, or is about to.
+    /// Groups being written or flushed, and leaders that are about to take one.
     in_flight: usize,
-    /// The slots that they have, as bits (Q5).
+    /// The slots in use, as bits (Q5).
     slots: u32,
     /// Groups begun so far.
     flights: u64,
     pace: Pace,
     /// How many waiting transactions end a delay.
     wake_at: Option<usize>,
-    /// The seat of the log's own thread, if it has one. It has no entry.
-    stand_in: Option<Arc<Seat>>,
+    /// The waiter of the log's own thread, if there is one. It has no entry.
+    fallback_leader: Option<Arc<CommitWaiter>>,
 }
 
-/// Who is to be told after the latch was left.
-#[must_use = "sleepers are woken by whoever takes them out of the queue"]
+/// The sessions to wake once the latch is released.
+#[must_use = "parked sessions are woken by the thread that takes them out of the queue"]
 pub(super) struct Wake {
     pub(super) members: Vec<Member>,
     called: Option<Called>,
@@ -170,8 +176,8 @@ pub(super) struct Wake {
 
 const _: () = assert!(SLOTS <= u32::BITS as usize);
 
-/// A group on its way: taken out of the queue with [`Queue::begin`], given back when it is
-/// published or has failed.
+/// A commit group in flight: taken out of the queue with [`Queue::begin`], returned to it when it
+/// is published or has failed.
 pub(super) struct Flight {
     /// How many members are in it, and in no earlier one.
     pub(super) members: usize,
@@ -193,14 +199,14 @@ pub(super) struct Moment {
     pub(super) delay: Option<(Duration, usize)>,
 }
 
-impl Seat {
+impl CommitWaiter {
     pub(super) fn new() -> Self {
         Self {
-            state: AtomicU8::new(WAITING),
+            state: AtomicU8::new(WaiterState::Awake as u8),
             taken: AtomicBool::new(false),
             thread: OnceLock::new(),
             outcome: OnceLock::new(),
-            witness: Mutex::default(),
+            on_complete: Mutex::default(),
             #[cfg(test)]
             unparked: AtomicBool::new(false),
         }
@@ -210,58 +216,68 @@ impl Seat {
         self.outcome.get()
     }
 
-    /// From here on its thread can't be called; false if it is done.
-    fn is_awake(&self) -> bool {
-        let awake = |state| (state != DONE).then_some(WAITING);
+    fn is_in(&self, state: WaiterState) -> bool {
+        self.state.load(Ordering::Acquire) == state as u8
+    }
+
+    /// Moves it to another state if it is in `from`.
+    fn transition(&self, from: WaiterState, to: WaiterState) -> bool {
+        self.state.compare_exchange(from as u8, to as u8, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Marks it awake, so that it can't be called; false if it is done.
+    fn set_awake_unless_done(&self) -> bool {
+        let awake = |state| (state != WaiterState::Done as u8).then_some(WaiterState::Awake as u8);
         self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, awake).is_ok()
     }
 
     /// Chooses it for a role, if it is parked.
     fn call(self: &Arc<Self>) -> Option<Called> {
-        let called = self.state.compare_exchange(PARKED, CALLED, Ordering::AcqRel, Ordering::Acquire);
-        called.is_ok().then(|| Called(self.clone()))
+        self.transition(WaiterState::Parked, WaiterState::Called).then(|| Called(self.clone()))
     }
 
     fn unpark(&self) {
         #[cfg(test)]
         self.unparked.store(true, Ordering::Relaxed);
-        self.thread.get().expect("a thread is known before its seat says that it is parked").unpark();
+        self.thread.get().expect("a thread is known before its waiter says that it is parked").unpark();
     }
 
-    /// From here on its session may leave instead of sleeping.
-    pub(super) fn set_witness(&self, witness: Witness) {
-        *self.witness.lock() = Some(witness);
+    /// From here on its session may defer its reply instead of parking.
+    pub(super) fn set_on_complete(&self, on_complete: OnComplete) {
+        *self.on_complete.lock() = Some(on_complete);
     }
 
     pub(super) fn finish(&self, outcome: Outcome) {
         self.outcome.set(outcome).expect("an entry has one outcome");
-        match self.state.swap(DONE, Ordering::AcqRel) {
-            PARKED => self.unpark(),
-            LEFT => self.tell(),
-            _ => {}
+        let before = self.state.swap(WaiterState::Done as u8, Ordering::AcqRel);
+        if before == WaiterState::Parked as u8 {
+            self.unpark();
+        } else if before == WaiterState::Deferred as u8 {
+            self.run_on_complete();
         }
     }
 
-    /// Tells the witness the outcome, which is there.
-    pub(super) fn tell(&self) {
-        let witness = self.witness.lock().take();
-        if let (Some(witness), Some(outcome)) = (witness, self.outcome.get()) {
-            witness(outcome.clone());
+    /// Calls the completion callback, if it was not called yet, with the outcome, which is there.
+    pub(super) fn run_on_complete(&self) {
+        let on_complete = self.on_complete.lock().take();
+        if let (Some(on_complete), Some(outcome)) = (on_complete, self.outcome.get()) {
+            on_complete(outcome.clone());
         }
     }
 
-    /// Its thread has nothing to do: from here on it sleeps, or is gone. An error if it is done by
-    /// now.
-    fn rest(&self, may_leave: bool) -> Result<u8, u8> {
-        // Before the state says that there is someone to wake.
+    /// No role is free for its thread, which is about to park, or to return with its reply
+    /// deferred: the state says which. `None` if it is done by now.
+    fn set_idle(&self, may_defer: bool) -> Option<WaiterState> {
+        // Before the state says that there is a thread to unpark.
         self.thread.get_or_init(thread::current);
-        let rest = if may_leave && self.witness.lock().is_some() { LEFT } else { PARKED };
-        self.state.compare_exchange(WAITING, rest, Ordering::AcqRel, Ordering::Acquire).map(|_| rest)
+        let defers = may_defer && self.on_complete.lock().is_some();
+        let idle = if defers { WaiterState::Deferred } else { WaiterState::Parked };
+        self.transition(WaiterState::Awake, idle).then_some(idle)
     }
 
-    /// Its thread will ask for its turn again, or can be called.
-    fn is_here(&self) -> bool {
-        self.state.load(Ordering::Acquire) != LEFT
+    /// Its thread will ask for its role again, or can be called.
+    fn can_take_role(&self) -> bool {
+        !self.is_in(WaiterState::Deferred)
     }
 }
 
@@ -271,11 +287,11 @@ impl Wake {
         drop(self.called.take());
     }
 
-    /// Calls the next leader first, then tells the members how it went.
+    /// Calls the next leader first, then finishes the members with this outcome.
     pub(super) fn wake(mut self, outcome: &Result<(), CommitError>) {
         self.call_leader();
-        for Member { seat, committed } in self.members {
-            seat.finish(outcome.clone().map(|()| committed));
+        for Member { waiter, committed } in self.members {
+            waiter.finish(outcome.clone().map(|()| committed));
         }
     }
 }
@@ -289,50 +305,50 @@ impl Queue {
         drop(called);
     }
 
-    /// What the seat's thread does next.
+    /// What the waiter's thread does next.
     ///
-    /// It parks only once its state says so: a seat that is done by then was not woken, for nobody
-    /// knew that it slept.
-    pub(super) fn turn(&self, seat: &Arc<Seat>, moment: impl FnOnce() -> Moment) -> Turn {
+    /// It parks only once its state says so: a waiter that is done by then was not unparked, since
+    /// its state did not say that it was parked.
+    pub(super) fn assign_role(&self, waiter: &Arc<CommitWaiter>, moment: impl FnOnce() -> Moment) -> Role {
         let mut queue = self.latch.lock();
-        if !seat.is_awake() {
-            return Turn::Done;
+        if !waiter.set_awake_unless_done() {
+            return Role::Done;
         }
         let mut timeout = None;
-        if queue.may_lead(seat) {
+        if queue.may_lead(waiter) {
             let moment = moment();
             timeout = match queue.hold_back(&moment) {
                 Some(timeout) => timeout,
                 None => {
-                    let waited = if queue.next_leader.is_some() { queue.next_since } else { moment.now };
+                    let from = if queue.next_leader.is_some() { queue.next_since } else { moment.now };
                     queue.next_leader = None;
                     queue.wake_at = None;
                     queue.in_flight += 1;
                     queue.pace.begin(moment.now);
-                    return Turn::Lead(Since { waited, now: moment.now });
+                    return Role::Lead(QueueWait { from, to: moment.now });
                 }
             };
             if queue.next_leader.is_none() {
-                (queue.next_leader, queue.next_since) = (Some(seat.clone()), moment.now);
+                (queue.next_leader, queue.next_since) = (Some(waiter.clone()), moment.now);
             }
         }
         if !queue.ordering && !queue.entries.is_empty() {
             queue.ordering = true;
-            return Turn::Order;
+            return Role::Order;
         }
-        let leads_next = queue.next_leader.as_ref().is_some_and(|next| Arc::ptr_eq(next, seat));
-        let rests = seat.rest(!leads_next && queue.stand_in.is_some());
+        let leads_next = queue.next_leader.as_ref().is_some_and(|next| Arc::ptr_eq(next, waiter));
+        let idle = waiter.set_idle(!leads_next && queue.fallback_leader.is_some());
         queue.check_invariants();
-        match rests {
-            Err(_) => Turn::Done,
-            Ok(LEFT) => Turn::Leave,
-            Ok(_) => Turn::Park(timeout),
+        match idle {
+            None => Role::Done,
+            Some(WaiterState::Deferred) => Role::DeferReply,
+            Some(_) => Role::Park(timeout),
         }
     }
 
-    /// A seat for the log's own thread. From here on sessions may leave.
-    pub(super) fn stand_in(&self) -> Arc<Seat> {
-        self.latch.lock().stand_in.get_or_insert_with(|| Arc::new(Seat::new())).clone()
+    /// The waiter of the log's own thread. From here on sessions may defer their replies.
+    pub(super) fn fallback_leader(&self) -> Arc<CommitWaiter> {
+        self.latch.lock().fallback_leader.get_or_insert_with(|| Arc::new(CommitWaiter::new())).clone()
     }
 
     /// Takes all that is queued; the caller holds the log's `leader`.
@@ -342,7 +358,7 @@ impl Queue {
         std::mem::replace(&mut queue.entries, room)
     }
 
-    /// Their places are fixed; the caller holds the log's `leader`.
+    /// Adds members, which are ordered; the caller holds the log's `leader`.
     pub(super) fn add_ordered(&self, members: impl ExactSizeIterator<Item = Member>) {
         let mut queue = self.latch.lock();
         queue.unbegun += members.len();
@@ -353,29 +369,30 @@ impl Queue {
         }
     }
 
-    /// Whoever ordered asks whether it may stop: when nothing is queued, or when it is tired and
-    /// others can go on.
-    pub(super) fn stop_ordering(&self, tired: bool) -> bool {
+    /// Gives the orderer's role back, if nothing is queued, or if the caller has used up its rounds
+    /// and another session can take over; false if the caller has to go on.
+    pub(super) fn stop_ordering(&self, rounds_used_up: bool) -> bool {
         let mut queue = self.latch.lock();
-        let others_can = || queue.entries.iter().any(|entry| entry.seat.is_here());
-        if !(queue.entries.is_empty() || tired && others_can()) {
+        let others_can = || queue.entries.iter().any(|entry| entry.waiter.can_take_role());
+        if !(queue.entries.is_empty() || rounds_used_up && others_can()) {
             return false;
         }
         queue.ordering = false;
-        let heir = queue.entries.iter().find_map(|entry| entry.seat.call());
-        // What was in the caller's hands was not counted meanwhile.
+        let next_orderer = queue.entries.iter().find_map(|entry| entry.waiter.call());
+        // `waiting()` did not count the entries that the caller held meanwhile.
         let leader = queue.end_delay().or_else(|| queue.call_a_leader());
         queue.check_invariants();
         drop(queue);
-        drop((heir, leader));
+        drop((next_orderer, leader));
         true
     }
 
     /// These entries were refused; the caller finishes them.
     pub(super) fn dismiss(&self, entries: &[Entry]) {
         let mut queue = self.latch.lock();
-        // Who is refused but not told yet must not wait to lead, as in `retire`.
-        entries.iter().for_each(|entry| entry.seat.taken.store(true, Ordering::Relaxed));
+        // A waiter that is refused but not finished yet must not become the next leader, as in
+        // `retire`.
+        entries.iter().for_each(|entry| entry.waiter.taken.store(true, Ordering::Relaxed));
         queue.release_leader();
         let called = queue.call_a_leader();
         queue.check_invariants();
@@ -388,8 +405,8 @@ impl Queue {
         let mut queue = self.latch.lock();
         let members = std::mem::take(&mut queue.unbegun);
         let from = queue.ordered.len() - members;
-        queue.ordered.range(from..).for_each(|member| member.seat.taken.store(true, Ordering::Relaxed));
-        // It may have asked for its turn while the caller was about to order its entry.
+        queue.ordered.range(from..).for_each(|member| member.waiter.taken.store(true, Ordering::Relaxed));
+        // The next leader may have been chosen while the caller was about to order its entry.
         queue.release_leader();
         let slot = queue.slots.trailing_ones() as usize;
         assert!(slot < SLOTS, "there are no more groups in flight than slots (Q5)");
@@ -457,13 +474,17 @@ impl QueueState {
     }
 
     /// Q4.
-    fn may_lead(&self, seat: &Arc<Seat>) -> bool {
-        let free = self.next_leader.as_ref().is_none_or(|next| Arc::ptr_eq(next, seat));
-        free && if self.stands_in(seat) { self.unbegun > 0 } else { !seat.taken.load(Ordering::Relaxed) }
+    fn may_lead(&self, waiter: &Arc<CommitWaiter>) -> bool {
+        let free = self.next_leader.as_ref().is_none_or(|next| Arc::ptr_eq(next, waiter));
+        free && if self.is_fallback_leader(waiter) {
+            self.unbegun > 0
+        } else {
+            !waiter.taken.load(Ordering::Relaxed)
+        }
     }
 
-    fn stands_in(&self, seat: &Arc<Seat>) -> bool {
-        self.stand_in.as_ref().is_some_and(|stand_in| Arc::ptr_eq(stand_in, seat))
+    fn is_fallback_leader(&self, waiter: &Arc<CommitWaiter>) -> bool {
+        self.fallback_leader.as_ref().is_some_and(|fallback_leader| Arc::ptr_eq(fallback_leader, waiter))
     }
 
     /// How long the next flush has to wait before it may begin, if it has to: for others in flight,
@@ -479,12 +500,12 @@ impl QueueState {
         }
         let (delay, enough) = moment.delay?;
         let since = if self.next_leader.is_some() { self.next_since } else { moment.now };
-        let rest = (since + delay).saturating_sub(moment.now);
-        if rest.is_zero() || self.waiting() >= enough {
+        let remaining = (since + delay).saturating_sub(moment.now);
+        if remaining.is_zero() || self.waiting() >= enough {
             return None;
         }
         self.wake_at = Some(enough);
-        Some(Some(rest))
+        Some(Some(remaining))
     }
 
     /// Calls the next leader if it delays and has what it delays for.
@@ -494,7 +515,7 @@ impl QueueState {
     }
 
     fn call_next_leader(&self) -> Option<Called> {
-        self.next_leader.as_ref().and_then(Seat::call)
+        self.next_leader.as_ref().and_then(CommitWaiter::call)
     }
 
     fn land(&mut self, flight: &Flight) {
@@ -506,10 +527,11 @@ impl QueueState {
         }
     }
 
-    /// Nobody is the next leader if whoever was is taken, or the stand-in, for whom it was called
-    /// may be taken too.
+    /// Clears the next leader if its own entry is in a group by now, or if it is the fallback
+    /// leader, since the members that it was called for may be in a group too.
     fn release_leader(&mut self) {
-        let stays = |next: &Arc<Seat>| !next.taken.load(Ordering::Relaxed) && !self.stands_in(next);
+        let stays =
+            |next: &Arc<CommitWaiter>| !next.taken.load(Ordering::Relaxed) && !self.is_fallback_leader(next);
         if !self.next_leader.as_ref().is_some_and(stays) {
             self.next_leader = None;
         }
@@ -521,20 +543,20 @@ impl QueueState {
             return None;
         }
         let from = self.ordered.len() - self.unbegun;
-        let mut members = self.ordered.range(from..).map(|member| &member.seat);
-        let called = members.clone().find_map(Seat::call);
-        if called.is_some() || members.any(|seat| seat.is_here()) {
+        let mut members = self.ordered.range(from..).map(|member| &member.waiter);
+        let called = members.clone().find_map(CommitWaiter::call);
+        if called.is_some() || members.any(|waiter| waiter.can_take_role()) {
             return called;
         }
-        self.stand_in.as_ref().and_then(Seat::call)
+        self.fallback_leader.as_ref().and_then(CommitWaiter::call)
     }
 
-    /// After members were taken out of `ordered`, by a leader whose group ended or by somebody
-    /// else.
+    /// After members were taken out of `ordered`, by a leader whose group ended (`ended`) or by a
+    /// rotation or checkpoint.
     fn retire(&mut self, members: Vec<Member>, ended: Option<Flight>) -> Wake {
-        // Who is taken out but not told yet must not wait to lead: nobody would lead once it is
-        // told (Q3).
-        members.iter().for_each(|member| member.seat.taken.store(true, Ordering::Relaxed));
+        // A waiter that is taken out but not finished yet must not become the next leader: once it
+        // is finished it would lead no flush (Q3).
+        members.iter().for_each(|member| member.waiter.taken.store(true, Ordering::Relaxed));
         let was_full = self.pace.is_full(self.in_flight);
         if let Some(flight) = ended {
             self.land(&flight);
@@ -565,134 +587,135 @@ mod tests {
     const COMMITTED: Committed =
         Committed { position: LogPosition::ZERO, gtid: Gtid { uuid: Uuid([0; 16]), gno: 1 } };
 
-    const LEAD: Turn = Turn::Lead(Since { waited: Duration::ZERO, now: Duration::ZERO });
+    const LEAD: Role = Role::Lead(QueueWait { from: Duration::ZERO, to: Duration::ZERO });
 
     fn now() -> Moment {
         Moment { is_strict: true, now: Duration::ZERO, delay: None }
     }
 
-    fn seat() -> Arc<Seat> {
-        Arc::new(Seat::new())
+    fn waiter() -> Arc<CommitWaiter> {
+        Arc::new(CommitWaiter::new())
     }
 
-    /// A session looked for its outcome and found none; the leader then finished it, while a next
-    /// leader was at work. It once parked here, with nobody left to wake it.
+    /// A session read no outcome; the leader then finished it, while a next leader was at work.
+    /// Regression: it parked here, and no thread was left to unpark it.
     #[test]
-    fn a_seat_that_was_done_before_it_parked_does_not_park() {
-        let (queue, seat) = (Queue::default(), seat());
-        seat.finish(Ok(COMMITTED));
-        assert_eq!(queue.turn(&seat, now), Turn::Done);
+    fn a_waiter_that_was_done_before_it_parked_does_not_park() {
+        let (queue, waiter) = (Queue::default(), waiter());
+        waiter.finish(Ok(COMMITTED));
+        assert_eq!(queue.assign_role(&waiter, now), Role::Done);
     }
 
-    /// Its group is about to be finished, and nobody leads the next one: it once led an empty
-    /// group, with the delay of `binlog_group_commit_sync_delay`.
+    /// Its group is about to be finished, and the next one has no leader. Regression: it led an
+    /// empty group, with the delay of `binlog_group_commit_sync_delay`.
     #[test]
-    fn a_seat_in_a_group_does_not_lead_another() {
-        let (queue, seat) = (Queue::default(), seat());
-        seat.taken.store(true, Ordering::Relaxed);
-        assert_eq!(queue.turn(&seat, now), Turn::Park(None));
+    fn a_waiter_in_a_group_does_not_lead_another() {
+        let (queue, waiter) = (Queue::default(), waiter());
+        waiter.taken.store(true, Ordering::Relaxed);
+        assert_eq!(queue.assign_role(&waiter, now), Role::Park(None));
     }
 
-    /// The second session asked between the first one's turn and its group, which then took the
-    /// second one's entry as well: it once stayed the next leader for ever, and nobody led.
+    /// The second session asked after the first one was to lead and before that took its group,
+    /// which included the second one's entry. Regression: it stayed the next leader, so no session
+    /// led.
     #[test]
     fn a_next_leader_that_is_taken_is_not_waited_for() {
-        let (queue, first, second, third) = (Queue::default(), seat(), seat(), seat());
-        assert_eq!(queue.turn(&first, now), LEAD);
-        assert_eq!(queue.turn(&second, now), Turn::Park(None));
-        let member = |seat: &Arc<Seat>| Member { seat: seat.clone(), committed: COMMITTED };
+        let (queue, first, second, third) = (Queue::default(), waiter(), waiter(), waiter());
+        assert_eq!(queue.assign_role(&first, now), LEAD);
+        assert_eq!(queue.assign_role(&second, now), Role::Park(None));
+        let member = |waiter: &Arc<CommitWaiter>| Member { waiter: waiter.clone(), committed: COMMITTED };
         queue.add_ordered([member(&first), member(&second)].into_iter());
         let flight = queue.begin();
         assert_eq!(flight.members, 2);
         queue.publish(COMMITTED.position, &Mutex::default(), Some(flight)).wake(&Ok(()));
-        assert_eq!(queue.turn(&second, now), Turn::Done);
-        assert_eq!(queue.turn(&third, now), LEAD);
+        assert_eq!(queue.assign_role(&second, now), Role::Done);
+        assert_eq!(queue.assign_role(&third, now), LEAD);
     }
 
-    /// A rotation published what nobody had begun to flush. Its session asked once more before it
-    /// was told, became the next leader and left: nobody led again.
+    /// A rotation published a member whose flush had not begun. Regression: its session asked once
+    /// more before it was finished, became the next leader and returned: no session led again.
     #[test]
-    fn who_is_published_and_not_told_yet_is_not_the_next_leader() {
-        let (queue, first, second) = (Queue::default(), seat(), seat());
-        queue.add_ordered([Member { seat: first.clone(), committed: COMMITTED }].into_iter());
+    fn who_is_published_and_not_finished_yet_is_not_the_next_leader() {
+        let (queue, first, second) = (Queue::default(), waiter(), waiter());
+        queue.add_ordered([Member { waiter: first.clone(), committed: COMMITTED }].into_iter());
         let wake = queue.publish(COMMITTED.position, &Mutex::default(), None);
-        assert_eq!(queue.turn(&first, now), Turn::Park(None));
+        assert_eq!(queue.assign_role(&first, now), Role::Park(None));
         wake.wake(&Ok(()));
-        assert_eq!(queue.turn(&second, now), LEAD);
+        assert_eq!(queue.assign_role(&second, now), LEAD);
     }
 
     #[test]
     fn one_leads_one_is_next_and_the_others_park() {
-        let (queue, first, second, third) = (Queue::default(), seat(), seat(), seat());
-        assert_eq!(queue.turn(&first, now), LEAD);
-        assert_eq!(queue.turn(&second, now), Turn::Park(None));
-        assert_eq!(queue.turn(&second, now), Turn::Park(None), "woken for no reason");
-        assert_eq!(queue.turn(&third, now), Turn::Park(None));
+        let (queue, first, second, third) = (Queue::default(), waiter(), waiter(), waiter());
+        assert_eq!(queue.assign_role(&first, now), LEAD);
+        assert_eq!(queue.assign_role(&second, now), Role::Park(None));
+        assert_eq!(queue.assign_role(&second, now), Role::Park(None), "woken for no reason");
+        assert_eq!(queue.assign_role(&third, now), Role::Park(None));
         let flight = queue.begin();
         let wake = queue.abandon(Some(flight));
         assert!(wake.called.as_ref().is_some_and(|called| Arc::ptr_eq(&called.0, &second)));
         wake.wake(&Ok(()));
-        assert_eq!(queue.turn(&third, now), Turn::Park(None), "woken for no reason");
-        assert_eq!(queue.turn(&second, now), LEAD);
+        assert_eq!(queue.assign_role(&third, now), Role::Park(None), "woken for no reason");
+        assert_eq!(queue.assign_role(&second, now), LEAD);
     }
 
-    /// A session that leaves, and how often its client was told.
-    fn leaver() -> (Arc<Seat>, Arc<AtomicU8>) {
-        let (seat, told) = (seat(), Arc::new(AtomicU8::new(0)));
-        let counter = told.clone();
-        seat.set_witness(Box::new(move |_| {
+    /// A session with a completion callback, and how often that was called.
+    fn deferring() -> (Arc<CommitWaiter>, Arc<AtomicU8>) {
+        let (waiter, completed) = (waiter(), Arc::new(AtomicU8::new(0)));
+        let counter = completed.clone();
+        waiter.set_on_complete(Box::new(move |_| {
             counter.fetch_add(1, Ordering::Relaxed);
         }));
-        (seat, told)
+        (waiter, completed)
     }
 
     #[test]
-    fn who_has_a_witness_leaves_instead_of_sleeping_unless_it_is_to_lead() {
-        let (queue, (first, _), (second, _), (third, told)) =
-            (Queue::default(), leaver(), leaver(), leaver());
-        assert_eq!(queue.turn(&first, now), LEAD);
-        assert_eq!(queue.turn(&second, now), Turn::Park(None), "there is nobody who could stand in");
-        queue.stand_in();
-        assert_eq!(queue.turn(&second, now), Turn::Park(None), "it leads next");
-        assert_eq!(queue.turn(&third, now), Turn::Leave);
-        assert_eq!(told.load(Ordering::Relaxed), 0);
+    fn who_has_a_callback_defers_its_reply_instead_of_parking_unless_it_is_to_lead() {
+        let (queue, (first, _), (second, _), (third, completed)) =
+            (Queue::default(), deferring(), deferring(), deferring());
+        assert_eq!(queue.assign_role(&first, now), LEAD);
+        assert_eq!(queue.assign_role(&second, now), Role::Park(None), "there is no fallback leader");
+        queue.fallback_leader();
+        assert_eq!(queue.assign_role(&second, now), Role::Park(None), "it leads next");
+        assert_eq!(queue.assign_role(&third, now), Role::DeferReply);
+        assert_eq!(completed.load(Ordering::Relaxed), 0);
         third.finish(Ok(COMMITTED));
-        assert_eq!(told.load(Ordering::Relaxed), 1);
-        third.tell();
-        assert_eq!(told.load(Ordering::Relaxed), 1, "once");
+        assert_eq!(completed.load(Ordering::Relaxed), 1);
+        third.run_on_complete();
+        assert_eq!(completed.load(Ordering::Relaxed), 1, "once");
     }
 
-    /// The second left, for there was a next leader; that one was taken by the first one's group,
-    /// the second was not.
+    /// The third session deferred its reply, for there was a next leader; the first one's group
+    /// took the next leader's entry, and not that of the third.
     #[test]
-    fn the_stand_in_leads_where_all_have_left() {
-        let (queue, first, next, (left, told)) = (Queue::default(), seat(), seat(), leaver());
-        let stand_in = queue.stand_in();
-        assert_eq!(queue.turn(&stand_in, now), Turn::Park(None));
-        assert_eq!(queue.turn(&first, now), LEAD);
-        assert_eq!(queue.turn(&next, now), Turn::Park(None));
-        assert_eq!(queue.turn(&left, now), Turn::Leave);
-        let member = |seat: &Arc<Seat>| Member { seat: seat.clone(), committed: COMMITTED };
+    fn the_fallback_leader_leads_where_all_have_deferred_their_replies() {
+        let (queue, first, next, (deferred, completed)) = (Queue::default(), waiter(), waiter(), deferring());
+        let fallback_leader = queue.fallback_leader();
+        assert_eq!(queue.assign_role(&fallback_leader, now), Role::Park(None));
+        assert_eq!(queue.assign_role(&first, now), LEAD);
+        assert_eq!(queue.assign_role(&next, now), Role::Park(None));
+        assert_eq!(queue.assign_role(&deferred, now), Role::DeferReply);
+        let member = |waiter: &Arc<CommitWaiter>| Member { waiter: waiter.clone(), committed: COMMITTED };
         queue.add_ordered([member(&first), member(&next)].into_iter());
         let flight = queue.begin();
-        queue.add_ordered([member(&left)].into_iter());
+        queue.add_ordered([member(&deferred)].into_iter());
         assert!(queue.stop_ordering(false));
-        assert_eq!(stand_in.state.load(Ordering::Relaxed), CALLED);
-        assert_eq!(queue.turn(&stand_in, now), Turn::Park(None), "one is in flight");
+        assert!(fallback_leader.is_in(WaiterState::Called));
+        assert_eq!(queue.assign_role(&fallback_leader, now), Role::Park(None), "one is in flight");
         let wake = queue.abandon(Some(flight));
-        assert!(queue.latch.lock().next_leader.is_none(), "nobody is left to lead for");
+        assert!(queue.latch.lock().next_leader.is_none(), "no member is left to lead for");
         wake.wake(&Ok(()));
-        assert_eq!(told.load(Ordering::Relaxed), 1);
+        assert_eq!(completed.load(Ordering::Relaxed), 1);
 
-        let (late, told) = leaver();
+        let (late, completed) = deferring();
         queue.add_ordered([member(&late)].into_iter());
-        late.rest(true).unwrap();
+        late.set_idle(true).unwrap();
         assert!(queue.stop_ordering(false));
-        assert_eq!(queue.turn(&stand_in, now), LEAD);
+        assert_eq!(queue.assign_role(&fallback_leader, now), LEAD);
         let flight = queue.begin();
         assert_eq!(flight.members, 1);
         queue.publish(COMMITTED.position, &Mutex::default(), Some(flight)).wake(&Ok(()));
-        assert_eq!(told.load(Ordering::Relaxed), 1);
-        assert_eq!(queue.turn(&stand_in, now), Turn::Park(None));
+        assert_eq!(completed.load(Ordering::Relaxed), 1);
+        assert_eq!(queue.assign_role(&fallback_leader, now), Role::Park(None));
     }
 }

@@ -95,10 +95,10 @@ impl LogReader {
         };
         let file = open().or_else(|_| {
             // It may be about to get its name.
-            drop(shared.files.take_index_turn());
+            drop(shared.files.lock_index());
             open()
         });
-        // Looked at behind the opening: in a log that was begun anew meanwhile another file may
+        // Looked at after the opening: in a log that was begun anew meanwhile another file may
         // have the name.
         let oldest = shared.files.first();
         if number < oldest || file.is_err() && number > shared.files.last() {
@@ -110,7 +110,7 @@ impl LogReader {
         Ok(Self { shared, number, stream, fde, unproven: false, has_ended: false })
     }
 
-    /// What the file's first two events say; the reader stands behind them.
+    /// What the file's first two events say; the reader stands after them.
     pub(super) fn file_header(&mut self) -> Result<FileHeader, LogError> {
         let limit = self.limit()?;
         let header = scan::read_file_header(&mut self.stream, limit);
@@ -146,12 +146,12 @@ impl LogReader {
     /// damaged.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<LogEvent<'_>>, LogError> {
         let limit = loop {
-            // One look: a limit of before a rotation and a file of after it would leave out what
+            // Read once: a limit of before a rotation and a file of after it would leave out what
             // came between.
             let durable = self.shared.progress.durable.get();
             let limit = self.limit_at(durable)?;
             let here = self.position();
-            // What lies behind the last event of a closed file is not the log's.
+            // What lies after the last event of a closed file is not the log's.
             let is_over = self.has_ended && durable.file() > self.number;
             if here.offset() < limit && !is_over {
                 break limit;
@@ -205,7 +205,7 @@ impl LogReader {
     }
 }
 
-/// Gives every event of the complete groups behind `from`, as far as the log is durable now, to
+/// Gives every event of the complete groups after `from`, as far as the log is durable now, to
 /// `visitor`.
 pub(super) fn replay<E: From<LogError>>(
     shared: &Arc<Shared>,

@@ -3,31 +3,31 @@
 //!
 //! # Torn tail or damage
 //!
-//! The last file ends behind its last whole group (R1 of `scan.rs`). What follows may be what a
-//! power cut left of writes that were not flushed: that is cut off, for nobody was promised it. Or
-//! it may have been flushed, and be damaged: a flipped bit, a file that somebody cut. To cut the
+//! The last file ends after its last whole group (R1 of `scan.rs`). What follows may be what a
+//! power cut left of writes that were not flushed: that is cut off, for it was never acknowledged.
+//! Or it may have been flushed, and be damaged: a flipped bit, a truncated file. To cut the
 //! log there would take back what was acknowledged, and give its GTIDs to other transactions. The
-//! bytes alone don't tell the two apart. Up to sixteen flushes overlap, groups are written while
+//! bytes alone don't distinguish the two. Up to sixteen flushes overlap, groups are written while
 //! earlier ones are in flight, and at `sync_binlog` = 0 any number is written in front of a flush
-//! that is slow; of all these writes a power cut leaves any subset, so that whole groups behind a
+//! that is slow; of all these writes a power cut leaves any subset, so that whole groups after a
 //! torn one prove nothing. What proves that a place was flushed:
 //!
-//! (Z1) The durable mark (`mark.rs`) lies behind it. The mark is written after the flush that it
-//!      tells of has returned, so whatever a power cut leaves of mark and log, the log reaches at
+//! (Z1) The durable mark (`mark.rs`) lies after it. The mark is written after the flush that it
+//!      records has returned, so whatever a power cut leaves of mark and log, the log reaches at
 //!      least to the mark, in whole groups: marks are ends of groups, of headers and of closed
 //!      files only (G6 of `commit.rs`). This never refuses what a power cut can leave, at any
 //!      setting. It finds all damage up to some milliseconds before the end of a process that died,
 //!      some seconds before a power cut.
-//! (Z2) The tables' checkpoint lies behind it: a checkpoint makes the log durable first
+//! (Z2) The tables' checkpoint lies after it: a checkpoint makes the log durable first
 //!      ([`super::Examined::require_durable`]).
 //! (Z3) It is in a file before the last one, which was flushed before its successor got a name
 //!      (F1 of `files.rs`) ([`super::Examined::verify_from`]).
-//! (Z4) Only where there is no mark: a whole group behind it was committed more than ten minutes
+//! (Z4) Only where there is no mark: a whole group after it was committed more than ten minutes
 //!      after the first that can be read there. A disk that was stuck so long makes this wrong;
 //!      then a person has to say that the tail may go.
 //!
-//! Damage stops the start, with nothing changed. Behind the last proof a torn tail and damage look
-//! the same; that is cut off, and kept in a file, and told.
+//! Damage stops the start, with nothing changed. After the last proof a torn tail and damage are
+//! the same; that is cut off, saved to a file, and logged.
 
 use super::error::LogError;
 use super::examine::{Examined, LastFile};
@@ -46,7 +46,7 @@ use std::path::{Path, PathBuf};
 pub struct Recovered {
     /// The files that were there, oldest first, and are part of the log.
     pub files: Vec<FileNumber>,
-    /// Behind the last complete event group; [`LogPosition::ZERO`] if there was no file.
+    /// The end of the last complete event group; [`LogPosition::ZERO`] if there was no file.
     pub end: LogPosition,
     /// Every GTID in the log, and in files purged from it.
     pub gtid_executed: GtidSet,
@@ -54,10 +54,10 @@ pub struct Recovered {
     pub gtid_purged: GtidSet,
     /// False if the log does not end with a clean shutdown's Stop event.
     pub clean_shutdown: bool,
-    /// Bytes behind the last file's end that are no complete group, up to the last one that is not
+    /// Bytes after the last file's end that are no complete group, up to the last one that is not
     /// zero.
     pub cut_bytes: u64,
-    /// Where they were kept when they were cut off.
+    /// The file that they were saved to when they were cut off.
     pub cut_file: Option<PathBuf>,
     /// How the log was begun anew last, if it was.
     pub reset: Option<Reset>,
@@ -87,7 +87,7 @@ pub(super) fn adopt(examined: Examined) -> Result<Found, LogError> {
     if let Some(last) = &examined.last {
         report.cut_file = close_last(&examined, last)?;
         if !report.clean_shutdown {
-            tell_unclean(&examined, last, report.cut_file.as_deref());
+            log_unclean_stop(&examined, last, report.cut_file.as_deref());
         }
     }
     let folder = &examined.folder;
@@ -105,7 +105,7 @@ pub(super) fn adopt(examined: Examined) -> Result<Found, LogError> {
 }
 
 /// Says that the log was not closed, and what that came to.
-fn tell_unclean(examined: &Examined, last: &LastFile, cut_file: Option<&Path>) {
+fn log_unclean_stop(examined: &Examined, last: &LastFile, cut_file: Option<&Path>) {
     let name = examined.folder.log_name(last.number);
     let end = examined.recovered.end.offset();
     let last_gtid = last.last_gtid.map_or("none in this file".to_owned(), |gtid| gtid.to_string());
@@ -115,9 +115,9 @@ fn tell_unclean(examined: &Examined, last: &LastFile, cut_file: Option<&Path>) {
             "the server was not shut down cleanly; the binary log ends with a whole transaction, and nothing was cut off"
         );
     };
-    let (whole_behind, last_behind) = examined.whole_behind();
-    let lost = match last_behind {
-        Some(gtid) => format!("; {whole_behind} whole transactions are in them, up to {gtid}"),
+    let (whole_groups_after, last_gtid_after) = examined.whole_groups_after();
+    let lost = match last_gtid_after {
+        Some(gtid) => format!("; {whole_groups_after} whole transactions are in them, up to {gtid}"),
         None => String::new(),
     };
     tracing::warn!(
@@ -128,14 +128,14 @@ fn tell_unclean(examined: &Examined, last: &LastFile, cut_file: Option<&Path>) {
 }
 
 /// Cuts the last file at its true end and clears its flag, durably (step j). What is cut off and
-/// not zeros is kept first (step s), in the file that is returned.
+/// not zeros is saved first (step s), in the file that is returned.
 fn close_last(examined: &Examined, last: &LastFile) -> Result<Option<PathBuf>, LogError> {
     let folder = &examined.folder;
     let failed = |e| LogError::io(last.path.display().to_string(), e);
     let file = folder.env.open(&last.path, OpenMode::ReadWrite).map_err(failed)?;
-    let kept = match examined.recovered.cut_bytes {
+    let cut_file = match examined.recovered.cut_bytes {
         0 => None,
-        bytes => Some(keep(folder, last, file.as_ref(), bytes)?),
+        bytes => Some(save_cut_bytes(folder, last, file.as_ref(), bytes)?),
     };
     let close = || {
         if last.len != last.end {
@@ -149,12 +149,17 @@ fn close_last(examined: &Examined, last: &LastFile) -> Result<Option<PathBuf>, L
         file.sync_all()
     };
     close().map_err(failed)?;
-    Ok(kept)
+    Ok(cut_file)
 }
 
-/// Step s: copies `bytes` behind the end of the last file to a file beside it, durably. A start
+/// Step s: copies `bytes` after the end of the last file to a file next to it, durably. A start
 /// that was broken off may have done so already.
-fn keep(folder: &Folder, last: &LastFile, file: &dyn File, bytes: u64) -> Result<PathBuf, LogError> {
+fn save_cut_bytes(
+    folder: &Folder,
+    last: &LastFile,
+    file: &dyn File,
+    bytes: u64,
+) -> Result<PathBuf, LogError> {
     let (source, temporary) = (Part { file, from: last.end, len: bytes }, folder.unfinished_cut_file());
     let failed = |path: &Path, e| {
         LogError::io(format!("keeping the end of {} in {}", last.path.display(), path.display()), e)

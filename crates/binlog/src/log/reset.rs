@@ -1,13 +1,13 @@
 //! RESET BINARY LOGS AND GTIDS: the log begins anew, without the transactions that it had.
 //!
 //! The log is what the tables are recovered from, so its files may go only when the tables hold all
-//! of it. Whoever resets it keeps commits away, makes a checkpoint, and says up to where. Steps m
-//! to r, and what a power cut leaves of them, are in `files.rs`.
+//! of it. The caller blocks commits, makes a checkpoint, and passes its position. Steps m to r, and
+//! what a power cut leaves of them, are in `files.rs`.
 //!
 //! Names and transaction numbers begin anew, positions don't: they are the versions of rows, so the
-//! new log's first file has the number behind the old log's last one, whatever its name says. The
+//! new log's first file has the number after the old log's last one, whatever its name says. The
 //! difference is in the header of each file of the new log, with the position up to which the
-//! tables had everything: tables that are behind it belong to another log.
+//! tables had everything: tables that are after it belong to another log.
 //!
 //! Readers of the old log get [`LogError::Purged`], those too that had read all of it: that the
 //! numbers of transactions begin anew is not for them to find out by themselves.
@@ -43,7 +43,7 @@ impl Reset {
 impl Log {
     /// Begins the log anew with a file that has the number `named` in its name. `tables` is where a
     /// durable checkpoint has been made, since everything up to `seen` was visible. False, and
-    /// nothing is done, if something was ordered behind `seen`.
+    /// nothing is done, if something was ordered after `seen`.
     ///
     /// # Errors
     /// [`LogError::Io`], [`LogError::Exhausted`]: nothing has changed. [`LogError::Latched`]: a
@@ -94,12 +94,12 @@ impl Shared {
     ) -> Result<(), LogError> {
         let folder = &self.files.folder;
         self.maker.sync_folder().map_err(|e| self.progress.latch_failure(&e))?;
-        // Of what was written and not flushed nothing matters any more; whoever still writes it is
-        // let finish.
+        // Of what was written and not flushed nothing matters any more; a thread that still writes
+        // it is let finish.
         drop(self.write_ordered(leader)?);
-        let mut index = self.files.take_index_turn();
-        // From here on readers are told that their files are gone, before other files have their
-        // names.
+        let mut index = self.files.lock_index();
+        // From here on readers get an error, since their files are gone, before other files have
+        // their names.
         self.files.restart(number, next.end());
         replace_old(folder, named)
             .map_err(|e| self.progress.latch_failure(&LogError::io("beginning the binary log anew", e)))?;

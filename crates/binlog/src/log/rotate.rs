@@ -74,7 +74,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The number of the file behind the active one, if there may be one.
+    /// The number of the file after the active one, if there may be one.
     pub(super) fn next_number(&self, leader: &Leader) -> Result<FileNumber, LogError> {
         self.progress.check()?;
         match leader.active.number {
@@ -90,19 +90,19 @@ impl Shared {
         prepared: &Prepared,
         number: FileNumber,
     ) -> Result<(), LogError> {
-        let _turn = self.write_ordered(leader)?;
+        let _write_latch = self.write_ordered(leader)?;
         let name = self.files.folder.log_name(number);
         let event = RotateEvent { position: FIRST_EVENT, file_name: name.as_bytes() };
         let closed_end = match self.close_file(&mut leader.active, &event) {
             Ok(end) => end,
             Err(e) => return Err(self.take_back(leader, prepared, e)),
         };
-        let flush_turn = self.flush_turn.lock();
+        let flush_latch = self.flush_latch.lock();
         if let Some(failure) = self.progress.failure() {
             return Err(failure);
         }
         self.flush_file(leader.active.file.as_ref())?;
-        drop(flush_turn);
+        drop(flush_latch);
         if let Err(e) = self.maker.name(prepared, number) {
             return Err(self.take_back(leader, prepared, e));
         }
@@ -115,7 +115,7 @@ impl Shared {
     /// Ends the log: Stop event, in-use flag cleared, cut, flushed.
     pub(super) fn stop(&self, leader: &mut Leader) -> Result<(), LogError> {
         self.progress.check()?;
-        let _turn = self.write_ordered(leader)?;
+        let _write_latch = self.write_ordered(leader)?;
         let end = match self.close_file(&mut leader.active, &StopEvent) {
             Ok(end) => end,
             Err(e) => {
@@ -123,7 +123,7 @@ impl Shared {
                 return Err(e);
             }
         };
-        let _flush_turn = self.flush_turn.lock();
+        let _flush_latch = self.flush_latch.lock();
         if let Some(failure) = self.progress.failure() {
             return Err(failure);
         }
@@ -131,7 +131,7 @@ impl Shared {
         let ordered = leader.active.position();
         leader.active.end = end;
         self.files.set_last_size(end);
-        self.order_up_to(leader.active.position());
+        self.advance_ordered(leader.active.position());
         self.set_written(&leader.active);
         self.advance_durable(leader.active.position());
         self.publish(ordered, None);
@@ -176,14 +176,14 @@ impl Shared {
         self.go_on_in(leader, next, number);
     }
 
-    /// The rest of step e: the file is in the list.
+    /// Step e, after the file is in the list.
     pub(super) fn go_on_in(&self, leader: &mut Leader, next: Prepared, number: FileNumber) {
         let file = next.file;
         let Prepared { flush_files, end, allocated, sequence, .. } = next;
         leader.active = Active { number, file, flush_files, end, allocated, sequence };
         leader.dependencies.restart(sequence);
         let end = leader.active.position();
-        self.order_up_to(end);
+        self.advance_ordered(end);
         self.set_written(&leader.active);
         self.advance_durable(end);
         self.publish(end, None);
@@ -266,7 +266,7 @@ impl FileMaker {
         let room = room.ok_or(LogError::Exhausted("room for GTIDs in front of a large transaction"))?;
         self.append(&mut header, 0, &IgnorableEvent { room: room as usize }, 0);
         group.append_gtid_event(stamp, gtid_start, &mut header);
-        let file = group.large_file().expect("only a group with a file of its own is joined");
+        let file = group.large_file().expect("only a group with a file of its own is adopted");
         let (path, file, end) = file.put_header(&header)?;
         let flush_files = self.open_for_flushes(&path)?;
         Ok(Prepared { path, file, flush_files, end, allocated: end, sequence: 1 })
@@ -322,7 +322,7 @@ impl FileMaker {
         })
     }
 
-    /// Step e. If it fails, nobody knows which name the file has.
+    /// Step e. If it fails, the file may have either name.
     pub(super) fn sync_folder(&self) -> Result<(), LogError> {
         self.folder
             .env

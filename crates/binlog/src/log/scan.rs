@@ -2,10 +2,10 @@
 //!
 //! [`EventStream`] walks a file through a window of bounded size. [`scan`] finds the true end of a
 //! file that was not closed: checksums, positions and the length in each GTID event decide.
-//! [`resync`] finds whole groups behind a bad place.
+//! [`resync`] finds whole groups after a bad place.
 //!
 //! (R1) A group is complete when its events, each with the right checksum and `end_log_pos`, fill
-//!      exactly the length that its GTID event says. The true end is behind the last complete group
+//!      exactly the length that its GTID event says. The true end is after the last complete group
 //!      that has only complete ones before it.
 
 use crate::event::{
@@ -61,7 +61,7 @@ impl EventStream {
         Self { file, window: Vec::new(), filled: 0, window_start: at, piece: WINDOW, at }
     }
 
-    /// As [`Self::new`], for whoever reads no more than the header of a file.
+    /// As [`Self::new`], to read no more than the header of a file.
     pub(super) fn of_header(file: Arc<dyn File>) -> Self {
         Self { piece: HEADER_PIECE, ..Self::new(file, FIRST_EVENT) }
     }
@@ -80,7 +80,7 @@ impl EventStream {
         }
     }
 
-    /// The next event's header; `None` at `limit`. Nothing behind `limit` is read.
+    /// The next event's header; `None` at `limit`. Nothing after `limit` is read.
     pub(super) fn header(&mut self, limit: u64) -> Result<Option<EventHeader>, StreamError> {
         if self.at >= limit {
             return Ok(None);
@@ -99,7 +99,7 @@ impl EventStream {
         Ok(Some(header))
     }
 
-    /// The whole of the event that `header` opens, its checksum verified, and steps behind it.
+    /// The whole of the event that `header` opens, its checksum verified, and steps after it.
     /// Takes as much memory as the event, which lies before `limit`.
     pub(super) fn event(
         &mut self,
@@ -116,7 +116,7 @@ impl EventStream {
         Ok(bytes)
     }
 
-    /// Verifies the event that `header` opens and steps behind it, in bounded memory however long
+    /// Verifies the event that `header` opens and steps after it, in bounded memory however long
     /// it is.
     fn verify(
         &mut self,
@@ -152,7 +152,7 @@ impl EventStream {
     }
 
     /// Reads the window anew from the current offset on, `n` bytes at least. Its memory stays, for
-    /// who follows a growing file comes here for each little piece of it, and shrinks back behind a
+    /// who follows a growing file comes here for each little piece of it, and shrinks back after a
     /// long event.
     fn refill(&mut self, n: usize, limit: u64) -> Result<(), StreamError> {
         let want = ((n.max(self.piece) as u64).min(limit - self.at) as usize).max(n);
@@ -177,11 +177,11 @@ pub(super) struct FileHeader {
     pub(super) purged_by_order: GtidSet,
     /// How the log was begun anew, if it was.
     pub(super) reset: Option<LogResetEvent>,
-    /// The offset behind them.
+    /// The offset after them.
     pub(super) end: u64,
 }
 
-/// Reads the start of a log file, and leaves the stream behind it.
+/// Reads the start of a log file, and leaves the stream after it.
 pub(super) fn read_file_header(stream: &mut EventStream, limit: u64) -> Result<FileHeader, StreamError> {
     let mut magic = [0; MAGIC.len()];
     if stream.file.read_at(&mut magic, 0)? < magic.len() || magic != MAGIC {
@@ -235,7 +235,7 @@ pub(super) struct Scanned {
     pub(super) header: FileHeader,
     /// The true end (R1).
     pub(super) end: u64,
-    /// Behind the last group; before a Rotate or Stop event.
+    /// After the last group; before a Rotate or Stop event.
     pub(super) groups_end: u64,
     /// Every GTID before the end, those of earlier files too.
     pub(super) gtids: GtidSet,
@@ -272,8 +272,8 @@ pub(super) fn scan_from(file: Arc<dyn File>, from: u64) -> Result<Scanned, Strea
     let mut scanned =
         Scanned { header, end, groups_end: end, gtids, last_gtid, first_sequence, closed_by: None };
     loop {
-        match step(&mut stream, &scanned.header.fde, limit) {
-            Ok(Step::Group(gtid, sequence)) => {
+        match scan_step(&mut stream, &scanned.header.fde, limit) {
+            Ok(ScanStep::Group(gtid, sequence)) => {
                 scanned.first_sequence.get_or_insert(sequence);
                 if let Some(gtid) = gtid {
                     scanned.gtids.add(gtid);
@@ -281,9 +281,9 @@ pub(super) fn scan_from(file: Arc<dyn File>, from: u64) -> Result<Scanned, Strea
                 }
                 scanned.groups_end = stream.at();
             }
-            Ok(Step::Other) => scanned.groups_end = stream.at(),
-            Ok(Step::Closed(by)) => scanned.closed_by = Some(by),
-            Ok(Step::End) | Err(StreamError::Event(_)) => return Ok(scanned),
+            Ok(ScanStep::Other) => scanned.groups_end = stream.at(),
+            Ok(ScanStep::Closed(by)) => scanned.closed_by = Some(by),
+            Ok(ScanStep::End) | Err(StreamError::Event(_)) => return Ok(scanned),
             Err(e) => return Err(e),
         }
         scanned.end = stream.at();
@@ -320,7 +320,7 @@ pub(super) fn ends_with_rotate(file: Arc<dyn File>, len: u64) -> io::Result<bool
     Ok(false)
 }
 
-enum Step {
+enum ScanStep {
     /// A transaction, and its `sequence_number`.
     Group(Option<Gtid>, u64),
     /// A whole event outside any group that this code has no use for; a later version may have
@@ -331,15 +331,17 @@ enum Step {
 }
 
 /// Reads over one group, or one event outside groups.
-fn step(stream: &mut EventStream, fde: &FormatDescription, limit: u64) -> Result<Step, StreamError> {
-    let Some(header) = stream.header(limit)? else { return Ok(Step::End) };
+fn scan_step(stream: &mut EventStream, fde: &FormatDescription, limit: u64) -> Result<ScanStep, StreamError> {
+    let Some(header) = stream.header(limit)? else { return Ok(ScanStep::End) };
     match header.event_type {
         EventType::GTID | EventType::ANONYMOUS_GTID => {}
         EventType::ROTATE => {
-            return stream.verify(&header, fde, limit).map(|()| Step::Closed(ClosedBy::Rotate));
+            return stream.verify(&header, fde, limit).map(|()| ScanStep::Closed(ClosedBy::Rotate));
         }
-        EventType::STOP => return stream.verify(&header, fde, limit).map(|()| Step::Closed(ClosedBy::Stop)),
-        _ => return stream.verify(&header, fde, limit).map(|()| Step::Other),
+        EventType::STOP => {
+            return stream.verify(&header, fde, limit).map(|()| ScanStep::Closed(ClosedBy::Stop));
+        }
+        _ => return stream.verify(&header, fde, limit).map(|()| ScanStep::Other),
     }
     let start = stream.at();
     let GtidHead { gtid, sequence, length } = decode_gtid(stream.event(&header, fde, limit)?, fde)?;
@@ -347,12 +349,12 @@ fn step(stream: &mut EventStream, fde: &FormatDescription, limit: u64) -> Result
     while let Some(header) = stream.header(end)? {
         stream.verify(&header, fde, end)?;
     }
-    Ok(Step::Group(gtid, sequence))
+    Ok(ScanStep::Group(gtid, sequence))
 }
 
-/// Whole groups behind a place where no event is.
+/// Whole groups after a place where no event is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Behind {
+pub(super) struct GroupsAfter {
     /// How many.
     pub(super) whole: u64,
     /// The last of them that has a GTID.
@@ -366,7 +368,7 @@ pub(super) struct Behind {
 const GTID_EVENT_MAX: u32 = 512;
 
 /// Finds the whole groups between `from` and `limit`, at any offset: a header that says where it
-/// is, checksums, and the length in the GTID event tell them from anything else (R1). Takes bounded
+/// is, checksums, and the length in the GTID event identify them (R1). Takes bounded
 /// memory, and reads each byte a few times at most: bytes that only pretend to be groups end the
 /// search when they have cost that.
 pub(super) fn resync(
@@ -374,21 +376,21 @@ pub(super) fn resync(
     fde: &FormatDescription,
     from: u64,
     limit: u64,
-) -> io::Result<Behind> {
-    let (mut stream, mut behind) = (EventStream::new(file, from), Behind::default());
+) -> io::Result<GroupsAfter> {
+    let (mut stream, mut groups_after) = (EventStream::new(file, from), GroupsAfter::default());
     let mut budget = 4 * limit.saturating_sub(from);
     while let Some(header) = stream.find_gtid_event(limit)? {
         let start = stream.at();
         let committed =
             whole(stream.event(&header, fde, limit).map(|bytes| committed_at(bytes, fde)))?.flatten();
         if let Some(committed) = committed {
-            let (first, _) = *behind.committed.get_or_insert((committed, committed));
+            let (first, _) = *groups_after.committed.get_or_insert((committed, committed));
             stream.seek(start);
-            if let Some(Step::Group(gtid, _)) = whole(step(&mut stream, fde, limit))? {
-                behind.whole += 1;
-                behind.last_gtid = gtid.or(behind.last_gtid);
-                let last = behind.committed.map_or(committed, |(_, last)| last.max(committed));
-                behind.committed = Some((first, last));
+            if let Some(ScanStep::Group(gtid, _)) = whole(scan_step(&mut stream, fde, limit))? {
+                groups_after.whole += 1;
+                groups_after.last_gtid = gtid.or(groups_after.last_gtid);
+                let last = groups_after.committed.map_or(committed, |(_, last)| last.max(committed));
+                groups_after.committed = Some((first, last));
                 continue;
             }
         }
@@ -397,7 +399,7 @@ pub(super) fn resync(
         budget = left;
         stream.seek(start + 1);
     }
-    Ok(behind)
+    Ok(groups_after)
 }
 
 /// Whole transactions in a part of a log file.
@@ -409,20 +411,20 @@ pub struct WholeGroups {
     pub last_gtid: Option<Gtid>,
 }
 
-/// Finds the whole transactions behind `from`, where no whole event is, in a file in MySQL's form
+/// Finds the whole transactions after `from`, where no whole event is, in a file in MySQL's form
 /// whose format description is `format`: they say whether bytes are missing at the end, or damaged
 /// in the middle.
 ///
 /// # Errors
 /// The system's.
-pub fn whole_groups_behind(
+pub fn whole_groups_after(
     file: Arc<dyn File>,
     format: &FormatDescription,
     from: u64,
 ) -> io::Result<WholeGroups> {
     let limit = file.len()?;
-    let behind = resync(file, format, from, limit)?;
-    Ok(WholeGroups { count: behind.whole, last_gtid: behind.last_gtid })
+    let groups_after = resync(file, format, from, limit)?;
+    Ok(WholeGroups { count: groups_after.whole, last_gtid: groups_after.last_gtid })
 }
 
 /// What was read, if it was as it should be.
@@ -463,13 +465,13 @@ impl EventStream {
                     header.event_length <= GTID_EVENT_MAX && end <= limit && header.end_log_pos == end as u32;
                 is_there.then_some((i, header))
             });
-            let behind = (window.len() - EventHeader::LEN + 1) as u64;
+            let searched = (window.len() - EventHeader::LEN + 1) as u64;
             match found {
                 Some((i, header)) => {
                     self.at += i as u64;
                     return Ok(Some(header));
                 }
-                None => self.at += behind,
+                None => self.at += searched,
             }
         }
         Ok(None)

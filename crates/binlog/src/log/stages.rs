@@ -4,13 +4,13 @@
 //!
 //! | step | from | to |
 //! | --- | --- | --- |
-//! | queue wait | the leader-to-be looks for its turn | its flush may begin |
+//! | queue wait | the session becomes the next leader | its flush may begin |
 //! | write | then | the order is fixed, and its bytes are with the operating system |
 //! | flush | then | they are on disk; no time where the settings don't wait |
 //! | publish | then | it is visible |
-//! | reply | then | every member was told: its client, where its session has left, or its session |
+//! | reply | then | every member's session is woken, or its completion callback has run |
 
-use super::queue::Since;
+use super::queue::QueueWait;
 use super::status::LogStatus;
 use crate::position::LogPosition;
 use parking_lot::Mutex;
@@ -39,10 +39,10 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// A group whose leader has its turn.
-    pub(super) fn begin(since: Since) -> Self {
-        let mut stages = Self { times: [since.waited; STEPS.len() + 1], taken: 1 };
-        stages.end_step(since.now);
+    /// A group whose flush may begin.
+    pub(super) fn begin(queue_wait: QueueWait) -> Self {
+        let mut stages = Self { times: [queue_wait.from; STEPS.len() + 1], taken: 1 };
+        stages.end_step(queue_wait.to);
         stages
     }
 
@@ -99,19 +99,20 @@ impl fmt::Display for Millis {
     }
 }
 
-/// Which commits are slow, and when one was last told.
+/// Which commits are slow, and when one was last logged.
 #[derive(Default)]
 pub(super) struct SlowCommits {
     /// In microseconds; 0 is never. A plain setting, ordering nothing.
     from: AtomicU64,
-    told: Mutex<Told>,
+    throttle: Mutex<LogThrottle>,
 }
 
 #[derive(Default)]
-struct Told {
+struct LogThrottle {
+    /// When a slow group was last logged.
     last: Option<Duration>,
-    /// Slow groups since then that were not.
-    silent: u64,
+    /// Slow groups since then, which were not logged.
+    suppressed: u64,
 }
 
 impl SlowCommits {
@@ -126,29 +127,30 @@ impl SlowCommits {
         self.from.store(micros(time), Relaxed);
     }
 
-    /// Tells of a slow group, unless one was told of just before.
-    pub(super) fn judge(&self, stages: &Stages, members: usize, end: LogPosition, status: &LogStatus) {
+    /// Logs a slow group, unless one was logged within [`SLOW_PAUSE`].
+    pub(super) fn log_if_slow(&self, stages: &Stages, members: usize, end: LogPosition, status: &LogStatus) {
         let from = self.from.load(Relaxed);
         if from == 0 || micros(stages.whole()) < from {
             return;
         }
         status.slow_groups.add(1);
-        if let Some(silent) = self.told.lock().may_tell(stages.times[STEPS.len()]) {
-            let others = if silent > 0 { format!("; {silent} more were slow before") } else { String::new() };
+        if let Some(suppressed) = self.throttle.lock().due(stages.times[STEPS.len()]) {
+            let others =
+                if suppressed > 0 { format!("; {suppressed} more were slow before") } else { String::new() };
             tracing::warn!("slow commit: a group of {members} ending at {end} {stages}{others}");
         }
     }
 }
 
-impl Told {
-    /// How many were passed over in silence, if it is time for a line again.
-    fn may_tell(&mut self, now: Duration) -> Option<u64> {
+impl LogThrottle {
+    /// How many were suppressed, if it is time for a line again.
+    fn due(&mut self, now: Duration) -> Option<u64> {
         if self.last.is_some_and(|last| now.saturating_sub(last) < SLOW_PAUSE) {
-            self.silent += 1;
+            self.suppressed += 1;
             return None;
         }
         self.last = Some(now);
-        Some(std::mem::take(&mut self.silent))
+        Some(std::mem::take(&mut self.suppressed))
     }
 }
 
@@ -163,7 +165,7 @@ mod tests {
 
     /// Queued at 10 ms; 1 of waiting, 6 of writing, 1200 of flushing, 0 of publishing, 3 of waking.
     fn stages() -> Stages {
-        let mut stages = Stages::begin(Since { waited: ms(10), now: ms(11) });
+        let mut stages = Stages::begin(QueueWait { from: ms(10), to: ms(11) });
         [17, 1217, 1217, 1220].map(ms).into_iter().for_each(|now| stages.end_step(now));
         stages
     }
@@ -187,20 +189,20 @@ mod tests {
     }
 
     #[test]
-    fn slow_groups_are_counted_all_and_told_seldom() {
+    fn slow_groups_are_counted_all_and_logged_seldom() {
         let (status, slow) = (LogStatus::default(), SlowCommits::default());
-        let judge = || slow.judge(&stages(), 3, LogPosition::ZERO, &status);
-        judge();
+        let log_if_slow = || slow.log_if_slow(&stages(), 3, LogPosition::ZERO, &status);
+        log_if_slow();
         assert_eq!(status.slow_groups.get(), 0, "never, unless set");
         slow.set_from(ms(1211));
-        judge();
+        log_if_slow();
         assert_eq!(status.slow_groups.get(), 0);
         slow.set_from(ms(1210));
-        (0..3).for_each(|_| judge());
+        (0..3).for_each(|_| log_if_slow());
         assert_eq!(status.slow_groups.get(), 3);
-        let mut told = slow.told.lock();
-        assert_eq!(told.silent, 2);
-        assert_eq!(told.may_tell(ms(1220) + SLOW_PAUSE), Some(2));
-        assert_eq!(told.may_tell(ms(1221) + SLOW_PAUSE), None);
+        let mut throttle = slow.throttle.lock();
+        assert_eq!(throttle.suppressed, 2);
+        assert_eq!(throttle.due(ms(1220) + SLOW_PAUSE), Some(2));
+        assert_eq!(throttle.due(ms(1221) + SLOW_PAUSE), None);
     }
 }

@@ -10,7 +10,7 @@ use crate::position::{FileNumber, LogPosition};
 use env::OpenMode;
 
 impl Examined {
-    /// Gives every statement of the whole groups behind `from` to `visitor`, with the timestamp and
+    /// Gives every statement of the whole groups after `from` to `visitor`, with the timestamp and
     /// the end of its event: `BEGIN` and its like too, but none that was compressed with a
     /// transaction's rows. Of other events only the headers are read.
     ///
@@ -53,8 +53,8 @@ impl Examined {
             let bytes = stream.event(&header, &fde, end).map_err(|e| failed(at, e))?;
             let event = decode(bytes, &fde).map_err(|e| failed(at, e.into()))?;
             if let Event::Query(query) = event {
-                let behind = LogPosition::new(number, at + u64::from(header.event_length));
-                visitor(&query, header.timestamp, behind)?;
+                let end = LogPosition::new(number, at + u64::from(header.event_length));
+                visitor(&query, header.timestamp, end)?;
             }
         }
         Ok(())

@@ -25,7 +25,7 @@ pub struct LogStatus {
     pub transactions: Counter,
     /// Groups they were written in.
     pub groups: Counter,
-    /// Flushes for commits: by leaders, by the background, by whoever waited for a position.
+    /// Flushes for commits: by leaders, by the background, by threads that waited for a position.
     pub flushes: Counter,
     /// Of these, the background's.
     pub background_flushes: Counter,
@@ -37,8 +37,8 @@ pub struct LogStatus {
     pub rotations: Counter,
     /// Files begun for large transactions.
     pub large_files: Counter,
-    /// Large transactions whose files were joined to the log.
-    pub large_joined: Counter,
+    /// Large transactions whose files the log adopted.
+    pub large_adopted: Counter,
     /// New files that came out of the preallocation pool.
     pub pool_hits: Counter,
     /// New files that could not, though the pool was asked for files.

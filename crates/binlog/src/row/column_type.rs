@@ -50,7 +50,7 @@ pub const BINARY: u16 = 63;
 /// | BLOB, JSON, GEOMETRY, VECTOR | bytes of the length before the value |
 /// | TIME2, DATETIME2, TIMESTAMP2 | digits of fractional seconds |
 ///
-/// ENUM and SET have their own code here; a table map hides them behind STRING.
+/// ENUM and SET have their own code here; a table map has them as STRING.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ColumnType {
     /// One of [`code`].

@@ -32,7 +32,7 @@ pub struct Decimal<'a> {
     pub bytes: &'a [u8],
     /// Digits in all, 1 to 65.
     pub precision: u8,
-    /// Digits behind the point, 0 to 30.
+    /// Digits after the point, 0 to 30.
     pub scale: u8,
 }
 

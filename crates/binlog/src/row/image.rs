@@ -22,11 +22,11 @@ pub struct RowImage<'a> {
 impl<'a> RowImage<'a> {
     /// A full image, which must fill `bytes`.
     pub fn full(types: &'a [ColumnType], bytes: &'a [u8]) -> Result<Self, RowError> {
-        let (image, rest) = Self::split(types, None, bytes)?;
-        if rest.is_empty() { Ok(image) } else { Err(RowError::TrailingBytes) }
+        let (image, remaining) = Self::split(types, None, bytes)?;
+        if remaining.is_empty() { Ok(image) } else { Err(RowError::TrailingBytes) }
     }
 
-    /// Takes the image at the start of `bytes`, and returns what is behind it. `present` has a bit
+    /// Takes the image at the start of `bytes`, and returns what is after it. `present` has a bit
     /// for each column; bits beyond it count as clear.
     pub fn split(
         types: &'a [ColumnType],
@@ -35,9 +35,9 @@ impl<'a> RowImage<'a> {
     ) -> Result<(Self, &'a [u8]), RowError> {
         let mut fields = Fields::new(types, present, None, bytes)?;
         while fields.next_field()?.is_some() {}
-        let rest = fields.rest;
-        let bytes = &bytes[..bytes.len() - rest.len()];
-        Ok((Self { types, present, partial: None, bytes }, rest))
+        let remaining = fields.remaining;
+        let bytes = &bytes[..bytes.len() - remaining.len()];
+        Ok((Self { types, present, partial: None, bytes }, remaining))
     }
 
     /// The image with the bits of a partial update's JSON columns.
@@ -100,7 +100,7 @@ pub struct Fields<'a> {
     present: Option<&'a [u8]>,
     partial: Option<&'a [u8]>,
     nulls: &'a [u8],
-    rest: &'a [u8],
+    remaining: &'a [u8],
     /// The next column.
     column: usize,
     /// How many present columns came before it.
@@ -110,8 +110,16 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    const EMPTY: Self =
-        Self { types: &[], present: None, partial: None, nulls: &[], rest: &[], column: 0, seen: 0, json: 0 };
+    const EMPTY: Self = Self {
+        types: &[],
+        present: None,
+        partial: None,
+        nulls: &[],
+        remaining: &[],
+        column: 0,
+        seen: 0,
+        json: 0,
+    };
 
     /// Starts at the image that `bytes` begins with.
     pub fn new(
@@ -124,13 +132,13 @@ impl<'a> Fields<'a> {
             None => types.len(),
             Some(bits) => count_bits(bits, types.len()),
         };
-        let (nulls, rest) = bytes.split_at_checked(count.div_ceil(8)).ok_or(RowError::Truncated)?;
-        Ok(Self { types, present, partial, nulls, rest, column: 0, seen: 0, json: 0 })
+        let (nulls, remaining) = bytes.split_at_checked(count.div_ceil(8)).ok_or(RowError::Truncated)?;
+        Ok(Self { types, present, partial, nulls, remaining, column: 0, seen: 0, json: 0 })
     }
 
-    /// The bytes behind the columns walked so far.
-    pub fn rest(&self) -> &'a [u8] {
-        self.rest
+    /// The bytes after the columns walked so far.
+    pub fn remaining(&self) -> &'a [u8] {
+        self.remaining
     }
 
     /// The next present column.
@@ -149,8 +157,8 @@ impl<'a> Fields<'a> {
             let raw = if is_null {
                 None
             } else {
-                let (raw, rest) = self.rest.split_at(ty.value_len(self.rest)?);
-                self.rest = rest;
+                let (raw, remaining) = self.remaining.split_at(ty.value_len(self.remaining)?);
+                self.remaining = remaining;
                 Some(raw)
             };
             let is_diff = ty.code == code::JSON && self.partial.is_some_and(|bits| bit(bits, json));
@@ -303,8 +311,8 @@ mod tests {
         builder.finish().unwrap();
         assert_eq!(out, [0b01, 3]);
         out.push(9);
-        let (row, rest) = RowImage::split(&TYPES, Some(&[0b101]), &out).unwrap();
-        assert_eq!(rest, [9]);
+        let (row, remaining) = RowImage::split(&TYPES, Some(&[0b101]), &out).unwrap();
+        assert_eq!(remaining, [9]);
         assert_eq!(row.fields().map(|f| f.column).collect::<Vec<_>>(), [0, 2]);
         assert_eq!(row.field(1), None);
     }

@@ -70,9 +70,9 @@ impl Scientific {
     }
 
     fn write_mantissa(&self, out: &mut impl Write) -> fmt::Result {
-        let (first, rest) = self.digits().split_at(1);
-        let point = if rest.is_empty() { "" } else { "." };
-        write!(out, "{first}{point}{rest}")
+        let (first, remaining) = self.digits().split_at(1);
+        let point = if remaining.is_empty() { "" } else { "." };
+        write!(out, "{first}{point}{remaining}")
     }
 }
 

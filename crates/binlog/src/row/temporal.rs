@@ -288,7 +288,7 @@ impl Timestamp {
     }
 }
 
-/// The date so many days behind 1970-01-01. Counts years from March, so that the leap day is a
+/// The date so many days after 1970-01-01. Counts years from March, so that the leap day is a
 /// year's last.
 pub(crate) fn date_of_day(days: u32) -> Date {
     let days = u64::from(days) + 719_468; // since 0000-03-01

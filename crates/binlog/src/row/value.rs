@@ -222,12 +222,12 @@ fn little_signed(bytes: &[u8]) -> i64 {
     (little(bytes) << unused) as i64 >> unused
 }
 
-/// The bytes behind the length, which must be all the rest.
+/// The bytes after the length, which must be all that remain.
 #[inline]
 fn content<'a>(ty: &ColumnType, raw: &'a [u8]) -> Result<&'a [u8], RowError> {
     let prefix = ty.length_len();
     let len = read_length(raw, prefix)?;
-    raw.get(prefix..).filter(|rest| rest.len() == len).ok_or(RowError::Truncated)
+    raw.get(prefix..).filter(|remaining| remaining.len() == len).ok_or(RowError::Truncated)
 }
 
 fn put_content(ty: &ColumnType, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), RowError> {

@@ -1,4 +1,4 @@
-//! A column's value and type, as `mysqlbinlog -vv` writes them behind `@n=`.
+//! A column's value and type, as `mysqlbinlog -vv` writes them after `@n=`.
 
 use std::io::Write as _;
 

@@ -56,24 +56,24 @@ pub fn open(env: &(impl Env + Clone), options: &LogOptions) -> Result<(Arc<Log>,
     Ok((log, recovered))
 }
 
-/// What hooks were told, in order.
+/// The calls of commit hooks, in order.
 #[derive(Clone, Default)]
-pub struct Told(Arc<Mutex<Vec<Word>>>);
+pub struct HookLog(Arc<Mutex<Vec<HookCall>>>);
 
 /// A transaction, and its position or that it was refused.
-pub type Word = (u64, Option<LogPosition>);
+pub type HookCall = (u64, Option<LogPosition>);
 
-impl Told {
+impl HookLog {
     pub fn hook(&self, id: u64) -> Box<dyn CommitHook> {
-        Box::new(Teller { told: self.clone(), id })
+        Box::new(RecordingHook { hook_log: self.clone(), id })
     }
 
     pub fn ordered(&self) -> Vec<u64> {
         self.0.lock().iter().filter(|(_, position)| position.is_some()).map(|&(id, _)| id).collect()
     }
 
-    /// What was told since the last call.
-    pub fn take(&self) -> Vec<Word> {
+    /// The calls since the last `take`.
+    pub fn take(&self) -> Vec<HookCall> {
         std::mem::take(&mut *self.0.lock())
     }
 
@@ -82,22 +82,22 @@ impl Told {
     }
 }
 
-struct Teller {
-    told: Told,
+struct RecordingHook {
+    hook_log: HookLog,
     id: u64,
 }
 
-impl CommitHook for Teller {
+impl CommitHook for RecordingHook {
     fn ordered(&mut self, position: LogPosition) {
-        self.told.0.lock().push((self.id, Some(position)));
+        self.hook_log.0.lock().push((self.id, Some(position)));
     }
 
     fn refused(&mut self) {
-        self.told.0.lock().push((self.id, None));
+        self.hook_log.0.lock().push((self.id, None));
     }
 }
 
-/// The ids and positions of all transactions in the log behind `from`.
+/// The ids and positions of all transactions in the log after `from`.
 pub fn replayed(log: &Log, from: LogPosition) -> Vec<(u64, LogPosition)> {
     let mut found = Vec::new();
     log.replay::<LogError>(from, &mut |event| {

@@ -1,13 +1,13 @@
 //! The stream to a semi-synchronous replica: events that ask, and the replica's answers in between.
 //!
-//! The session's thread does both: it waits for the socket and for the log at once, by a bell that
-//! the log rings. The last event of a transaction is held back until it is known whether another
-//! transaction follows in the batch: only of the last one the replica is asked.
+//! The session's thread does both: it waits for the socket and for the log at once, by a
+//! listener that the log calls. The last event of a transaction is held back until it is known
+//! whether another transaction follows in the batch: only of the last one the replica is asked.
 
 use super::Packets;
 use binlog::LogPosition;
 use binlog::event::EventType;
-use binlog::log::{Bell, Log};
+use binlog::log::{DurableListener, Log};
 use replication::Stream;
 use replication::semi_sync::{ANSWER_MAX, Follower, SemiSync};
 use rustix::event::{EventfdFlags, eventfd};
@@ -23,8 +23,8 @@ pub(super) struct Acknowledged<'a> {
     /// None over a compressed connection: its packets have numbers that answers would disturb, so
     /// it is asked nothing.
     follower: Option<Follower>,
-    bell: Bell,
-    /// Readable when the bell has rung.
+    listener: DurableListener,
+    /// Readable once the listener was called.
     rung: Arc<OwnedFd>,
     /// An event that may be a transaction's last.
     held: Vec<u8>,
@@ -47,11 +47,11 @@ impl<'a> Acknowledged<'a> {
     ) -> io::Result<Self> {
         let rung = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let rings = rung.clone();
-        let bell: Bell = Arc::new(move || {
+        let listener: DurableListener = Arc::new(move || {
             // It can only fail because it has rung without end.
             let _ = rustix::io::write(&*rings, &1_u64.to_ne_bytes());
         });
-        log.add_bell(bell.clone());
+        log.add_durable_listener(listener.clone());
         let follower = (!packets.connection.is_compressed()).then(|| semi_sync.attach(server_id));
         let name = format!("replica (server_id: {server_id})");
         tracing::info!("Start semi-sync binlog_dump to {name}");
@@ -60,7 +60,7 @@ impl<'a> Acknowledged<'a> {
             packets,
             log: log.clone(),
             follower,
-            bell,
+            listener,
             rung,
             held,
             held_end: LogPosition::ZERO,
@@ -166,7 +166,7 @@ impl Stream for Acknowledged<'_> {
 
 impl Drop for Acknowledged<'_> {
     fn drop(&mut self) {
-        self.log.remove_bell(&self.bell);
+        self.log.remove_durable_listener(&self.listener);
         tracing::info!("Stop semi-sync binlog_dump to {}", self.name);
     }
 }

@@ -15,7 +15,7 @@ use super::{EXPANDED_MAX, Outcome, ToolError, remote};
 use binlog::event::{Decoder, Event, EventError, FormatDescription, GtidEvent, MariadbGtid, PurgedGtids};
 use binlog::file::{FileEnd, FileError, FileReader, RawEvent};
 use binlog::gtid::{GtidSet, Interval, Source};
-use binlog::log::whole_groups_behind;
+use binlog::log::whole_groups_after;
 use env::{Env, OpenMode};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -167,7 +167,7 @@ impl<'a> Verifier<'a> {
             return Ok(String::new());
         };
         let file = self.env.open(path, OpenMode::Read);
-        let found = file.and_then(|file| whole_groups_behind(file, self.decoder.format(), from));
+        let found = file.and_then(|file| whole_groups_after(file, self.decoder.format(), from));
         let found = found.map_err(|e| ToolError::io("read", path, e))?;
         let up_to = found.last_gtid.map_or_else(String::new, |gtid| format!(", up to {gtid}"));
         Ok(match found.count {
@@ -332,7 +332,7 @@ impl<'a> Verifier<'a> {
             return Ok(());
         }
         if reader.end() == Some(FileEnd::Zeros) {
-            let bytes = reader.bytes_behind_zeros().map_err(failed)?;
+            let bytes = reader.bytes_after_zeros().map_err(failed)?;
             if bytes > 0 {
                 let after = self.groups_after(whole)?;
                 self.problem(

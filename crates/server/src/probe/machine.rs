@@ -11,7 +11,7 @@ use super::{ProbeError, Watch};
 use crate::options::{self, Command, Options};
 use crate::server::Running;
 use crate::stop::Stop;
-use binlog::log::{FLUSH_DELAY, FLUSHES_MAX, LogStatus, TURNS_UP_TO};
+use binlog::log::{FLUSH_DELAY, FLUSHES_MAX, LogStatus, SEQUENTIAL_FLUSH_MAX};
 use env::Whose;
 use std::path::Path;
 use std::thread;
@@ -123,7 +123,7 @@ fn costs(
 /// How many flushes the server has going at a time: those that are soon over take turns.
 fn overlap(flushes: &[(usize, f64)]) -> usize {
     let alone = flushes.first().map_or(0.0, |(_, time)| *time);
-    if alone > TURNS_UP_TO.as_secs_f64() { FLUSHES_MAX } else { 1 }
+    if alone > SEQUENTIAL_FLUSH_MAX.as_secs_f64() { FLUSHES_MAX } else { 1 }
 }
 
 /// Other work on the machine takes its share of the processors: what is left is what many clients

@@ -356,8 +356,8 @@ impl Examination {
             let loss = Loss {
                 last_good: None,
                 last_good_end: (stop.file.clone(), stop.start),
-                whole_behind: 0,
-                last_behind: None,
+                whole_groups_after: 0,
+                last_gtid_after: None,
             };
             let why = format!("the statement that ends at {} can't be replayed: {}", stop.end, stop.why);
             self.log.damage = Some(LogError::Corrupt {
@@ -486,7 +486,7 @@ impl Examination {
                         }
                         None => format!(". It is good up to {name}:{end}"),
                     };
-                    what += &match (loss.whole_behind, loss.last_behind) {
+                    what += &match (loss.whole_groups_after, loss.last_gtid_after) {
                         (0, _) if self.rehearsed.stops.is_some() => String::new(),
                         (0, _) => "; no whole transaction lies behind the damage in this file".to_owned(),
                         (n, None) => format!("; {n} whole transactions lie behind the damage in this file"),
@@ -794,8 +794,8 @@ impl Examination {
             // The damaged transaction itself, if its beginning can be read.
             let (name, end) = &loss.last_good_end;
             gtid_at(env, &dir.join(name), *end).into_iter().for_each(|gtid| logged.add(gtid));
-            let (Some(from), Some(to)) = (loss.last_good, loss.last_behind) else {
-                loss.last_behind.into_iter().for_each(|gtid| logged.add(gtid));
+            let (Some(from), Some(to)) = (loss.last_good, loss.last_gtid_after) else {
+                loss.last_gtid_after.into_iter().for_each(|gtid| logged.add(gtid));
                 continue;
             };
             if from.uuid == to.uuid && from.gno < to.gno {

@@ -7,7 +7,7 @@ use binlog::event::{Event, EventType, FormatDescription, LogResetEvent, Previous
 use binlog::event::{decode, decode_format_description};
 use binlog::file::{FileError, FileReader, Input};
 use binlog::gtid::{Gtid, GtidSet, Interval, Source};
-use binlog::log::whole_groups_behind;
+use binlog::log::whole_groups_after;
 use binlog::position::LogPosition;
 use env::{Env, OpenMode};
 use std::path::Path;
@@ -149,7 +149,7 @@ impl Surveyed {
         }
         if walked.is_err() {
             // Whole transactions after the damage: their numbers grow by one.
-            let after = whole_groups_behind(file, &format, at)?;
+            let after = whole_groups_after(file, &format, at)?;
             if let Some(last) = after.last_gtid {
                 let start = last.gno.saturating_sub(after.count.saturating_sub(1)).max(1);
                 let source = Source { uuid: last.uuid, tag: Default::default() };

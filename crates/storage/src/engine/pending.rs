@@ -53,14 +53,14 @@ impl PendingCommit {
     }
 
     /// As [`PendingCommit::wait`], but does not block: `complete` is called once, either here or by
-    /// the thread that makes the transaction durable. See [`Ticket::leave`].
+    /// the thread that makes the transaction durable. See [`Ticket::on_complete`].
     pub fn on_complete(self, complete: impl FnOnce(Result<Committed, TransactionError>) + Send + 'static) {
         if self.late_locks.is_some() || self.learn.is_some() || self.temporary.is_some() {
             // The log's leader must not do this work for the session: block instead.
             return complete(self.wait());
         }
         let shared = self.shared;
-        self.ticket.leave(move |outcome| {
+        self.ticket.on_complete(move |outcome| {
             count(&shared.status, &outcome);
             complete(outcome.map_err(TransactionError::from));
         });

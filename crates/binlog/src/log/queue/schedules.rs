@@ -1,7 +1,7 @@
-//! The roles under random schedules: sessions and the stand-in take the steps that `commit.rs`
-//! takes, one at a time, in any order that the latches allow, on one thread. Who sleeps goes on
-//! when it was woken, not when its state says that it was called. Whatever the order, all that is
-//! queued is told in the end.
+//! The roles under random schedules: sessions and the fallback leader take the steps that
+//! `commit.rs` takes, one at a time, in any order that the latches allow, on one thread. A parked
+//! session goes on when it was unparked, not when its state says that it was called. Whatever the
+//! order, every queued transaction is finished in the end.
 
 use super::*;
 use crate::gtid::Uuid;
@@ -11,28 +11,28 @@ use std::sync::atomic::AtomicUsize;
 use stdx::random::Random;
 
 const GTID: Gtid = Gtid { uuid: Uuid([0; 16]), gno: 1 };
-/// After so many rounds whoever orders is tired.
+/// After so many rounds the orderer lets another session take over.
 const ORDER_ROUNDS: usize = 8;
 /// More than any schedule takes.
 const STEPS_MAX: usize = 100_000;
 
 /// What a session does next.
-enum Step {
+enum SessionStep {
     /// It puts its next transaction into the queue.
     Commit,
-    /// It asks for its turn, or sees its outcome.
-    Ask,
-    Sleep(Option<Duration>),
-    /// Its witness is to be told of so many.
-    Left(usize),
+    /// It asks for its role, or reads its outcome.
+    AskForRole,
+    Park(Option<Duration>),
+    /// Its callbacks are to be called so many times.
+    AwaitCallbacks(usize),
     /// It waits for the log's leader, to begin a flush or only to order.
     WaitToLead,
     WaitToOrder(usize),
     /// It holds the leader, and what it took out of the queue.
     Lead(Vec<Entry>),
     Order(usize, Vec<Entry>),
-    /// What it refused is out of the queue; they are told one by one before it goes on.
-    Refuse(Vec<Entry>, Box<Step>),
+    /// The entries that it refused are out of the queue; it finishes them one by one, then goes on.
+    Refuse(Vec<Entry>, Box<SessionStep>),
     Begin,
     /// It gives the leader back.
     Release(usize),
@@ -40,29 +40,29 @@ enum Step {
     Flush(Flight, LogPosition, Duration),
     Publish(Flight, LogPosition),
     Wake(Wake),
-    Tell(Vec<Member>),
+    Finish(Vec<Member>),
 }
 
 struct Session {
-    step: Step,
-    seat: Arc<Seat>,
+    step: SessionStep,
+    waiter: Arc<CommitWaiter>,
     /// Transactions still to come.
-    rest: usize,
-    /// Those that its witnesses were told of.
-    told: Arc<AtomicUsize>,
+    remaining: usize,
+    /// How often its callbacks were called.
+    completed: Arc<AtomicUsize>,
 }
 
 struct World {
     queue: Queue,
     published: Mutex<Published>,
     sessions: Vec<Session>,
-    /// Somebody holds the log's leader.
+    /// A session holds the log's `leader`.
     is_led: bool,
     /// The log's end.
     end: u64,
     now: Duration,
     flush: Duration,
-    untold: usize,
+    unfinished: usize,
     random: Random,
 }
 
@@ -70,21 +70,23 @@ impl World {
     fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let queue = Queue::default();
-        let session = |step, seat, rest| Session { step, seat, rest, told: Arc::default() };
-        let mut sessions: Vec<_> =
-            (0..1 + seed % 6).map(|_| session(Step::Commit, seat(), 1 + random.below(6) as usize)).collect();
+        let session =
+            |step, waiter, remaining| Session { step, waiter, remaining, completed: Arc::default() };
+        let mut sessions: Vec<_> = (0..1 + seed % 6)
+            .map(|_| session(SessionStep::Commit, waiter(), 1 + random.below(6) as usize))
+            .collect();
         if random.chance(3, 4) {
-            sessions.push(session(Step::Ask, queue.stand_in(), 0));
+            sessions.push(session(SessionStep::AskForRole, queue.fallback_leader(), 0));
         }
         Self {
             queue,
             published: Mutex::default(),
-            untold: sessions.iter().map(|session| session.rest).sum(),
+            unfinished: sessions.iter().map(|session| session.remaining).sum(),
             sessions,
             is_led: false,
             end: 4,
             now: Duration::ZERO,
-            // Those that take turns, and those that overlap.
+            // Flushes that run one at a time, and flushes that overlap.
             flush: Duration::from_micros([50, 150, 400, 2000][random.below(4) as usize]),
             random,
         }
@@ -92,11 +94,13 @@ impl World {
 
     fn is_ready(&self, session: &Session) -> bool {
         match &session.step {
-            Step::Commit => session.rest > 0,
-            Step::Sleep(timeout) => timeout.is_some() || session.seat.unparked.load(Ordering::Relaxed),
-            Step::Left(count) => session.told.load(Ordering::Relaxed) >= *count,
-            Step::WaitToLead | Step::WaitToOrder(_) => !self.is_led,
-            Step::Flush(_, _, until) => *until <= self.now,
+            SessionStep::Commit => session.remaining > 0,
+            SessionStep::Park(timeout) => {
+                timeout.is_some() || session.waiter.unparked.load(Ordering::Relaxed)
+            }
+            SessionStep::AwaitCallbacks(count) => session.completed.load(Ordering::Relaxed) >= *count,
+            SessionStep::WaitToLead | SessionStep::WaitToOrder(_) => !self.is_led,
+            SessionStep::Flush(_, _, until) => *until <= self.now,
             _ => true,
         }
     }
@@ -104,7 +108,7 @@ impl World {
     /// When the first flush ends.
     fn next_end(&self) -> Option<Duration> {
         let end = |session: &Session| match &session.step {
-            Step::Flush(_, _, until) => Some(*until),
+            SessionStep::Flush(_, _, until) => Some(*until),
             _ => None,
         };
         self.sessions.iter().filter_map(end).min()
@@ -113,98 +117,100 @@ impl World {
     fn take_step(&mut self, at: usize) {
         self.queue.check_members();
         self.now += Duration::from_micros(self.random.below(30));
-        let step = std::mem::replace(&mut self.sessions[at].step, Step::Ask);
+        let step = std::mem::replace(&mut self.sessions[at].step, SessionStep::AskForRole);
         self.sessions[at].step = match step {
-            Step::Commit => self.commit(at),
-            Step::Ask => self.ask(at),
-            Step::Sleep(_) => {
-                self.sessions[at].seat.unparked.store(false, Ordering::Relaxed);
-                Step::Ask
+            SessionStep::Commit => self.commit(at),
+            SessionStep::AskForRole => self.ask(at),
+            SessionStep::Park(_) => {
+                self.sessions[at].waiter.unparked.store(false, Ordering::Relaxed);
+                SessionStep::AskForRole
             }
-            Step::Left(_) => {
-                self.untold -= 1;
-                Step::Commit
+            SessionStep::AwaitCallbacks(_) => {
+                self.unfinished -= 1;
+                SessionStep::Commit
             }
-            Step::WaitToLead => {
+            SessionStep::WaitToLead => {
                 self.is_led = true;
-                Step::Lead(self.queue.take())
+                SessionStep::Lead(self.queue.take())
             }
-            Step::Lead(entries) => self.order(entries, Step::Begin),
-            Step::Refuse(mut entries, next) => match entries.pop() {
+            SessionStep::Lead(entries) => self.order(entries, SessionStep::Begin),
+            SessionStep::Refuse(mut entries, next) => match entries.pop() {
                 None => *next,
                 Some(entry) => {
-                    entry.seat.finish(Err(CommitError::Refused(LogError::Closed)));
-                    Step::Refuse(entries, next)
+                    entry.waiter.finish(Err(CommitError::Refused(LogError::Closed)));
+                    SessionStep::Refuse(entries, next)
                 }
             },
-            Step::Begin => self.begin(),
-            Step::Flush(flight, to, _) => Step::Publish(flight, to),
-            Step::Publish(flight, to) => Step::Wake(self.queue.publish(to, &self.published, Some(flight))),
-            Step::Wake(mut wake) => {
+            SessionStep::Begin => self.begin(),
+            SessionStep::Flush(flight, to, _) => SessionStep::Publish(flight, to),
+            SessionStep::Publish(flight, to) => {
+                SessionStep::Wake(self.queue.publish(to, &self.published, Some(flight)))
+            }
+            SessionStep::Wake(mut wake) => {
                 wake.call_leader();
-                Step::Tell(wake.members)
+                SessionStep::Finish(wake.members)
             }
-            Step::Tell(mut members) => match members.pop() {
-                None => Step::Ask,
-                Some(Member { seat, committed }) => {
-                    seat.finish(Ok(committed));
-                    Step::Tell(members)
+            SessionStep::Finish(mut members) => match members.pop() {
+                None => SessionStep::AskForRole,
+                Some(Member { waiter, committed }) => {
+                    waiter.finish(Ok(committed));
+                    SessionStep::Finish(members)
                 }
             },
-            Step::WaitToOrder(rounds) => {
+            SessionStep::WaitToOrder(rounds) => {
                 self.is_led = true;
-                Step::Order(rounds + 1, self.queue.take())
+                SessionStep::Order(rounds + 1, self.queue.take())
             }
-            Step::Order(rounds, entries) => self.order(entries, Step::Release(rounds)),
-            Step::Release(rounds) => {
+            SessionStep::Order(rounds, entries) => self.order(entries, SessionStep::Release(rounds)),
+            SessionStep::Release(rounds) => {
                 self.is_led = false;
-                Step::StopOrdering(rounds)
+                SessionStep::StopOrdering(rounds)
             }
-            Step::StopOrdering(rounds) => match self.queue.stop_ordering(rounds == ORDER_ROUNDS) {
-                true => Step::Ask,
-                false => Step::WaitToOrder(rounds),
+            SessionStep::StopOrdering(rounds) => match self.queue.stop_ordering(rounds == ORDER_ROUNDS) {
+                true => SessionStep::AskForRole,
+                false => SessionStep::WaitToOrder(rounds),
             },
         };
     }
 
-    fn commit(&mut self, at: usize) -> Step {
+    fn commit(&mut self, at: usize) -> SessionStep {
         let session = &mut self.sessions[at];
-        session.rest -= 1;
-        session.seat = seat();
-        let seat = session.seat.clone();
+        session.remaining -= 1;
+        session.waiter = waiter();
+        let waiter = session.waiter.clone();
         if self.random.chance(2, 3) {
-            let told = session.told.clone();
-            seat.set_witness(Box::new(move |_| {
-                told.fetch_add(1, Ordering::Relaxed);
+            let completed = session.completed.clone();
+            waiter.set_on_complete(Box::new(move |_| {
+                completed.fetch_add(1, Ordering::Relaxed);
             }));
         }
         let hook = Box::new(());
-        self.queue.enqueue(Entry { group: None, gtid: Some(GTID), hook, seat, end: LogPosition::ZERO });
-        Step::Ask
+        self.queue.enqueue(Entry { group: None, gtid: Some(GTID), hook, waiter, end: LogPosition::ZERO });
+        SessionStep::AskForRole
     }
 
-    fn ask(&mut self, at: usize) -> Step {
-        let Session { seat, told, .. } = &self.sessions[at];
-        if seat.outcome().is_some() {
-            seat.tell();
-            self.untold -= 1;
-            return Step::Commit;
+    fn ask(&mut self, at: usize) -> SessionStep {
+        let Session { waiter, completed, .. } = &self.sessions[at];
+        if waiter.outcome().is_some() {
+            waiter.run_on_complete();
+            self.unfinished -= 1;
+            return SessionStep::Commit;
         }
         let now = self.now;
-        match self.queue.turn(seat, || Moment { is_strict: true, now, delay: None }) {
-            Turn::Lead(_) => Step::WaitToLead,
-            Turn::Order => Step::WaitToOrder(0),
-            Turn::Park(timeout) => Step::Sleep(timeout),
-            Turn::Leave => Step::Left(told.load(Ordering::Relaxed) + 1),
-            Turn::Done => Step::Ask,
+        match self.queue.assign_role(waiter, || Moment { is_strict: true, now, delay: None }) {
+            Role::Lead(_) => SessionStep::WaitToLead,
+            Role::Order => SessionStep::WaitToOrder(0),
+            Role::Park(timeout) => SessionStep::Park(timeout),
+            Role::DeferReply => SessionStep::AwaitCallbacks(completed.load(Ordering::Relaxed) + 1),
+            Role::Done => SessionStep::AskForRole,
         }
     }
 
-    /// Fixes the places of what is queued, or refuses all of it.
-    fn order(&mut self, mut entries: Vec<Entry>, next: Step) -> Step {
+    /// Assigns positions to what is queued, or refuses all of it.
+    fn order(&mut self, mut entries: Vec<Entry>, next: SessionStep) -> SessionStep {
         if self.random.chance(1, 10) {
             self.queue.dismiss(&entries);
-            return Step::Refuse(entries, Box::new(next));
+            return SessionStep::Refuse(entries, Box::new(next));
         }
         for entry in &mut entries {
             self.end += 10;
@@ -214,18 +220,18 @@ impl World {
         next
     }
 
-    fn begin(&mut self) -> Step {
+    fn begin(&mut self) -> SessionStep {
         let mut flight = self.queue.begin();
         self.is_led = false;
         if flight.members == 0 {
-            return Step::Publish(flight, LogPosition::ZERO);
+            return SessionStep::Publish(flight, LogPosition::ZERO);
         }
         let took = self.flush / 2 + self.flush * self.random.below(100) as u32 / 100;
         flight.took = Some(took);
-        Step::Flush(flight, LogPosition::new(FileNumber(1), self.end), self.now + took)
+        SessionStep::Flush(flight, LogPosition::new(FileNumber(1), self.end), self.now + took)
     }
 
-    /// Tells whether all were told, once nothing is left to do.
+    /// Takes steps until none is possible; true if every transaction was finished.
     fn run(mut self) -> bool {
         // One of them is slower than the others for a while.
         let mut slow = usize::MAX;
@@ -247,17 +253,17 @@ impl World {
                 }
             }
         }
-        self.untold == 0
+        self.unfinished == 0
     }
 }
 
-fn seat() -> Arc<Seat> {
-    Arc::new(Seat::new())
+fn waiter() -> Arc<CommitWaiter> {
+    Arc::new(CommitWaiter::new())
 }
 
 #[test]
-fn all_that_is_queued_is_told() {
+fn all_that_is_queued_is_finished() {
     for seed in 0..10_000 {
-        assert!(World::new(seed).run(), "somebody is not told: seed {seed}");
+        assert!(World::new(seed).run(), "a transaction is not finished: seed {seed}");
     }
 }

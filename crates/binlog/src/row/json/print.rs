@@ -33,7 +33,7 @@ fn print(document: &[u8], pretty: bool, max: usize, out: &mut Vec<u8>) -> Result
 
 struct Printer<'a> {
     out: &'a mut Vec<u8>,
-    /// Bytes that may still be looked at.
+    /// Bytes that may still be read.
     budget: usize,
     depth: usize,
     pretty: bool,

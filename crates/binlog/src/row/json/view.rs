@@ -1,4 +1,4 @@
-//! A document read where it lies: no byte is copied, and only what is asked for is looked at.
+//! A document read where it lies: no byte is copied, and only what is asked for is read.
 
 use std::cmp::Ordering;
 
@@ -100,7 +100,7 @@ impl<'a> Json<'a> {
         self.kind
     }
 
-    /// Its data, without what lies behind them.
+    /// Its data, without what lies after them.
     pub(super) fn data(&self) -> Result<&'a [u8], RowError> {
         let len = match self.node()? {
             Node::Container(container) => container.bytes.len(),
@@ -196,7 +196,7 @@ impl<'a> Container<'a> {
         let (count, size) = (c.uint(width)? as usize, c.uint(width)? as usize);
         let bytes = data.get(..size).ok_or(DAMAGED)?;
         let container = Self { bytes, count, width, is_object };
-        // All entries must be there, so that nobody makes room for more members than there are.
+        // All entries must be there, so that no caller allocates for more members than there are.
         if container.entry(count) > size {
             return Err(DAMAGED);
         }

@@ -179,7 +179,7 @@ pub(super) fn snapshots(log: &Log, stats: &StoreStats) -> String {
 }
 
 pub(super) fn large(status: &LogStatus, globals: &GlobalVariables) -> String {
-    let (begun, joined) = (status.large_files.get(), status.large_joined.get());
+    let (begun, joined) = (status.large_files.get(), status.large_adopted.get());
     format!(
         "{begun} transactions got a file of their own, from {} of events on (binlog_large_commit_threshold); {joined} of these \
          files became log files\n",

@@ -1,6 +1,6 @@
-//! Nobody knows of anything that a power cut takes back: witnesses write down all they are told
-//! while flushes overlap, files rotate and others flush, until the power goes; then the log is
-//! asked.
+//! What was acknowledged or shown to anyone survives a power cut: sessions and readers record all
+//! that they get while flushes overlap, files rotate and others flush, until the power goes; then
+//! it is compared with the log.
 //!
 //! The schedule is the machine's, so a seed does not repeat a run; what must hold, holds for every
 //! schedule.
@@ -12,7 +12,7 @@ use binlog::event::{self, Event, EventType};
 use binlog::gtid::GtidSet;
 use binlog::log::{Log, LogReader};
 use binlog::position::LogPosition;
-use common::{DIR, Told, group, options, replayed};
+use common::{DIR, HookLog, group, options, replayed};
 use env::SimEnv;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,21 +25,21 @@ const SESSIONS: u64 = 6;
 /// Long enough for flushes to overlap (`pace.rs`).
 const SYNC_TIME: Duration = Duration::from_micros(500);
 
-/// What somebody was told.
+/// What a thread has got from the log.
 #[derive(Default)]
 struct Notes {
-    /// Transactions, with their positions where these were told too.
+    /// Transactions, with their positions where these are known.
     ids: Vec<(u64, Option<LogPosition>)>,
     /// A position that was called visible or durable.
     position: LogPosition,
     executed: GtidSet,
 }
 
-fn session(log: &Arc<Log>, told: &Told, number: u64) -> Notes {
+fn session(log: &Arc<Log>, hook_log: &HookLog, number: u64) -> Notes {
     let mut notes = Notes::default();
     for i in 1.. {
         let id = number * 1_000_000 + i;
-        match log.commit(group(id, (id % 700) as usize), told.hook(id)) {
+        match log.commit(group(id, (id % 700) as usize), hook_log.hook(id)) {
             Ok(position) => notes.ids.push((id, Some(position))),
             Err(_) => break,
         }
@@ -105,13 +105,13 @@ fn run(seed: u64) -> usize {
     options.max_binlog_size = [5_000, 50_000, 1 << 30][random.below(3) as usize];
     options.binlog_prealloc_num = random.below(2) as u32;
     let (log, _) = Log::open(Arc::new(env.clone()), Path::new(DIR), options.clone()).unwrap();
-    let (told, stop) = (Told::default(), AtomicBool::new(false));
+    let (hook_log, stop) = (HookLog::default(), AtomicBool::new(false));
     env.set_sync_time(SYNC_TIME);
     for id in 1..=20 {
-        log.commit(group(id, 1), told.hook(id)).unwrap();
+        log.commit(group(id, 1), hook_log.hook(id)).unwrap();
     }
     env.cut_at(1 + random.below(400));
-    let (log, told_to, stop_at) = (&log, &told, &stop);
+    let (log, hooks, stop_at) = (&log, &hook_log, &stop);
     let notes: Vec<Notes> = thread::scope(|scope| {
         let reader = log.reader(LogPosition::ZERO).unwrap();
         let meddling = Random::new(random.next_u64());
@@ -120,8 +120,7 @@ fn run(seed: u64) -> usize {
             scope.spawn(move || observer(log, stop_at)),
             scope.spawn(move || meddler(log, stop_at, meddling)),
         ];
-        let sessions: Vec<_> =
-            (1..=SESSIONS).map(|n| scope.spawn(move || session(log, told_to, n))).collect();
+        let sessions: Vec<_> = (1..=SESSIONS).map(|n| scope.spawn(move || session(log, hooks, n))).collect();
         let sessions: Vec<_> = sessions.into_iter().map(|s| s.join().unwrap()).collect();
         stop_at.store(true, SeqCst);
         sessions.into_iter().chain(witnesses.map(|w| w.join().unwrap())).collect()
@@ -132,7 +131,7 @@ fn run(seed: u64) -> usize {
     let order: Vec<u64> = found.iter().map(|&(id, _)| id).collect();
     // A group that was being written at its place, or room that was being made, when the power went
     // was refused.
-    let ordered = told.ordered();
+    let ordered = hook_log.ordered();
     let common = order.len().min(ordered.len());
     assert_eq!(order[..common], ordered[..common], "seed {seed}: another order than that of the hooks");
     for notes in notes {
@@ -141,15 +140,15 @@ fn run(seed: u64) -> usize {
         for (id, position) in notes.ids {
             let at = found.iter().find(|&&(other, _)| other == id);
             let at = at.unwrap_or_else(|| panic!("seed {seed}: transaction {id} is gone"));
-            assert!(position.is_none_or(|told| told == at.1), "seed {seed}: {id} is elsewhere");
+            assert!(position.is_none_or(|known| known == at.1), "seed {seed}: {id} is elsewhere");
         }
     }
     found.len()
 }
 
 #[test]
-fn nothing_that_anybody_was_told_is_lost() {
-    let seeds = std::env::var("TOLD_SEEDS").ok().map_or(60, |s| s.parse().unwrap());
+fn nothing_acknowledged_is_lost() {
+    let seeds = std::env::var("ACKNOWLEDGED_SEEDS").ok().map_or(60, |s| s.parse().unwrap());
     let transactions: usize = (0..seeds).map(run).sum();
     println!("{seeds} seeds, {transactions} transactions");
 }
