@@ -181,7 +181,7 @@ impl<'a> ResponseLogin<'a> {
 
 /// Bytes up to a NUL; some clients omit it at the end of a packet.
 pub(crate) fn take_nul_or_all<'a>(c: &mut Cursor<'a>) -> &'a [u8] {
-    c.take_nul().unwrap_or_else(|Truncated| c.take_rest())
+    c.take_nul().unwrap_or_else(|Truncated| c.take_remaining())
 }
 
 /// Names and values after the length of them all.
