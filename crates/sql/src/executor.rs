@@ -215,12 +215,12 @@ fn truncates_log(cx: &Context, name: &ObjectName) -> bool {
     }
     match name.database.as_deref().or(cx.default_database()) {
         Some(database) if database.eq_ignore_ascii_case("mysql") => {
-            cx.database.statement_logs().truncate(&name.name)
+            cx.instance.statement_logs().truncate(&name.name)
         }
         Some(database) if database.eq_ignore_ascii_case("performance_schema") => {
             let is_summary = name.name.eq_ignore_ascii_case("events_statements_summary_by_digest");
             if is_summary {
-                cx.database.statement_digests().clear();
+                cx.instance.statement_digests().clear();
             }
             is_summary
         }

@@ -36,10 +36,10 @@ use std::sync::Arc;
 
 use crate::ast::{Statement, StatementKind};
 use crate::catalog::metadata_lock;
-use crate::database::{Database, Kill, Process};
 use crate::error::{self, Result, SqlError};
 use crate::executor;
 use crate::executor::spill::queue::Queue;
+use crate::instance::{Instance, Kill, Process};
 use crate::parser::{ParseOptions, Parser, client_text};
 use crate::planner::plan::Kept;
 use crate::sink::{OkInfo, ResultSink, StateChange, status_flag};
@@ -71,7 +71,7 @@ pub struct TlsSession {
 
 /// What is known of a client when it has authenticated.
 pub struct Connection {
-    /// The id, as the handshake told it: from [`Database::reserve_id`].
+    /// The id, as the handshake told it: from [`Instance::reserve_id`].
     pub id: u64,
     /// The name that the client gave.
     pub user: String,
@@ -116,8 +116,8 @@ pub struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(database: Arc<Database>, connection: Connection) -> Result<Self> {
-        let mut cx = Context::new(database.clone(), &connection);
+    pub(crate) fn new(instance: Arc<Instance>, connection: Connection) -> Result<Self> {
+        let mut cx = Context::new(instance.clone(), &connection);
         let collation = Collation::by_id(connection.collation).unwrap_or(Collation::UTF8MB4_0900_AI_CI);
         variables::put_charsets(&mut cx, collation.charset(), collation);
         cx.set_default_database(None);
@@ -126,8 +126,8 @@ impl Session {
         let handles = (cx.interrupt.clone(), shared);
         let process = Process::new(connection.id, user, connection.account, handles, connection.on_kill);
         let process = Arc::new(process);
-        database.register(process.clone())?;
-        let prepared = PreparedStatements::new(database.prepared_count().clone());
+        instance.register(process.clone())?;
+        let prepared = PreparedStatements::new(instance.prepared_count().clone());
         let mut session = Session {
             cx,
             prepared,
@@ -149,7 +149,7 @@ impl Session {
     }
 
     fn log_connect(&self) {
-        let logs = self.cx.database.statement_logs();
+        let logs = self.cx.instance.statement_logs();
         if logs.enabled() & statement_log::GENERAL == 0 {
             return;
         }
@@ -161,7 +161,7 @@ impl Session {
 
     /// A command that is no statement, for the general log.
     pub fn log_command(&self, command: &'static str, text: &[u8]) {
-        self.cx.database.statement_logs().command(&self.cx, command, text);
+        self.cx.instance.statement_logs().command(&self.cx, command, text);
     }
 
     /// The connection's id.
@@ -174,9 +174,9 @@ impl Session {
         let text = without_terminator(text);
         let shown = client_text::shown(text, self.cx.client_charset());
         self.cx.interrupt.statement_begins();
-        self.process.begin(&shown, self.cx.database.env().monotonic_coarse());
+        self.process.begin(&shown, self.cx.instance.env().monotonic_coarse());
         let outcome = self.statements(text, sink);
-        self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
+        self.process.end(self.cx.instance.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         outcome
     }
@@ -295,10 +295,10 @@ impl Session {
     ) -> Result<()> {
         if let StatementKind::Execute { name, using } = &statement.kind {
             let own = statement.span.of(text);
-            self.cx.database.statement_logs().command(&self.cx, "Query", own);
+            self.cx.instance.statement_logs().command(&self.cx, "Query", own);
             return self.execute_named(name, using, more, sink);
         }
-        let digests = self.cx.database.statement_digests();
+        let digests = self.cx.instance.statement_digests();
         if !digests.is_on() {
             return self.uncounted_statement(statement, text, more, sink);
         }
@@ -322,7 +322,7 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        match self.cx.database.statement_logs().enabled() {
+        match self.cx.instance.statement_logs().enabled() {
             0 => self.unlogged_statement(statement, text, more, sink),
             logs => self.logged_statement(logs, statement, text, more, sink),
         }
@@ -347,7 +347,7 @@ impl Session {
             false => ("Query", Cow::Borrowed(own)),
         };
         let own = statement_log::hidden(&statement.kind, &own, sql_mode);
-        self.cx.database.statement_logs().command(&self.cx, command, &own);
+        self.cx.instance.statement_logs().command(&self.cx, command, &own);
         if logs & statement_log::SLOW == 0 {
             return self.unlogged_statement(statement, text, more, sink);
         }
@@ -420,9 +420,9 @@ impl Session {
     fn deadline(&self, statement: &Statement) -> Option<Deadline> {
         let hinted = hints::time_limit(&statement.remarks.hints).filter(|limit| !limit.is_zero());
         let limit = hinted.unwrap_or(self.cx.settled().max_execution_time);
-        let database = &self.cx.database;
+        let instance = &self.cx.instance;
         let limited = !limit.is_zero() && matches!(statement.kind, StatementKind::Query(_));
-        limited.then(|| database.deadlines().set(database.env(), &self.cx.interrupt, limit))
+        limited.then(|| instance.deadlines().set(instance.env(), &self.cx.interrupt, limit))
     }
 
     /// A statement that was interrupted because its time was over says so.
@@ -515,7 +515,7 @@ impl Session {
         self.cx.drop_all_temporary();
         self.cx.forget_all_locks();
         self.cx.release_named_locks();
-        let globals = self.cx.database.globals().clone();
+        let globals = self.cx.instance.globals().clone();
         self.cx.change_variables(|v| *v = SessionVariables::new(&globals));
         variables::put_charsets(&mut self.cx, self.collation.charset(), self.collation);
         let database = self.cx.default_database().map(str::to_owned);
@@ -605,7 +605,7 @@ impl Drop for Session {
         self.cx.forget_gtid();
         self.cx.drop_all_temporary();
         self.cx.release_named_locks();
-        self.cx.database.unregister(&self.process);
+        self.cx.instance.unregister(&self.process);
     }
 }
 
@@ -614,9 +614,9 @@ fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Resu
     let Some(open) = &cx.transaction else { return outcome };
     let ends = |e: &SqlError| {
         let timeout = e.is(error::LOCK_WAIT_TIMEOUT);
-        e.ends_transaction() || (timeout && cx.database.globals().bool(ids::INNODB_ROLLBACK_ON_TIMEOUT))
+        e.ends_transaction() || (timeout && cx.instance.globals().bool(ids::INNODB_ROLLBACK_ON_TIMEOUT))
     };
-    let lost = open.engine.must_roll_back() || outcome.as_ref().is_err_and(ends);
+    let lost = open.storage_transaction.must_roll_back() || outcome.as_ref().is_err_and(ends);
     match outcome {
         Err(e) if lost || !open.explicit => {
             cx.rollback();

@@ -297,7 +297,7 @@ impl StatementDigests {
     /// A statement begins.
     pub(crate) fn begin(cx: &Context) -> Begun {
         Begun {
-            at: cx.database.env().monotonic(),
+            at: cx.instance.env().monotonic(),
             waited: storage::lock::waited_by_thread(),
             examined: cx.examined,
             counted: COUNTED.map(|counter| cx.counters.get(counter)),
@@ -327,7 +327,7 @@ impl Begun {
         kind: &StatementKind,
         (rows, failed): (u64, bool),
     ) {
-        let took = cx.database.env().monotonic().saturating_sub(self.at);
+        let took = cx.instance.env().monotonic().saturating_sub(self.at);
         let sums = &tally.sums;
         let picoseconds =
             |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000);

@@ -104,14 +104,14 @@ fn trial(world: &World, damage: &Damage, random: &mut Random) -> Outcome {
 
     // And on from there.
     let added = world::go_on(&server);
-    let Server { env, database } = server;
+    let Server { env, instance } = server;
     let env = if random.chance(1, 2) {
-        let closed = database.close();
-        drop(database);
+        let closed = instance.close();
+        drop(instance);
         closed.map(|()| env).map_err(|e| format!("no clean stop: {e}"))?
     } else {
         let copy = env.copy(random.next_u64());
-        drop(database);
+        drop(instance);
         copy
     };
     kept(damage, &world::read(&env)).map_err(|e| format!("after the stop: {e}"))?;

@@ -16,7 +16,7 @@ fn beside_checkpoints(server: &Server, session: &mut Session, statement: &str) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_done.load(Ordering::Relaxed) {
-                server.database.engine().checkpoint().unwrap();
+                server.instance.engine().checkpoint().unwrap();
             }
         });
         let outcome = run(session, statement).map(|_| ());
@@ -97,7 +97,7 @@ fn a_counter_is_set_back_with_the_statement_only() {
             let checkpoints = scope.spawn(|| {
                 let mut dead = Vec::new();
                 while !is_done.load(Ordering::Relaxed) {
-                    server.database.engine().checkpoint().unwrap();
+                    server.instance.engine().checkpoint().unwrap();
                     dead.push(server.env.copy_after_cut(round));
                 }
                 dead

@@ -201,7 +201,7 @@ fn check(seed: u64) {
         }
         run(&mut own, if table.below(2) == 0 { "COMMIT" } else { "ROLLBACK" }).unwrap();
         if round == 3 {
-            server.database.engine().store().checkpoint(&[]).unwrap();
+            server.instance.engine().store().checkpoint(&[]).unwrap();
         }
     }
     for name in ["t", "u"] {

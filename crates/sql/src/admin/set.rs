@@ -165,7 +165,7 @@ impl Plan<'_> {
         if id == ids::SESSION_TRACK_GTIDS && cx.in_transaction() {
             return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&id.variable().name()]));
         }
-        let warning = self.session.set(cx.database.globals(), id, &assigned)?;
+        let warning = self.session.set(cx.instance.globals(), id, &assigned)?;
         self.warnings.extend(warning);
         if id == ids::SQL_MODE {
             self.modes.push(self.session.uint(id));
@@ -182,7 +182,7 @@ impl Plan<'_> {
         if id == ids::GTID_PURGED {
             return self.gtid_purged(cx, &assigned);
         }
-        let value = cx.database.globals().check(id, &assigned, is_strict(cx))?;
+        let value = cx.instance.globals().check(id, &assigned, is_strict(cx))?;
         if id == ids::READ_ONLY || sets_read_only(cx, id, &value) {
             cx.check_may_set_read_only()?;
         }
@@ -277,11 +277,11 @@ impl Plan<'_> {
         for step in &self.steps {
             match step {
                 Step::Global(id, assigned) => {
-                    let value = cx.database.globals().check(*id, assigned, strict)?;
+                    let value = cx.instance.globals().check(*id, assigned, strict)?;
                     let _closed = if sets_read_only(cx, *id, &value) { cx.close_commits()? } else { None };
-                    warnings.extend(cx.database.globals().set(*id, assigned, strict)?);
+                    warnings.extend(cx.instance.globals().set(*id, assigned, strict)?);
                     if *id == ids::SQL_MODE {
-                        modes.push(cx.database.globals().uint(*id));
+                        modes.push(cx.instance.globals().uint(*id));
                     }
                     if *id == ids::OFFLINE_MODE && value == Value::Bool(true) {
                         cx.end_others_for_offline_mode();
@@ -401,7 +401,7 @@ fn may_set_global(cx: &Context, id: VariableId) -> Result<()> {
 fn sets_read_only(cx: &Context, id: VariableId, value: &Value) -> bool {
     [ids::READ_ONLY, ids::SUPER_READ_ONLY].contains(&id)
         && *value == Value::Bool(true)
-        && !cx.database.globals().bool(id)
+        && !cx.instance.globals().bool(id)
 }
 
 const SESSION_ADMIN: [&str; 2] = ["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"];

@@ -19,9 +19,9 @@ use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::temporary::TemporaryTables;
 use super::{Catalog, Change, Pending, State, parse_one, read_notes, record, statement_hash};
 use crate::ast::{Account, AlterAction, ObjectName, StatementKind};
-use crate::database::Database;
 use crate::error::{Result, SqlError};
 use crate::executor::alter::replayed;
+use crate::instance::Instance;
 use crate::parser::head::{self, Named};
 use crate::parser::{ParseOptions, client_text};
 use crate::session::Context;
@@ -38,16 +38,16 @@ pub struct Replay {
 
 impl Replay {
     /// For a database whose engine is open and not yet replayed.
-    pub fn new(database: &Arc<Database>) -> Self {
-        Self { cx: Context::of_replay(database.clone()), pending: Pending::default() }
+    pub fn new(instance: &Arc<Instance>) -> Self {
+        Self { cx: Context::of_replay(instance.clone()), pending: Pending::default() }
     }
 
     fn catalog(&self) -> &Catalog {
-        self.cx.database.catalog()
+        self.cx.instance.catalog()
     }
 
     fn store(&self) -> &Arc<Store> {
-        self.cx.database.engine().store()
+        self.cx.instance.engine().store()
     }
 
     fn load(&mut self) -> Result<()> {
@@ -352,7 +352,7 @@ impl ReplayTarget for Replay {
     }
 
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>> {
-        let table = self.cx.database.catalog().table(database, name).ok()?;
+        let table = self.cx.instance.catalog().table(database, name).ok()?;
         // Nobody changes rows between the checkpoint that has a statement's trees and the
         // statement: these are of one that was never logged.
         if !self.pending.is_empty() {

@@ -17,7 +17,7 @@ use parking_lot::{Mutex, RwLock};
 use storage::{IndexSample, StoreError, TreeId};
 
 use super::TableDef;
-use crate::database::Database;
+use crate::instance::Instance;
 
 /// So few changes are no reason to look again.
 const CHANGES_FEW: u64 = 16;
@@ -92,29 +92,29 @@ fn length(sample: &IndexSample) -> u64 {
 impl TableDef {
     /// What is known of the table, looked up where that is too little. `None` if it can't be read:
     /// who reads its rows is told why.
-    pub fn known(&self, database: &Database) -> Option<Arc<Known>> {
-        let entries = self.entries(database).ok()?;
-        self.known_unless(database, |known| known.is_outdated(entries, || database.env().monotonic()))
+    pub fn known(&self, instance: &Instance) -> Option<Arc<Known>> {
+        let entries = self.entries(instance).ok()?;
+        self.known_unless(instance, |known| known.is_outdated(entries, || instance.env().monotonic()))
     }
 
     /// As [`Self::known`], for people: as it is now.
-    pub fn known_now(&self, database: &Database) -> Option<Arc<Known>> {
-        let entries = self.entries(database).ok()?;
-        self.known_unless(database, |known| known.changes(entries) > 0)
+    pub fn known_now(&self, instance: &Instance) -> Option<Arc<Known>> {
+        let entries = self.entries(instance).ok()?;
+        self.known_unless(instance, |known| known.changes(entries) > 0)
     }
 
     /// Looks into all indexes: ANALYZE TABLE.
-    pub fn analyze(&self, database: &Database) -> Result<Arc<Known>, StoreError> {
+    pub fn analyze(&self, instance: &Instance) -> Result<Arc<Known>, StoreError> {
         let _looking = self.statistics.looking.lock();
-        self.look(database)
+        self.look(instance)
     }
 
-    fn entries(&self, database: &Database) -> Result<u64, StoreError> {
+    fn entries(&self, instance: &Instance) -> Result<u64, StoreError> {
         let tree = self.schema.primary.tree();
-        database.engine().store_of(tree).estimate(tree)
+        instance.engine().store_of(tree).estimate(tree)
     }
 
-    fn known_unless(&self, database: &Database, is_outdated: impl Fn(&Known) -> bool) -> Option<Arc<Known>> {
+    fn known_unless(&self, instance: &Instance, is_outdated: impl Fn(&Known) -> bool) -> Option<Arc<Known>> {
         let is_good =
             |known: &Arc<Known>| self.trees().all(|t| known.index(t).is_some()) && !is_outdated(known);
         let now_known = || self.statistics.known.read().clone();
@@ -129,18 +129,18 @@ impl TableDef {
         };
         match now_known().filter(is_good) {
             Some(known) => Some(known),
-            None => self.look(database).ok(),
+            None => self.look(instance).ok(),
         }
     }
 
-    fn look(&self, database: &Database) -> Result<Arc<Known>, StoreError> {
-        let store = database.engine().store_of(self.schema.primary.tree());
+    fn look(&self, instance: &Instance) -> Result<Arc<Known>, StoreError> {
+        let store = instance.engine().store_of(self.schema.primary.tree());
         let mut indexes: Vec<(TreeId, IndexSample)> = Vec::with_capacity(self.indexes.len());
         for index in self.schema.indexes().filter(|index| index.building().is_none()) {
             let rows = indexes.first().map(|(_, sample)| sample.rows);
             indexes.push((index.tree(), index.sample(store, rows)?));
         }
-        let known = Arc::new(Known { taken: database.env().monotonic(), indexes });
+        let known = Arc::new(Known { taken: instance.env().monotonic(), indexes });
         *self.statistics.known.write() = Some(known.clone());
         self.statistics.version.fetch_add(1, Ordering::Release);
         Ok(known)

@@ -85,7 +85,7 @@ impl<'p> Scan<'p> {
         let autocommit = !cx.transaction().explicit;
         self.mode = match self.plan.locking {
             Some(locking) => ReadMode::Locking(locking),
-            None => cx.transaction().engine.plain_read_mode(autocommit),
+            None => cx.storage_transaction().plain_read_mode(autocommit),
         };
         // A row that is to be locked is looked up.
         self.covered = self.plan.covering.is_some() && self.mode == ReadMode::Snapshot;
@@ -120,13 +120,13 @@ impl<'p> Scan<'p> {
             if !self.step(cx, frame)? {
                 return Ok(false);
             }
-            let lock = cx.transaction().engine.row_lock();
+            let lock = cx.storage_transaction().row_lock();
             if self.accepts(cx, frame)? {
                 if self.has_lock() || self.wait_for_row(cx, frame)? {
                     return Ok(true);
                 }
             } else if matches!(self.mode, ReadMode::Locking(_)) && self.has_lock() {
-                cx.transaction().engine.reject_row(lock);
+                cx.storage_transaction().reject_row(lock);
             }
         }
     }
@@ -150,14 +150,14 @@ impl<'p> Scan<'p> {
     /// if they still do.
     fn wait_for_row(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         let Some(scan) = &mut self.scan else { return Ok(true) };
-        if !scan.wait_for_row(&mut cx.transaction().engine)? {
+        if !scan.wait_for_row(cx.storage_transaction())? {
             return Ok(false);
         }
         frame.set_image(self.plan.slot, scan.row())?;
-        let lock = cx.transaction().engine.row_lock();
+        let lock = cx.storage_transaction().row_lock();
         let accepted = super::operators::accepts(cx, &self.plan.filter, frame)?;
         if !accepted {
-            cx.transaction().engine.reject_row(lock);
+            cx.storage_transaction().reject_row(lock);
         }
         Ok(accepted)
     }
@@ -171,14 +171,14 @@ impl<'p> Scan<'p> {
         }
         loop {
             if let Some(scan) = self.scan.as_mut().filter(|_| self.covered) {
-                let found = scan.next_entry(&mut cx.transaction().engine)?;
+                let found = scan.next_entry(cx.storage_transaction())?;
                 self.count_step(cx, found);
                 if found {
                     return self.set_entry(frame).map(|()| true);
                 }
                 self.close(cx);
             } else if let Some(scan) = &mut self.scan {
-                if scan.next(&mut cx.transaction().engine)? {
+                if scan.next(cx.storage_transaction())? {
                     frame.set_image(self.plan.slot, scan.row())?;
                     self.count_step(cx, true);
                     return Ok(true);
@@ -191,9 +191,9 @@ impl<'p> Scan<'p> {
             self.next_range += 1;
             let path = &self.plan.path;
             self.count_search(cx);
-            let engine = &mut cx.transaction().engine;
+            let transaction = cx.storage_transaction();
             let schema = &self.plan.table.schema;
-            self.scan = Some(engine.scan_index(schema, path.index, range, path.direction, self.mode));
+            self.scan = Some(transaction.scan_index(schema, path.index, range, path.direction, self.mode));
         }
     }
 
@@ -241,7 +241,7 @@ impl<'p> Scan<'p> {
     /// memory.
     pub fn close(&mut self, cx: &mut Context) {
         if let Some(scan) = self.scan.take() {
-            scan.end(&mut cx.transaction().engine);
+            scan.end(cx.storage_transaction());
         }
     }
 
@@ -259,13 +259,13 @@ impl<'p> Scan<'p> {
     /// Reads one row by its primary key.
     fn get(&self, cx: &mut Context, key: &[u8], frame: &mut Frame) -> Result<bool> {
         let tree = self.plan.table.schema.primary.tree();
-        let engine = &mut cx.transaction().engine;
+        let transaction = cx.storage_transaction();
         let row = match self.mode {
-            ReadMode::Locking(locking) => match engine.get_locked(tree, key, locking)? {
+            ReadMode::Locking(locking) => match transaction.get_locked(tree, key, locking)? {
                 LockedRow::Locked { row, .. } => row,
                 LockedRow::Skipped => None,
             },
-            ReadMode::Snapshot | ReadMode::Newest => engine.get(tree, key)?,
+            ReadMode::Snapshot | ReadMode::Newest => transaction.get(tree, key)?,
         };
         cx.count(Counter::HandlerReadKey);
         cx.examined.rows += u64::from(row.is_some());

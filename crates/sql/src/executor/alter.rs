@@ -64,7 +64,7 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8], form
         }
         let alter = plan(cx, statement)?;
         check_expressions(cx, &alter.finished.table)?;
-        if let Some(process) = cx.database.process(cx.id) {
+        if let Some(process) = cx.instance.process(cx.id) {
             process.set_state("altering table");
         }
         let actions_in_front = alter.actions_in_front.clone();
@@ -188,8 +188,8 @@ impl Running<'_> {
     /// Logs the statement and publishes the new definition, with the trees that were built for it.
     /// The caller has the table to itself.
     fn commit(&self, cx: &mut Context, built: &[TreeId], counting: Counting) -> Result<()> {
-        let database = cx.database.clone();
-        let catalog = database.catalog();
+        let instance = cx.instance.clone();
+        let catalog = instance.catalog();
         let old = plan(cx, self.statement)?.old;
         if !built.is_empty() {
             let statement = Some(statement_hash(&self.logged_text()));
@@ -278,13 +278,13 @@ impl Running<'_> {
         built: &[TreeId],
         counting: Counting,
     ) -> Result<()> {
-        let database = cx.database.clone();
-        let engine = database.engine();
+        let instance = cx.instance.clone();
+        let engine = instance.engine();
         if !built.is_empty() {
             // A1
             engine.checkpoint().map_err(SqlError::internal)?;
         }
-        let catalog = database.catalog();
+        let catalog = instance.catalog();
         let _one_at_a_time = catalog.lock_ddl();
         let state = catalog.state();
         let plan = plan(cx, self.statement)?.plan(built, &state)?;
@@ -320,7 +320,7 @@ impl Running<'_> {
 
 /// Drops trees that were built for nothing. If that fails too, the next start does it.
 fn discard(cx: &Context, trees: &[TreeId]) {
-    let engine = cx.database.engine();
+    let engine = cx.instance.engine();
     // What writers put into them is in memory still.
     let dropped = engine.checkpoint().map_err(SqlError::internal);
     let dropped = dropped.and_then(|_| Ok(engine.store().discard_trees(trees)?));

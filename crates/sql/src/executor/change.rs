@@ -248,7 +248,7 @@ fn update_rows(
             }
             Err(e) => return Err(e),
         }
-        match cx.transaction().engine.update_row(&table.schema, before.image, after) {
+        match cx.storage_transaction().update_row(&table.schema, before.image, after) {
             Ok(()) => {
                 if numbers {
                     table.count_row(after);
@@ -293,7 +293,7 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
 fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame) -> Result<()> {
     let mut deleted = 0;
     target.for_each(cx, frame, |cx, before| {
-        cx.transaction().engine.delete_row(&target.table.schema, before.image)?;
+        cx.storage_transaction().delete_row(&target.table.schema, before.image)?;
         cx.count(Counter::HandlerDelete);
         deleted += 1;
         Ok(())

@@ -91,8 +91,8 @@ pub(super) fn log(
     selected: &[ColumnDef],
     filled: &Arc<TableDef>,
 ) -> Result<()> {
-    let database = cx.database.clone();
-    let catalog = database.catalog();
+    let instance = cx.instance.clone();
+    let catalog = instance.catalog();
     let largest = alter::largest_number(cx, filled)?;
     let next = filled.counter.next();
     let next = largest.filter(|largest| next > largest.saturating_add(1)).map(|_| next);

@@ -297,9 +297,9 @@ fn seeing_rows<T>(
     if !sees_rows {
         return eval(cx);
     }
-    cx.transaction().engine.begin_statement(0, None); // the outermost one's time counts
+    cx.storage_transaction().begin_statement(0, None); // the outermost one's time counts
     let outcome = eval(cx);
-    cx.transaction().engine.end_statement();
+    cx.storage_transaction().end_statement();
     outcome
 }
 

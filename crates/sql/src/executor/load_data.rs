@@ -47,11 +47,11 @@ pub(super) fn execute(
         Delimiters::new(&load.format, cx.statement_charset(), cx.connection_collation().charset())?;
     if !load.local {
         let path = server_file::allowed(cx, &load.path)?;
-        let opened = cx.database.env().open(&path, OpenMode::Read);
+        let opened = cx.instance.env().open(&path, OpenMode::Read);
         let file = opened.map_err(|e| server_file::cannot_read(&path, &e))?;
         return plan.run(cx, load, table, delimiters, &mut ServerFile { file, at: 0, path });
     }
-    if !cx.database.globals().bool(ids::LOCAL_INFILE) {
+    if !cx.instance.globals().bool(ids::LOCAL_INFILE) {
         return Err(error::CLIENT_LOCAL_FILES_DISABLED.plain());
     }
     let asked = sink.request_file(&load.path);

@@ -125,7 +125,7 @@ fn look(
                 return Ok(());
             }
         }
-        _ => drop(table.analyze(&cx.database)?),
+        _ => drop(table.analyze(&cx.instance)?),
     }
     report.add("status", "OK");
     Ok(())
@@ -137,7 +137,7 @@ fn optimize(cx: &mut Context, database: &str, name: &ObjectName, report: &mut Re
     let rebuild = format!("ALTER TABLE {}.{} FORCE", quoted(database), quoted(&name.name));
     let statement = parse_one(rebuild.as_bytes(), 0)?;
     ddl::rebuild(cx, &statement, rebuild.as_bytes())?;
-    cx.visible_table(Some(database), &name.name)?.analyze(&cx.database)?;
+    cx.visible_table(Some(database), &name.name)?.analyze(&cx.instance)?;
     report.add("note", "Table does not support optimize, doing recreate + analyze instead");
     report.add("status", "OK");
     Ok(())
@@ -165,7 +165,7 @@ impl Contents {
 fn check(cx: &mut Context, table: &Arc<TableDef>) -> Result<Vec<String>> {
     let schema = &table.schema;
     let trees: Vec<TreeId> = schema.indexes().map(storage::schema::Index::tree).collect();
-    let store = cx.database.engine().store_of(schema.primary.tree()).clone();
+    let store = cx.instance.engine().store_of(schema.primary.tree()).clone();
     let damaged = store.verify_trees(&trees, &mut || cx.check_interrupt().is_ok());
     cx.check_interrupt()?;
     if !damaged.is_empty() {
@@ -217,10 +217,9 @@ fn each_entry(
     mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {
     let Some(tree) = table.schema.index(index).map(storage::schema::Index::tree) else { return Ok(()) };
-    let mut scan =
-        cx.transaction().engine.scan(tree, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
+    let mut scan = cx.storage_transaction().scan(tree, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
     let mut steps = 0_u64;
-    while scan.next(&mut cx.transaction().engine)? {
+    while scan.next(cx.storage_transaction())? {
         each(scan.key(), scan.value())?;
         steps += 1;
         if steps.is_multiple_of(INTERRUPT_STEPS) {

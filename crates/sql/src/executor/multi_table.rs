@@ -127,7 +127,7 @@ impl Target {
         // The same table may be there under another name, too, and the row may have been changed by
         // that.
         let tree = self.table.schema.primary.tree();
-        let now = cx.transaction().engine.get_newest_for_update(tree, keys.primary())?;
+        let now = cx.storage_transaction().get_newest_for_update(tree, keys.primary())?;
         Ok(now.map(|row| row.to_vec()))
     }
 }
@@ -155,7 +155,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
                 }
                 Err(e) => return Err(e),
             }
-            match cx.transaction().engine.update_row(&table.schema, &before, &after) {
+            match cx.storage_transaction().update_row(&table.schema, &before, &after) {
                 Ok(()) => {
                     table.count_row(&after);
                     changed += 1;
@@ -255,7 +255,7 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
     plan.for_each(cx, |cx, frame| {
         for target in &mut targets {
             let Some(row) = target.take(cx, frame, &mut memory)? else { continue };
-            cx.transaction().engine.delete_row(&target.table.schema, &row)?;
+            cx.storage_transaction().delete_row(&target.table.schema, &row)?;
             cx.count(Counter::HandlerDelete);
             deleted += 1;
         }

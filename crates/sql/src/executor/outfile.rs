@@ -53,7 +53,7 @@ fn with_file(
     write: impl FnOnce(&mut Context, &mut Output<'_>) -> Result<u64>,
 ) -> Result<()> {
     let whole = server_file::allowed(cx, path)?;
-    let env = cx.database.env().clone();
+    let env = cx.instance.env().clone();
     let file = env.open(&whole, OpenMode::CreateNew).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => error::FILE_EXISTS_ERROR.with(&[&path.to_str_lossy()]),
         _ => cannot_write(&whole, &e),

@@ -61,7 +61,7 @@ fn address<T>(part: &T) -> usize {
 
 /// The moment, if the statement is measured.
 pub fn now(cx: &Context) -> Option<Duration> {
-    cx.profile.is_some().then(|| cx.database.env().monotonic())
+    cx.profile.is_some().then(|| cx.instance.env().monotonic())
 }
 
 /// Notes a run of a part that began at `began` and gave so many rows at its end.

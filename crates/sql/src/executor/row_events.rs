@@ -29,12 +29,12 @@ pub(super) fn execute(cx: &mut Context, text: &[u8]) -> Result<()> {
     }
     let bytes = decode_base64(text)?;
     let mut reader = cx.log_reader.take();
-    let before = cx.transaction().engine.savepoint();
+    let before = cx.storage_transaction().savepoint();
     let outcome = events(cx, &mut reader, &bytes);
     if outcome.is_err()
         && let Some(open) = &mut cx.transaction
     {
-        open.engine.rollback_to(before);
+        open.storage_transaction.rollback_to(before);
     }
     cx.log_reader = reader;
     outcome

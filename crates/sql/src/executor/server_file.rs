@@ -17,7 +17,7 @@ use crate::variables::{Value, ids};
 /// The path that a statement means: relative ones start at the data directory. Error 1290 if it is
 /// not allowed.
 pub(super) fn allowed(cx: &Context, path: &Text) -> Result<PathBuf> {
-    let globals = cx.database.globals();
+    let globals = cx.instance.globals();
     let whole = plain(&Path::new(&*globals.text(ids::DATADIR)).join(&*path.to_str_lossy()));
     let is_allowed = match globals.get(ids::SECURE_FILE_PRIV) {
         Value::Text(folder) if folder.is_empty() => true,

@@ -171,7 +171,7 @@ impl Budget {
     pub fn new(cx: &Context, purpose: Purpose) -> Self {
         let limit = usize::try_from(cx.variables().uint(purpose.limit())).unwrap_or(usize::MAX);
         Self {
-            shared: cx.database.spill().clone(),
+            shared: cx.instance.spill().clone(),
             interrupt: cx.interrupt.clone(),
             counters: cx.counters.clone(),
             purpose,

@@ -368,8 +368,8 @@ impl<'p> Writer<'p> {
         // As in MySQL, attempts count.
         cx.count(Counter::HandlerWrite);
         loop {
-            let engine = &mut cx.transaction().engine;
-            let (index, existing) = match engine.insert_row(&self.table.schema, image) {
+            let transaction = cx.storage_transaction();
+            let (index, existing) = match transaction.insert_row(&self.table.schema, image) {
                 Ok(()) => return Ok(self.written(cx)),
                 Err(TransactionError::DuplicateKey { index, existing, .. }) => (index, existing),
                 Err(e) => return Err(e.into()),
@@ -429,22 +429,22 @@ impl<'p> Writer<'p> {
     /// Makes way for the row. True if it took the other one's place already: where no other unique
     /// key can be in the way, the other row is changed, and if it is the same already, nothing is.
     fn replace(&mut self, cx: &mut Context, index: usize, image: &[u8], existing: &[u8]) -> Result<bool> {
-        let engine = &mut cx.transaction().engine;
+        let transaction = cx.storage_transaction();
         let tree = self.table.schema.primary.tree();
-        let old = engine.get_newest_for_update(tree, existing)?;
+        let old = transaction.get_newest_for_update(tree, existing)?;
         cx.count(Counter::HandlerReadKey);
         let Some(old) = old else { return Ok(false) };
-        let engine = &mut cx.transaction().engine;
+        let transaction = cx.storage_transaction();
         let is_last = !self.table.indexes.iter().skip(index + 1).any(|i| i.unique);
         if !is_last {
-            engine.delete_row(&self.table.schema, &old)?;
+            transaction.delete_row(&self.table.schema, &old)?;
             cx.count(Counter::HandlerDelete);
             cx.status.affected += 1;
             self.counts.deleted += 1;
             return Ok(false);
         }
         if !is_same_row(self.table, &old, image)? {
-            engine.update_row(&self.table.schema, &old, image)?;
+            transaction.update_row(&self.table.schema, &old, image)?;
             cx.count(Counter::HandlerUpdate);
             cx.status.affected += 1;
             self.counts.deleted += 1;
@@ -458,7 +458,7 @@ impl<'p> Writer<'p> {
         self.numbers.give_back();
         let tree = self.table.schema.primary.tree();
         cx.count(Counter::HandlerReadKey);
-        let Some(old) = cx.transaction().engine.get_newest_for_update(tree, key)? else { return Ok(()) };
+        let Some(old) = cx.storage_transaction().get_newest_for_update(tree, key)? else { return Ok(()) };
         let mut offsets = Offsets::default();
         offsets.find(self.table, new)?;
         let new_row = Row::Image(ImageRow { table: self.table, image: new, offsets: &offsets });
@@ -472,7 +472,7 @@ impl<'p> Writer<'p> {
             self.counts.updated += u64::from(cx.count_found_rows);
             return Ok(());
         }
-        match cx.transaction().engine.update_row(&self.table.schema, &old, &after) {
+        match cx.storage_transaction().update_row(&self.table.schema, &old, &after) {
             Err(TransactionError::DuplicateKey { index, .. }) => {
                 let e = duplicate_entry(cx, self.table, index, &after)?;
                 return self.leave_out(cx, e);

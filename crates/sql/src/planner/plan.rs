@@ -238,7 +238,7 @@ impl<T> Plan<T> {
         let is_due = self.uses.is_multiple_of(SIZES_KEPT);
         self.basis.tables().zip(&self.statistics).all(|(table, version)| {
             if is_due && *version > 0 {
-                table.known(&cx.database);
+                table.known(&cx.instance);
             }
             table.statistics.version() == *version
         })

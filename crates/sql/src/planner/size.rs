@@ -60,7 +60,7 @@ impl<'a> TableSize<'a> {
     }
 
     fn known(&self) -> Option<&Known> {
-        self.known.get_or_init(|| self.table.known(&self.cx.borrow().database)).as_deref()
+        self.known.get_or_init(|| self.table.known(&self.cx.borrow().instance)).as_deref()
     }
 
     /// Rows of the table.
@@ -138,7 +138,7 @@ impl<'a> TableSize<'a> {
         // The execution will tell what is wrong with a value.
         let ranges = cx.without_diagnostics(|cx| ranges(cx, self.table, path)).ok()?;
         let tree = self.table.schema.index(path.index)?.tree();
-        let store = cx.database.engine().store_of(tree);
+        let store = cx.instance.engine().store_of(tree);
         let mut rows = 0;
         for range in &ranges {
             let (lower, upper) =

@@ -426,7 +426,7 @@ impl Checker<'_> {
         let Some(database) = self.named(create.name.database.as_deref()) else { return Ok(()) };
         self.database(database, P::CREATE_ROUTINE)?;
         self.definer(create.definer.as_ref())?;
-        let trusts = self.cx.database.globals().bool(ids::LOG_BIN_TRUST_FUNCTION_CREATORS);
+        let trusts = self.cx.instance.globals().bool(ids::LOG_BIN_TRUST_FUNCTION_CREATORS);
         let is_there = self.cx.catalog().function(database, &create.name.name).is_some();
         if create.kind != RoutineKind::Function || trusts || is_there {
             return Ok(());

@@ -19,12 +19,12 @@ use super::open_transaction::OpenTransaction;
 use super::series::SeededRandom;
 use super::transaction::Open;
 use crate::catalog::Catalog;
-use crate::database::Database;
 use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::expression::Expr;
 use crate::expression::frame::RestingFrames;
 use crate::expression::functions::regexp;
 use crate::expression::subquery::Kept;
+use crate::instance::Instance;
 use crate::routine::Frame;
 use crate::status::{Counter, Counters};
 use crate::types::{Charset, Collation, Type};
@@ -74,7 +74,7 @@ fn push_digits(out: &mut String, number: u64) {
 /// A session's state, as statements need it.
 pub struct Context {
     /// The server.
-    pub database: Arc<Database>,
+    pub instance: Arc<Instance>,
     /// The connection's id.
     pub id: u64,
     /// The name that the client gave, and where it comes from.
@@ -196,12 +196,12 @@ pub(crate) struct Examined {
 }
 
 impl Context {
-    pub(super) fn new(database: Arc<Database>, connection: &super::Connection) -> Self {
-        let variables = SessionVariables::new(database.globals());
+    pub(super) fn new(instance: Arc<Instance>, connection: &super::Connection) -> Self {
+        let variables = SessionVariables::new(instance.globals());
         let mut seed = [0; 8];
-        database.env().random(&mut seed);
+        instance.env().random(&mut seed);
         let settled = settle(&variables);
-        let known_grants = super::grants::Known::of(database.catalog(), &connection.account);
+        let known_grants = super::grants::Known::of(instance.catalog(), &connection.account);
         Self {
             id: connection.id,
             user: (connection.user.clone(), connection.host.clone()),
@@ -254,17 +254,17 @@ impl Context {
             variables,
             settled,
             user_variables: Arc::default(),
-            moment: database.env().now() as i64,
+            moment: instance.env().now() as i64,
             random: stdx::random::Random::new(u64::from_le_bytes(seed)),
             seeded: Vec::new(),
             strict_error: None,
-            database,
+            instance,
         }
     }
 
     /// The session that DDL statements are done in once more while the log is replayed: nobody's,
     /// and on no list.
-    pub(crate) fn of_replay(database: Arc<Database>) -> Self {
+    pub(crate) fn of_replay(instance: Arc<Instance>) -> Self {
         let root = ("root".to_owned(), "localhost".to_owned());
         let connection = super::Connection {
             id: 0,
@@ -279,7 +279,7 @@ impl Context {
             tls: None,
             on_kill: Box::new(|_| {}),
         };
-        Self::new(database, &connection)
+        Self::new(instance, &connection)
     }
 
     /// The calling thread runs a statement of this session until what is returned is dropped.
@@ -289,7 +289,7 @@ impl Context {
 
     /// The catalog.
     pub fn catalog(&self) -> &Catalog {
-        self.database.catalog()
+        self.instance.catalog()
     }
 
     /// Counts something.

@@ -27,7 +27,7 @@ const FULL_METADATA: u64 = 1;
 impl Context {
     /// What the events of a transaction that begins now have in common.
     pub fn group_context(&self) -> GroupContext {
-        let globals = self.database.globals();
+        let globals = self.instance.globals();
         let mut context = GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.timestamp(), VERSION);
         context.row_event_max_size = globals.uint(ids::BINLOG_ROW_EVENT_MAX_SIZE) as usize;
         context.compress = self.variables().bool(ids::BINLOG_TRANSACTION_COMPRESSION);

@@ -157,16 +157,16 @@ impl Session {
         let client = self.cx.client_charset();
         let shown = client_text::shown(text, client);
         self.cx.interrupt.statement_begins();
-        self.process.begin(&shown, self.cx.database.env().monotonic_coarse());
+        self.process.begin(&shown, self.cx.instance.env().monotonic_coarse());
         self.cx.begin_moment();
         self.cx.diagnostics.clear();
         let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
         let text = client_text::to_utf8(text, client, sql_mode).map_err(SqlError::from);
         let outcome = text.and_then(|text| self.try_prepare(&text));
-        self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
+        self.process.end(self.cx.instance.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         let (parsed, columns) = outcome.or_else(|e| self.fail(e))?;
-        if self.cx.database.statement_logs().enabled() != 0 {
+        if self.cx.instance.statement_logs().enabled() != 0 {
             let kind = &parsed.statement.kind;
             self.log_command("Prepare", &statement_log::hidden(kind, &parsed.text, sql_mode));
         }
@@ -184,7 +184,7 @@ impl Session {
         let columns = describe(&mut self.cx, &parsed)?;
         // What came since its columns were known is meant for it, not for its execution.
         crate::bounds::check()?;
-        self.prepared.reserve(self.cx.database.globals().uint(ids::MAX_PREPARED_STMT_COUNT))?;
+        self.prepared.reserve(self.cx.instance.globals().uint(ids::MAX_PREPARED_STMT_COUNT))?;
         Ok((Arc::new(parsed), columns))
     }
 
@@ -209,11 +209,11 @@ impl Session {
             return self.fail(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_execute"]));
         }
         self.cx.interrupt.statement_begins();
-        self.process.begin(&parsed.text, self.cx.database.env().monotonic_coarse());
+        self.process.begin(&parsed.text, self.cx.instance.env().monotonic_coarse());
         self.cx.executed_by = "mysqld_stmt_execute";
         let _bounded = self.cx.begin_bounds();
         let outcome = self.run_parsed(&parsed, parameters, false, sink);
-        self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
+        self.process.end(self.cx.instance.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         outcome
     }

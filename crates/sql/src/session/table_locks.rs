@@ -93,15 +93,15 @@ impl Context {
             session: self.id,
             interrupt: &self.interrupt,
             timeout: self.metadata_timeout(),
-            waits: self.database.metadata_waits(),
+            waits: self.instance.metadata_waits(),
             held: &held,
             on_wait: &|begins| {
-                let now = self.database.env().monotonic();
+                let now = self.instance.env().monotonic();
                 match begins {
                     true => began.set(now),
                     false => storage::lock::note_wait(now.saturating_sub(began.get())),
                 }
-                if let Some(process) = self.database.process(self.id) {
+                if let Some(process) = self.instance.process(self.id) {
                     process.set_state(if begins { "Waiting for table metadata lock" } else { "executing" });
                 }
             },
@@ -153,7 +153,7 @@ impl Context {
             *order.entry((&name.database, &name.table)).or_default() |= name.write;
         }
         let writes = match order.values().any(|write| *write) {
-            true => Some(self.database.commits().enter(&self.interrupt, self.metadata_timeout())?),
+            true => Some(self.instance.commits().enter(&self.interrupt, self.metadata_timeout())?),
             false => None,
         };
         let mut guards: Vec<Guard> = Vec::new();
@@ -180,7 +180,7 @@ impl Context {
     /// goes on, and waits for what else it needs. A table that was replaced under the same name
     /// keeps its lock.
     pub fn unlock_dropped(&mut self, tables: &[Arc<TableDef>]) {
-        let catalog = self.database.catalog().state();
+        let catalog = self.instance.catalog().state();
         let Some(locked) = &mut self.table_locks.tables else { return };
         for table in tables.iter().filter(|t| catalog.table(&t.database, &t.name).is_none()) {
             locked.guards.retain(|guard| !guard.is_of(&table.lock));
@@ -214,7 +214,7 @@ impl Context {
             return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
         }
         if self.table_locks.global.is_none() {
-            let closed = self.database.commits().close(&self.interrupt, self.metadata_timeout())?;
+            let closed = self.instance.commits().close(&self.interrupt, self.metadata_timeout())?;
             self.table_locks.global = Some(closed);
         }
         Ok(())
@@ -228,13 +228,13 @@ impl Context {
         }
         self.commit()?;
         self.gtid_used();
-        self.database.commits().close(&self.interrupt, self.metadata_timeout())
+        self.instance.commits().close(&self.interrupt, self.metadata_timeout())
     }
 
     /// LOCK INSTANCE FOR BACKUP.
     pub fn lock_instance(&mut self) -> Result<()> {
         if self.table_locks.backup.is_none() {
-            let closed = self.database.definitions().close(&self.interrupt, self.metadata_timeout())?;
+            let closed = self.instance.definitions().close(&self.interrupt, self.metadata_timeout())?;
             self.table_locks.backup = Some(closed);
         }
         Ok(())
@@ -253,7 +253,7 @@ impl Context {
         }
         match self.table_locks.has_tables() {
             true => Ok(()), // its own pass keeps the gate open
-            false => self.database.commits().wait_open(&self.interrupt, self.metadata_timeout()),
+            false => self.instance.commits().wait_open(&self.interrupt, self.metadata_timeout()),
         }
     }
 
@@ -261,7 +261,7 @@ impl Context {
     pub(super) fn enter_commit(&self) -> Result<Option<Pass>> {
         match self.table_locks.has_tables() {
             true => Ok(None),
-            false => self.database.commits().enter(&self.interrupt, self.metadata_timeout()).map(Some),
+            false => self.instance.commits().enter(&self.interrupt, self.metadata_timeout()).map(Some),
         }
     }
 
@@ -270,7 +270,7 @@ impl Context {
         self.pass_global_lock()?;
         let definitions = match self.table_locks.backup.is_some() {
             true => None,
-            false => Some(self.database.definitions().enter(&self.interrupt, self.metadata_timeout())?),
+            false => Some(self.instance.definitions().enter(&self.interrupt, self.metadata_timeout())?),
         };
         Ok((definitions, self.enter_commit()?))
     }

@@ -140,7 +140,7 @@ pub(super) fn take_changes(cx: &mut Context) -> Vec<StateChange> {
         changes.push(StateChange::State);
     }
     if notes.all_gtids {
-        notes.own_gtids = cx.database.log().gtid_executed();
+        notes.own_gtids = cx.instance.log().gtid_executed();
     }
     if !notes.own_gtids.is_empty() {
         changes.push(StateChange::Gtids(notes.own_gtids.to_string()));

@@ -26,8 +26,8 @@ use crate::variables::ids;
 
 /// An open transaction.
 pub struct Open {
-    /// The engine's.
-    pub engine: Box<Transaction>,
+    /// The storage engine's side: snapshot, row locks, write set.
+    pub storage_transaction: Box<Transaction>,
     /// BEGIN opened it, or autocommit is off: it outlives its statements.
     pub explicit: bool,
     /// BEGIN opened it, or a statement has used a table: else it goes with the statement,
@@ -63,7 +63,7 @@ impl Characteristics {
 impl Open {
     /// The engine's transaction and the metadata locks.
     pub(super) fn into_parts(self) -> (Box<Transaction>, Guards) {
-        (self.engine, self.tables)
+        (self.storage_transaction, self.tables)
     }
 
     /// The metadata locks that it holds.
@@ -92,6 +92,11 @@ impl Context {
         self.transaction.as_mut().expect("it was opened above")
     }
 
+    /// The storage engine's side of the open transaction, opened now if there is none.
+    pub fn storage_transaction(&mut self) -> &mut Transaction {
+        &mut self.transaction().storage_transaction
+    }
+
     fn open_transaction(&mut self, explicit: bool, read_only: Option<bool>) {
         let next = std::mem::take(&mut self.next_transaction);
         if !next.is_default() {
@@ -115,10 +120,10 @@ impl Context {
             begin: self.begin_event(),
             gtid: self.owned_gtid(),
         };
-        let mut engine = self.database.engine().begin(self.interrupt.clone(), options);
-        engine.reuse_buffers(std::mem::take(&mut self.transaction_memory));
+        let mut storage_transaction = self.instance.engine().begin(self.interrupt.clone(), options);
+        storage_transaction.reuse_buffers(std::mem::take(&mut self.transaction_memory));
         self.transaction = Some(Open {
-            engine,
+            storage_transaction,
             explicit,
             used: false,
             characteristics: next,
@@ -148,7 +153,7 @@ impl Context {
             begin: self.begin_event(),
             gtid,
         };
-        self.database.engine().begin(self.interrupt.clone(), options)
+        self.instance.engine().begin(self.interrupt.clone(), options)
     }
 
     fn lock_wait_timeout(&self) -> Duration {
@@ -204,9 +209,9 @@ impl Context {
             return;
         }
         let moment = self.real_moment() as u64;
-        let Open { engine, explicit, read_only, .. } = self.transaction();
+        let Open { storage_transaction, explicit, read_only, .. } = self.transaction();
         let (owner, isolation, explicit, read_only) =
-            (engine.owner().0, engine.isolation(), *explicit, *read_only);
+            (storage_transaction.owner().0, storage_transaction.isolation(), *explicit, *read_only);
         self.open_transaction.begin(owner, moment, isolation, explicit, read_only);
     }
 
@@ -215,7 +220,8 @@ impl Context {
         guard.keep(table);
         self.open_transaction.holds(&table.lock, guard.kind());
         let open = self.transaction();
-        if open.engine.snapshot_position().is_some_and(|snapshot| snapshot < table.readable_from) {
+        if open.storage_transaction.snapshot_position().is_some_and(|snapshot| snapshot < table.readable_from)
+        {
             return Err(error::TABLE_DEF_CHANGED.plain());
         }
         open.tables.push(guard);
@@ -333,7 +339,7 @@ impl Context {
         self.transaction().used = true;
         self.tracker.transactions.began(told, options.consistent_snapshot);
         if options.consistent_snapshot {
-            if self.transaction().engine.isolation() == Isolation::RepeatableRead {
+            if self.storage_transaction().isolation() == Isolation::RepeatableRead {
                 self.take_consistent_snapshot();
             } else {
                 self.warn(error::CONSISTENT_SNAPSHOT_IGNORED.plain());
@@ -345,12 +351,12 @@ impl Context {
     /// The snapshot, and its place in the log: a dump's tables and position agree without a lock.
     fn take_consistent_snapshot(&mut self) {
         self.tell_of_transaction();
-        let log = self.database.log().clone();
+        let log = self.instance.log().clone();
         let before = log.published();
         // If the log has stopped the snapshot is of what was visible, and its place is that of the
         // end.
         let _ = log.wait_visible(before.position);
-        let position = self.transaction().engine.snapshot().position();
+        let position = self.storage_transaction().snapshot().position();
         self.transaction().start = log.published_at(position, before).ok();
     }
 
@@ -362,7 +368,7 @@ impl Context {
     /// What the open transaction is like, for one that is chained to it.
     pub fn characteristics(&self) -> Option<Characteristics> {
         let open = self.transaction.as_ref()?;
-        let isolation = match open.engine.isolation() {
+        let isolation = match open.storage_transaction.isolation() {
             Isolation::ReadCommitted => ast::Isolation::ReadCommitted,
             Isolation::RepeatableRead => ast::Isolation::RepeatableRead,
             Isolation::Serializable => ast::Isolation::Serializable,
@@ -389,13 +395,14 @@ impl Context {
     /// Forgets a transaction in which nothing was done, as if it had not been opened: what SET
     /// TRANSACTION said is for the next one.
     pub(super) fn forget_unused(&mut self) {
-        let is_unused = |open: &Open| !open.used && !open.engine.has_changes() && open.savepoints.is_empty();
+        let is_unused =
+            |open: &Open| !open.used && !open.storage_transaction.has_changes() && open.savepoints.is_empty();
         if self.transaction.as_ref().is_some_and(is_unused)
             && self.owned_gtid().is_none()
             && let Some(open) = self.transaction.take()
         {
             self.next_transaction = open.characteristics;
-            open.engine.rollback();
+            open.storage_transaction.rollback();
         }
     }
 
@@ -419,7 +426,7 @@ impl Context {
     /// and what it has read is as durable as the settings ask.
     pub(super) fn enqueue_open(&mut self) -> Result<Option<Unsettled>> {
         let pass = match &self.transaction {
-            Some(open) if open.engine.has_changes() => {
+            Some(open) if open.storage_transaction.has_changes() => {
                 let pass = self.enter_commit()?;
                 if let Err(e) = self.check_server_writable() {
                     self.rollback();
@@ -429,19 +436,19 @@ impl Context {
             }
             _ => None,
         };
-        let Some(Open { engine, tables, .. }) = self.take_transaction() else { return Ok(None) };
+        let Some(Open { storage_transaction, tables, .. }) = self.take_transaction() else { return Ok(None) };
         if !tables.is_empty() {
             self.count(Counter::HandlerCommit);
         }
-        let newest = engine.newest_read();
-        let changed = SmallVec::<[u64; 4]>::from_slice(engine.changed_tables());
-        Ok(match engine.enqueue(&mut self.transaction_memory)? {
+        let newest = storage_transaction.newest_read();
+        let changed = SmallVec::<[u64; 4]>::from_slice(storage_transaction.changed_tables());
+        Ok(match storage_transaction.enqueue(&mut self.transaction_memory)? {
             Some(pending) => {
                 self.note_changes(&changed);
                 self.forget_original_commit();
                 Some(Unsettled::commit(pending, tables, pass))
             }
-            None => Unsettled::read(self.database.engine(), newest),
+            None => Unsettled::read(self.instance.engine(), newest),
         })
     }
 
@@ -451,7 +458,7 @@ impl Context {
             return;
         }
         let seconds = (self.real_moment() / SECOND) as u32;
-        tables.iter().for_each(|&table| self.database.change_times().changed(table, seconds));
+        tables.iter().for_each(|&table| self.instance.change_times().changed(table, seconds));
     }
 
     /// ROLLBACK.
@@ -463,7 +470,7 @@ impl Context {
             if !open.tables.is_empty() {
                 self.count(Counter::HandlerRollback);
             }
-            open.engine.rollback();
+            open.storage_transaction.rollback();
             self.drop_retired();
         }
         self.gtid_used();
@@ -476,7 +483,7 @@ impl Context {
         }
         self.count(Counter::HandlerSavepoint);
         let open = self.transaction();
-        let savepoint = open.engine.savepoint();
+        let savepoint = open.storage_transaction.savepoint();
         open.savepoints.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
         open.savepoints.push((name.to_owned(), savepoint));
     }
@@ -495,7 +502,7 @@ impl Context {
         let open = self.transaction();
         open.savepoints.truncate(place + 1);
         let savepoint = open.savepoints[place].1;
-        open.engine.rollback_to(savepoint);
+        open.storage_transaction.rollback_to(savepoint);
         self.count(Counter::HandlerSavepointRollback);
         Ok(())
     }
@@ -512,21 +519,21 @@ impl Context {
         let timestamp = self.timestamp();
         let settled = *self.settled();
         let log_text = settled.logs_texts && self.frames.is_empty();
-        let engine = &mut self.transaction().engine;
-        engine.set_lock_wait_timeout(settled.lock_wait_timeout);
-        engine.set_row_images(settled.row_images);
-        engine.set_rows_flags(settled.rows_flags);
-        engine.begin_statement(timestamp, log_text.then_some(text));
+        let transaction = self.storage_transaction();
+        transaction.set_lock_wait_timeout(settled.lock_wait_timeout);
+        transaction.set_row_images(settled.row_images);
+        transaction.set_rows_flags(settled.rows_flags);
+        transaction.begin_statement(timestamp, log_text.then_some(text));
     }
 
     /// The same for an event of a BINLOG statement, which happened at `timestamp`.
     pub(crate) fn begin_row_event(&mut self, timestamp: u32) {
         let settled = *self.settled();
-        let engine = &mut self.transaction().engine;
-        engine.set_lock_wait_timeout(settled.lock_wait_timeout);
-        engine.set_row_images(settled.row_images);
-        engine.set_rows_flags(settled.rows_flags);
-        engine.begin_statement(timestamp, None);
+        let transaction = self.storage_transaction();
+        transaction.set_lock_wait_timeout(settled.lock_wait_timeout);
+        transaction.set_row_images(settled.row_images);
+        transaction.set_rows_flags(settled.rows_flags);
+        transaction.begin_statement(timestamp, None);
     }
 
     /// Ends it: keeps its changes, or takes them back. A lost transaction is rolled back as a
@@ -534,11 +541,11 @@ impl Context {
     pub fn end_statement(&mut self, succeeded: bool) {
         let Some(open) = &mut self.transaction else { return };
         if succeeded {
-            open.engine.end_statement();
+            open.storage_transaction.end_statement();
         } else {
-            open.engine.rollback_statement();
+            open.storage_transaction.rollback_statement();
         }
-        self.open_transaction.set_rows_changed(open.engine.rows_changed());
+        self.open_transaction.set_rows_changed(open.storage_transaction.rows_changed());
     }
 }
 

@@ -101,6 +101,6 @@ impl Context {
 
     fn locked_reads(&self) -> Option<Unsettled> {
         let open = self.transaction.as_ref()?;
-        Unsettled::read(self.database.engine(), open.engine.newest_read())
+        Unsettled::read(self.instance.engine(), open.storage_transaction.newest_read())
     }
 }

@@ -110,7 +110,7 @@ impl Context {
         if self.in_transaction() || self.table_locks.has_tables() {
             return Err(error::XAER_OUTSIDE.plain());
         }
-        if !self.database.engine().reserve_xid(&xid) {
+        if !self.instance.engine().reserve_xid(&xid) {
             return Err(error::XAER_DUPID.plain());
         }
         let text = xid.text();
@@ -118,9 +118,9 @@ impl Context {
         self.begin_event = Some(Arc::new(EncodedQuery::from(&start)));
         let opened = self.begin(ast::TransactionOptions::default());
         self.begin_event = None;
-        opened.inspect_err(|_| self.database.engine().release_xid(&xid))?;
+        opened.inspect_err(|_| self.instance.engine().release_xid(&xid))?;
         let end = self.bracket_event(format!("XA END {text}").into_bytes());
-        self.transaction().engine.set_xa(xid.clone(), end);
+        self.storage_transaction().set_xa(xid.clone(), end);
         self.tracker.transactions.is_branch(&xid);
         self.branch = Some(Branch { xid, state: State::Active });
         Ok(())
@@ -152,19 +152,19 @@ impl Context {
         let Some(open) = self.take_transaction() else {
             return Err(SqlError::internal("an XA branch without a transaction"));
         };
-        let (engine, guards) = open.into_parts();
+        let (transaction, guards) = open.into_parts();
         self.branch = None;
         // Kept first: from the moment that it is prepared another session may commit it.
-        self.database.keep_branch(xid, guards.into_vec());
-        let newest = engine.newest_read();
-        let prepared = engine.prepare().inspect_err(|_| {
-            self.database.forget_branch(xid);
-            self.database.engine().release_xid(xid);
+        self.instance.keep_branch(xid, guards.into_vec());
+        let newest = transaction.newest_read();
+        let prepared = transaction.prepare().inspect_err(|_| {
+            self.instance.forget_branch(xid);
+            self.instance.engine().release_xid(xid);
         })?;
         match prepared {
             Some(prepared) => self.committed(prepared.gtid),
             None => {
-                self.database.engine().wait_visible(newest)?;
+                self.instance.engine().wait_visible(newest)?;
                 self.log_empty()?;
             }
         }
@@ -209,7 +209,7 @@ impl Context {
     }
 
     fn is_prepared(&self, xid: &Xid) -> bool {
-        self.database.engine().prepared().iter().any(|(prepared, _)| prepared == xid)
+        self.instance.engine().prepared().iter().any(|(prepared, _)| prepared == xid)
     }
 
     fn finish_prepared(&mut self, xid: &Xid, commit: bool) -> Result<()> {
@@ -219,11 +219,11 @@ impl Context {
         let _pass = self.enter_commit()?;
         let verb = if commit { "COMMIT" } else { "ROLLBACK" };
         let event = self.bracket_event(format!("XA {verb} {}", xid.text()).into_bytes());
-        let engine = self.database.engine();
+        let engine = self.instance.engine();
         let tables = engine.prepared().into_iter().find(|(prepared, _)| commit && prepared == xid);
         match engine.finish_prepared(xid, commit, self.group_context(), &event, self.owned_gtid())? {
             Some(committed) => {
-                self.database.forget_branch(xid);
+                self.instance.forget_branch(xid);
                 match committed {
                     Some(committed) => {
                         let state = self.catalog().state();
@@ -260,7 +260,7 @@ impl Context {
     pub(super) fn end_branch(&mut self) {
         if let Some(branch) = self.branch.take() {
             self.rollback();
-            self.database.engine().release_xid(&branch.xid);
+            self.instance.engine().release_xid(&branch.xid);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::value::Datum;
 
 pub(super) fn statistics(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for table in wanted.tables(cx) {
-        let known = table.known_now(&cx.database);
+        let known = table.known_now(&cx.instance);
         for index in table.shown_indexes() {
             for number in 0..index.parts.len() {
                 each(part_row(&table, index, number, known.as_deref()))?;

@@ -24,8 +24,8 @@ use super::{Each, Wanted};
 use crate::admin::listing::cells;
 use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::Kind;
-use crate::database::Process;
 use crate::error::{Result, SqlError};
+use crate::instance::Process;
 use crate::session::Context;
 use crate::session::open_transaction::Seen;
 use crate::value::{DateTime, Datum};
@@ -33,7 +33,7 @@ use crate::value::{DateTime, Datum};
 /// The numbers of the sessions whose transactions have these numbers.
 fn threads_of(cx: &Context) -> HashMap<u64, u64> {
     let seen = |process: &Arc<Process>| Some((process.transaction().now()?.owner, process.id));
-    cx.database.processes().iter().filter_map(seen).collect()
+    cx.instance.processes().iter().filter_map(seen).collect()
 }
 
 /// The tables of indexes, and the indexes' names, by their trees.
@@ -111,7 +111,7 @@ fn lock_row(lock: &ListedLock, thread: Option<u64>, indexes: &Indexes) -> Vec<Da
 pub(super) fn locks(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     let (threads, indexes) = (threads_of(cx), Indexes::of(cx));
     let thread = |owner: u64| threads.get(&owner).copied();
-    let locks = cx.database.engine().locks();
+    let locks = cx.instance.engine().locks();
     locks.list(|lock| each(lock_row(&lock, thread(lock.owner.0), &indexes)))?;
     for tree in indexes.0.keys() {
         for (number, (owner, Span { lower, upper })) in locks.list_ranges(*tree).into_iter().enumerate() {
@@ -130,7 +130,7 @@ pub(super) fn locks(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> 
 pub(super) fn waits(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     let threads = threads_of(cx);
     let thread = |owner: u64| threads.get(&owner).copied();
-    cx.database.engine().locks().list(|lock| {
+    cx.instance.engine().locks().list(|lock| {
         for (other, mode) in lock.waits_for.iter().flatten() {
             let mut row = cells!["INNODB", id_of(&lock), lock.owner.0, thread(lock.owner.0)];
             row.extend(cells![None::<u64>, instance(lock.place), lock_id(other.0, lock.place, *mode)]);
@@ -164,7 +164,7 @@ pub(super) fn metadata(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<(
         row.extend(cells![address(table) as u64, kind, duration, status, None::<&str>, thread, None::<u64>]);
         each(row)
     };
-    for process in cx.database.processes() {
+    for process in cx.instance.processes() {
         for (lock, kind) in process.transaction().tables() {
             if let Some(table) = by_lock.get(&lock) {
                 row(table, kind, "GRANTED", process.id)?;
@@ -176,7 +176,7 @@ pub(super) fn metadata(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<(
             row(table, kind, "GRANTED", session)?;
         }
     }
-    for (session, lock, kind) in cx.database.metadata_waits().list() {
+    for (session, lock, kind) in cx.instance.metadata_waits().list() {
         if let Some(table) = by_lock.get(&Arc::as_ptr(&lock).addr()) {
             row(table, kind, "PENDING", session)?;
         }
@@ -193,7 +193,7 @@ struct Locks {
 
 pub(super) fn transactions(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     let mut locks = HashMap::<u64, Locks>::new();
-    let manager = cx.database.engine().locks();
+    let manager = cx.instance.engine().locks();
     manager.list(|lock| {
         let of = locks.entry(lock.owner.0).or_default();
         match &lock.waits_for {
@@ -204,7 +204,7 @@ pub(super) fn transactions(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Resu
     })?;
     let since: HashMap<u64, u64> =
         manager.waits().into_iter().map(|(owner, since)| (owner.0, since)).collect();
-    for process in cx.database.processes() {
+    for process in cx.instance.processes() {
         if let Some(seen) = process.transaction().now() {
             let locks = locks.remove(&seen.owner).unwrap_or_default();
             each(transaction(cx, &process, seen, locks, since.get(&seen.owner).copied()))?;

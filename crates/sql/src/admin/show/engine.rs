@@ -31,7 +31,7 @@ pub(super) fn status(cx: &Context, engine: Option<&Ident>, what: EngineReport) -
 }
 
 fn report(cx: &Context, title: &str) -> String {
-    let engine = cx.database.engine();
+    let engine = cx.instance.engine();
     let (log, store) = (engine.log(), engine.store());
     let stats = store.stats();
     let mut report = Report(String::new());
@@ -40,7 +40,7 @@ fn report(cx: &Context, title: &str) -> String {
         report.section("LATEST DETECTED DEADLOCK");
         deadlock::tell(cx, &deadlock, &mut report.0);
     }
-    let globals = cx.database.globals();
+    let globals = cx.instance.globals();
     let state = cx.catalog().state();
     if !state.set_aside.is_empty() {
         report.tell("OBJECTS SET ASIDE", sections::set_aside(&state));
@@ -62,7 +62,7 @@ fn report(cx: &Context, title: &str) -> String {
 }
 
 fn now(cx: &Context) -> String {
-    let utc = i64::try_from(cx.database.env().now()).unwrap_or(i64::MAX);
+    let utc = i64::try_from(cx.instance.env().now()).unwrap_or(i64::MAX);
     DateTime::from_unix_micros(cx.zone().to_local(utc), 0).map_or_else(String::new, |at| at.to_string())
 }
 

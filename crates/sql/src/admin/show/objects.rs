@@ -207,7 +207,7 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
 /// (there is none), of indexes, and those that are free (space is shared by all tables). NULL where
 /// the table can't be read.
 pub(crate) fn sizes(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
-    let Some(known) = table.known_now(&cx.database) else { return vec![Datum::Null; 6] };
+    let Some(known) = table.known_now(&cx.instance) else { return vec![Datum::Null; 6] };
     let average = known.data_length().checked_div(known.rows()).unwrap_or(0);
     cells![known.rows(), average, known.data_length(), 0_u64, known.index_length(), 0_u64]
 }
@@ -219,7 +219,7 @@ pub(crate) fn times(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
         let utc = i64::from(seconds?) * SECOND;
         DateTime::from_unix_micros(cx.zone().to_local(utc), 0)
     };
-    cells![shown(table.created), shown(cx.database.change_times().last(table.id)), None::<DateTime>]
+    cells![shown(table.created), shown(cx.instance.change_times().last(table.id)), None::<DateTime>]
 }
 
 /// SHOW COLUMNS, DESCRIBE.
@@ -334,7 +334,7 @@ pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
         text("Expression", 65_535).or_null(),
     ]);
     let Columns::Stored(table) = columns else { return Ok(out) };
-    let known = table.known_now(&cx.database);
+    let known = table.known_now(&cx.instance);
     for index in table.shown_indexes() {
         for number in 0..index.parts.len() {
             let mut row = cells![table.name.as_str(), i64::from(!index.unique), index.name.as_str()];

@@ -28,7 +28,7 @@ use crate::session::Context;
 /// the last group that was replayed; if the server dies before a checkpoint has the statement, the
 /// next start drops them and builds them again.
 pub(crate) fn build_trees(cx: &mut Context, alter: &Alter) -> Result<Vec<TreeId>> {
-    let store = cx.database.engine().store().clone();
+    let store = cx.instance.engine().store().clone();
     let trees: Vec<TreeId> = alter.to_build().iter().map(|_| store.new_tree()).collect();
     tracing::info!(
         table = %format_args!("{}.{}", alter.old.database, alter.old.name),

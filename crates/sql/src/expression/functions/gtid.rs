@@ -73,7 +73,7 @@ fn wait_for_executed_gtid_set<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a>
     let limit = Duration::from_secs_f64(seconds.min(1e9));
     let mut waited = Duration::ZERO;
     loop {
-        if wanted.is_subset(&cx.database.log().gtid_executed()) {
+        if wanted.is_subset(&cx.instance.log().gtid_executed()) {
             return Ok(Datum::Int(0));
         }
         if !limit.is_zero() && waited >= limit {

@@ -45,7 +45,7 @@ pub(super) fn connection_id<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
 /// such connection.
 pub(super) fn ps_thread_id<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let id = not_null!(call.int(cx, 0));
-    let found = cx.database.processes().iter().any(|process| i64::try_from(process.id) == Ok(id));
+    let found = cx.instance.processes().iter().any(|process| i64::try_from(process.id) == Ok(id));
     Ok(if found { Datum::UInt(id as u64) } else { Datum::Null })
 }
 

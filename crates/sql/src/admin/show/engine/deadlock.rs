@@ -40,7 +40,7 @@ fn wanted(cx: &Context, wait: &BlockedWait) -> String {
 }
 
 fn index_name(cx: &Context, tree: TreeId) -> String {
-    let state = cx.database.catalog().state();
+    let state = cx.instance.catalog().state();
     let tables = state.databases.iter().flat_map(|(name, database)| {
         database.tables.iter().map(move |(table, definition)| (name, table, definition))
     });

@@ -197,8 +197,8 @@ impl Process {
 /// Makes what an authentication plugin keeps of a password: plugin, password.
 pub type PasswordHasher = Box<dyn Fn(&str, &[u8]) -> Option<Vec<u8>> + Send + Sync>;
 
-/// The server's side of SQL.
-pub struct Database {
+/// One server: everything below its network side.
+pub struct Instance {
     env: Arc<dyn Env>,
     globals: Arc<GlobalVariables>,
     engine: Arc<Engine>,
@@ -225,7 +225,7 @@ pub struct Database {
     owned_gtids: OwnedGtids,
 }
 
-impl Database {
+impl Instance {
     /// The environment it runs in.
     pub fn env(&self) -> &Arc<dyn Env> {
         &self.env
@@ -471,7 +471,7 @@ fn examine_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<Option<Vec<reco
     }
 }
 
-/// What a database is opened with.
+/// What an instance is opened with.
 pub struct OpenOptions {
     /// The data directory, which exists and is locked.
     pub datadir: PathBuf,
@@ -487,7 +487,7 @@ pub struct OpenOptions {
     pub on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
 
-impl Database {
+impl Instance {
     /// Recovers log and tables, and makes what a new data directory needs.
     pub fn open(env: Arc<dyn Env>, options: OpenOptions) -> Result<Arc<Self>> {
         let uuid = options.server_uuid.parse().map_err(|_| SqlError::internal("server_uuid is no UUID"))?;
@@ -511,7 +511,7 @@ impl Database {
         statement_logs.follow(&options.globals);
         let digests = options.globals.uint(ids::PERFORMANCE_SCHEMA_DIGESTS_SIZE);
         let statement_digests = StatementDigests::new(usize::try_from(digests).unwrap_or(usize::MAX));
-        let database = Arc::new(Self {
+        let instance = Arc::new(Self {
             env,
             globals: options.globals,
             engine,
@@ -536,11 +536,11 @@ impl Database {
             statement_logs,
             statement_digests,
         });
-        database.replay()?;
-        database.guard_prepared()?;
-        database.make_root()?;
-        database.tell_set_aside();
-        Ok(database)
+        instance.replay()?;
+        instance.guard_prepared()?;
+        instance.make_root()?;
+        instance.tell_set_aside();
+        Ok(instance)
     }
 
     /// The tables become what the log says, the catalog with them; from then on both follow what
