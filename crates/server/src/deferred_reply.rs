@@ -40,7 +40,7 @@ use crate::threads::Threads;
 use parking_lot::{Condvar, Mutex};
 use protocol::{Connection, DeferredReply};
 use sql::SqlError;
-use sql::session::Unsettled;
+use sql::session::PendingReply;
 use sql::status::{Counter, Counters};
 use std::io;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Outbox {
     ///
     /// # Errors
     /// The connection's output can't be detached; the client gets no reply then.
-    pub(crate) fn defer(self: &Arc<Self>, connection: &mut Connection, pending: Unsettled) -> io::Result<()> {
+    pub(crate) fn defer(self: &Arc<Self>, connection: &mut Connection, pending: PendingReply) -> io::Result<()> {
         let mut slot = self.slot.lock();
         if !connection.detach_reply(&mut slot.reply) {
             return Err(io::ErrorKind::Unsupported.into());
@@ -86,7 +86,7 @@ impl Outbox {
         slot.is_deferred = true;
         drop(slot);
         let outbox = self.clone();
-        pending.leave(move |outcome| outbox.on_outcome(outcome));
+        pending.on_complete(move |outcome| outbox.on_outcome(outcome));
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The catalog: databases, tables, stored functions and users.
 //!
-//! It lives twice: as records in a tree of the store ([`record`]), and in memory as a [`State`],
+//! It lives twice: as records in a tree of the store ([`record`]), and in memory as a [`CatalogState`],
 //! which statements read. A DDL statement becomes a list of [`Change`]s ([`ddl::plan`]), which are
 //! written to a batch and made in memory.
 //!
@@ -57,7 +57,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use storage::TreeId;
 
 pub use account::UserDef;
-pub use objects::{FunctionDef, State};
+pub use objects::{CatalogState, FunctionDef};
 pub use record::Change;
 pub(crate) use replay::settings_of;
 pub use replay::{Rehearsal, Replay};
@@ -72,7 +72,7 @@ use crate::parser::{ParseOptions, parse};
 /// The catalog in memory.
 #[derive(Default)]
 pub struct Catalog {
-    state: RwLock<Arc<State>>,
+    state: RwLock<Arc<CatalogState>>,
     /// Held by the DDL statement that runs (C2).
     ddl: Mutex<()>,
     /// Counts the changes of accounts.
@@ -103,7 +103,7 @@ pub fn statement_hash(text: &[u8]) -> u64 {
 
 impl Catalog {
     /// A catalog of what was read at the start.
-    pub fn new(state: State) -> Self {
+    pub fn new(state: CatalogState) -> Self {
         Self {
             state: RwLock::new(Arc::new(state)),
             ddl: Mutex::new(()),
@@ -115,7 +115,7 @@ impl Catalog {
     }
 
     /// Everything as it is now. What is held stays as it is.
-    pub fn state(&self) -> Arc<State> {
+    pub fn state(&self) -> Arc<CatalogState> {
         self.state.read().clone()
     }
 
@@ -182,7 +182,7 @@ impl Catalog {
     }
 
     /// At a start: everything as of the store's checkpoint.
-    pub fn put_state(&self, state: State) {
+    pub fn put_state(&self, state: CatalogState) {
         *self.state.write() = Arc::new(state);
     }
 
@@ -235,7 +235,7 @@ const PENDING: u64 = 1 << 63;
 const STATEMENT: u64 = 1 << 62;
 
 /// See [`Catalog::notes`].
-pub fn notes(state: &State, pending: &Pending) -> Vec<u8> {
+pub fn notes(state: &CatalogState, pending: &Pending) -> Vec<u8> {
     let mut out = Vec::new();
     let mut pair = |key: u64, value: u64| {
         out.extend_from_slice(&key.to_le_bytes());
@@ -254,7 +254,7 @@ pub fn notes(state: &State, pending: &Pending) -> Vec<u8> {
 
 /// Raises counters to what a checkpoint's notes say, and returns the trees they tell of. Notes of
 /// tables that are gone mean nothing.
-pub fn read_notes(state: &State, notes: &[u8]) -> Pending {
+pub fn read_notes(state: &CatalogState, notes: &[u8]) -> Pending {
     let mut next = HashMap::new();
     let mut pending = Pending::new();
     let mut c = stdx::cursor::Cursor::new(notes);

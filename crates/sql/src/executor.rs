@@ -185,7 +185,7 @@ fn execute_checked(
             let ended = cx.characteristics();
             create_start::commit(cx)?;
             match is_plain(cx, *completion) {
-                true => cx.commit_or_leave()?,
+                true => cx.commit_or_defer()?,
                 false => cx.commit()?,
             }
             cx.commit_empty()?;

@@ -210,7 +210,7 @@ fn closed_blocks<'p>(
     }
     match body {
         Body::Block(block) => {
-            if block.gate.iter().any(|e| is_false(cx, e)) {
+            if block.constant_filter.iter().any(|e| is_false(cx, e)) {
                 found.push(block);
             }
             units::nested(block).iter().for_each(|n| closed_blocks(cx, &n.query.body, numbers, found));

@@ -377,7 +377,7 @@ impl Expr {
             // Most are told apart without being printed. A statement that is to end has no use for
             // the answer.
             (a, b) => {
-                self.looks_like(other)
+                self.may_equal(other)
                     && crate::bounds::check().is_ok()
                     && format!("{a:?}") == format!("{b:?}")
             }
@@ -385,7 +385,7 @@ impl Expr {
     }
 
     /// True unless it is seen at once that the trees differ.
-    fn looks_like(&self, other: &Expr) -> bool {
+    fn may_equal(&self, other: &Expr) -> bool {
         match (&self.node, &other.node) {
             (Node::Constant(a), Node::Constant(b)) => a == b,
             (Node::Column { source: a, column: b }, Node::Column { source: c, column: d }) => {
@@ -395,10 +395,10 @@ impl Expr {
             (Node::UserVariable(a), Node::UserVariable(b)) => a == b,
             (Node::Arithmetic(_, a), Node::Arithmetic(_, b))
             | (Node::Compare(_, _, a), Node::Compare(_, _, b)) => {
-                a.iter().zip(b.iter()).all(|(a, b)| a.looks_like(b))
+                a.iter().zip(b.iter()).all(|(a, b)| a.may_equal(b))
             }
             (Node::Call(a, x), Node::Call(b, y)) => {
-                std::ptr::eq(*a, *b) && x.len() == y.len() && x.iter().zip(y).all(|(a, b)| a.looks_like(b))
+                std::ptr::eq(*a, *b) && x.len() == y.len() && x.iter().zip(y).all(|(a, b)| a.may_equal(b))
             }
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         }

@@ -19,12 +19,12 @@ use storage::{Engine, Interrupt, TreeId, Xid};
 
 use crate::catalog::change_times::ChangeTimes;
 use crate::catalog::ddl::{self, Settings};
-use crate::catalog::metadata_lock::gate::Gate;
+use crate::catalog::metadata_lock::barrier::Barrier;
 use crate::catalog::metadata_lock::waits::Waits;
-use crate::catalog::metadata_lock::{Guard, Kind, Waiter};
+use crate::catalog::metadata_lock::{Guard, MetadataLockType, Waiter};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::set_aside::{ObjectKind, SetAside};
-use crate::catalog::{Catalog, Rehearsal, Replay, State, parse_one, record};
+use crate::catalog::{Catalog, CatalogState, Rehearsal, Replay, parse_one, record};
 use crate::error::{self, Result, SqlError};
 use crate::executor::spill::Spill;
 use crate::expression::functions::uuid;
@@ -100,7 +100,7 @@ struct Running {
 }
 
 /// How much of a statement is kept for SHOW FULL PROCESSLIST.
-const STATEMENT_KEPT_MAX: usize = 1024;
+const PROCESSLIST_TEXT_MAX: usize = 1024;
 
 impl Process {
     pub(crate) fn new(
@@ -178,7 +178,7 @@ impl Process {
     pub(crate) fn begin(&self, text: &[u8], now: Duration) {
         let mut running = self.running.lock();
         running.statement.clear();
-        running.statement.extend_from_slice(&text[..text.len().min(STATEMENT_KEPT_MAX)]);
+        running.statement.extend_from_slice(&text[..text.len().min(PROCESSLIST_TEXT_MAX)]);
         running.is_running = true;
         running.since = now;
         running.state = "executing";
@@ -211,8 +211,8 @@ pub struct Instance {
     status: Arc<Status>,
     on_shutdown: Box<dyn Fn() + Send + Sync>,
     hasher: RwLock<Option<PasswordHasher>>,
-    commits: Arc<Gate>,
-    definitions: Arc<Gate>,
+    commit_barrier: Arc<Barrier>,
+    ddl_barrier: Arc<Barrier>,
     metadata_waits: Waits,
     change_times: ChangeTimes,
     named_locks: NamedLocks,
@@ -252,21 +252,21 @@ impl Instance {
     }
 
     /// Passed by commits of changes and by DDL; FLUSH TABLES WITH READ LOCK closes it.
-    pub fn commits(&self) -> &Arc<Gate> {
-        &self.commits
+    pub fn commit_barrier(&self) -> &Arc<Barrier> {
+        &self.commit_barrier
     }
 
     /// Passed by DDL; LOCK INSTANCE FOR BACKUP closes it.
-    pub fn definitions(&self) -> &Arc<Gate> {
-        &self.definitions
+    pub fn ddl_barrier(&self) -> &Arc<Barrier> {
+        &self.ddl_barrier
     }
 
-    /// A branch is prepared: its tables keep their definitions until [`Self::forget_branch`].
-    pub(crate) fn keep_branch(&self, xid: &Xid, guards: Vec<Guard>) {
+    /// A branch is prepared: its tables keep their definitions until [`Self::release_branch_locks`].
+    pub(crate) fn hold_branch_locks(&self, xid: &Xid, guards: Vec<Guard>) {
         self.branches.lock().insert(xid.clone(), guards);
     }
 
-    pub(crate) fn forget_branch(&self, xid: &Xid) {
+    pub(crate) fn release_branch_locks(&self, xid: &Xid) {
         self.branches.lock().remove(xid);
     }
 
@@ -286,9 +286,9 @@ impl Instance {
                     held: &held,
                     on_wait: &|_| (),
                 };
-                guards.push(table.lock.lock(Kind::Write, true, &waiter)?);
+                guards.push(table.lock.lock(MetadataLockType::Write, true, &waiter)?);
             }
-            self.keep_branch(&xid, guards);
+            self.hold_branch_locks(&xid, guards);
         }
         Ok(())
     }
@@ -391,7 +391,7 @@ impl Instance {
         let mut processes = self.processes.lock();
         if processes.get(&process.id).is_some_and(|listed| Arc::ptr_eq(listed, process)) {
             processes.remove(&process.id);
-            self.replicas.leave(process.id);
+            self.replicas.deregister(process.id);
         }
     }
 
@@ -423,7 +423,7 @@ impl Instance {
 
 /// Tells the engine what it has to know of the catalog's tables: what their rows were before, and
 /// which trees are in use; others that a crash left in the making go.
-fn take_up_tables(state: &State, engine: &Engine) -> Result<()> {
+fn take_up_tables(state: &CatalogState, engine: &Engine) -> Result<()> {
     let tables = || state.databases.values().flat_map(|d| d.tables.values());
     for table in tables().filter(|table| table.layouts.is_some()) {
         engine.set_layouts(table.schema.primary.tree(), table.layouts.clone());
@@ -523,8 +523,8 @@ impl Instance {
             status: options.status,
             on_shutdown: options.on_shutdown,
             hasher: RwLock::new(None),
-            commits: Arc::default(),
-            definitions: Arc::default(),
+            commit_barrier: Arc::default(),
+            ddl_barrier: Arc::default(),
             metadata_waits: Waits::default(),
             change_times: ChangeTimes::default(),
             named_locks: NamedLocks::default(),
@@ -539,7 +539,7 @@ impl Instance {
         instance.replay()?;
         instance.guard_prepared()?;
         instance.make_root()?;
-        instance.tell_set_aside();
+        instance.log_set_aside();
         Ok(instance)
     }
 
@@ -558,7 +558,7 @@ impl Instance {
     }
 
     /// What can't be used is said at every start.
-    fn tell_set_aside(&self) {
+    fn log_set_aside(&self) {
         for object in self.catalog.state().set_aside.values() {
             tracing::error!(
                 "SET ASIDE: {}: {}. Statements that name it fail; everything else works; no log file is purged \

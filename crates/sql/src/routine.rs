@@ -203,7 +203,7 @@ pub fn call(
     }
     // The calling statement's figures are its own again.
     cx.status = status;
-    plans::leave(cx, around);
+    plans::restore_settings(cx, around);
     outcome
 }
 
@@ -220,7 +220,7 @@ fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
         at += 1;
         match action {
             Action::Statement(statement) => {
-                with_kept(cx, |cx| executor::execute_nested(cx, statement, &routine.text))?;
+                with_cached_plan(cx, |cx| executor::execute_nested(cx, statement, &routine.text))?;
             }
             Action::Assign(index, value) => {
                 let (value, charset) = match value {
@@ -269,20 +269,20 @@ fn resolved<T>(
         basis.evaluates(&expr);
         Ok(expr)
     };
-    with_kept(cx, |cx| plan::run(cx, make, |cx, expr| run(cx, expr)))
+    with_cached_plan(cx, |cx| plan::run(cx, make, |cx, expr| run(cx, expr)))
 }
 
-/// Runs the instruction by the plan that is kept of it; what its subqueries give is this
+/// Runs the instruction by its cached plan; what its subqueries give is this
 /// execution's own.
-fn with_kept<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+fn with_cached_plan<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
     let plan = |cx: &mut Context| {
         let frame = cx.frames.last_mut()?;
         frame.kept.plans.get_mut(frame.at).map(std::mem::take)
     };
     let kept = plan(cx);
-    let around = std::mem::replace(&mut cx.kept_plan, kept);
+    let around = std::mem::replace(&mut cx.cached_plan, kept);
     let outcome = cx.with_own_results(run);
-    let kept = std::mem::replace(&mut cx.kept_plan, around);
+    let kept = std::mem::replace(&mut cx.cached_plan, around);
     if let Some(frame) = cx.frames.last_mut()
         && let Some(place) = frame.kept.plans.get_mut(frame.at)
     {

@@ -6,7 +6,7 @@
 //!    failed.
 //! 3. Only then the client is told ([`ResultSink::finish`]), so that nobody hears of what is not
 //!    committed. A caller that has to wait for more commands anyhow may take the wait for the log
-//!    from the session ([`Session::take_unsettled`]).
+//!    from the session ([`Session::take_pending_reply`]).
 //!
 //! A result set's rows go out as they are found, before the statement's end is known; the error
 //! comes behind them.
@@ -19,6 +19,7 @@ mod hints;
 mod logged;
 pub mod named_locks;
 pub mod open_transaction;
+mod pending_reply;
 mod prepared;
 pub(crate) mod read_only;
 pub mod series;
@@ -27,7 +28,6 @@ pub mod table_locks;
 mod temporary;
 pub mod tracking;
 pub mod transaction;
-mod unsettled;
 pub mod variables;
 pub(crate) mod xa;
 
@@ -41,9 +41,9 @@ use crate::executor;
 use crate::executor::spill::queue::Queue;
 use crate::instance::{Instance, Kill, Process};
 use crate::parser::{ParseOptions, Parser, client_text};
-use crate::planner::plan::Kept;
+use crate::planner::plan::CachedPlan;
 use crate::sink::{OkInfo, ResultSink, StateChange, status_flag};
-use crate::statement_digests::{Found, StatementDigests};
+use crate::statement_digests::{StatementDigests, TallyCache};
 use crate::statement_log;
 use crate::status::Counter;
 use crate::types::{Charset, Collation};
@@ -55,8 +55,8 @@ use statement_cache::{Noted, StatementCache};
 
 pub use context::{Context, Modes, StatementStatus};
 pub(crate) use context::{Examined, UserVariables};
+pub use pending_reply::PendingReply;
 pub use prepared::{Description, Parameter};
-pub use unsettled::Unsettled;
 
 /// What a connection's TLS is like, for SHOW STATUS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,11 +108,11 @@ pub struct Session {
     released: bool,
     interactive: bool,
     /// Replies that have to wait may be left to others.
-    may_leave: bool,
+    may_defer_reply: bool,
     /// What runs is a prepared statement.
     executes_prepared: bool,
     /// The tallies of statements that are not kept.
-    digests_found: Found,
+    digests_found: TallyCache,
 }
 
 impl Session {
@@ -137,9 +137,9 @@ impl Session {
             multi_statements: connection.multi_statements,
             released: false,
             interactive: false,
-            may_leave: false,
+            may_defer_reply: false,
             executes_prepared: false,
-            digests_found: Found::default(),
+            digests_found: TallyCache::default(),
         };
         if let Some(name) = connection.database.filter(|name| !name.is_empty()) {
             session.use_database(&name)?;
@@ -201,9 +201,9 @@ impl Session {
             // character set.
             let key = if converted { None } else { StatementCache::key(rest, sql_mode) };
             if let Some(parsed) = key.and_then(|key| self.cache.find(key, rest)).cloned() {
-                return self.kept_statement(&parsed, false, sink);
+                return self.run_cached_statement(&parsed, false, sink);
             }
-            self.cx.kept_plan = None;
+            self.cx.cached_plan = None;
             let options = ParseOptions { sql_mode, from_client: true, ..ParseOptions::default() };
             let (own, converted_end) = match converted {
                 true => {
@@ -237,7 +237,7 @@ impl Session {
             };
             if let (Some(key), true) = (key, last && can_be_repeated(&statement.kind)) {
                 return match self.cache.note(key, rest, statement) {
-                    Noted::Kept(parsed) => self.kept_statement(&parsed, false, sink),
+                    Noted::Cached(parsed) => self.run_cached_statement(&parsed, false, sink),
                     Noted::Seen(statement) => self.statement(&statement, rest, None, false, sink),
                 };
             }
@@ -268,7 +268,7 @@ impl Session {
     }
 
     /// Runs a statement that is kept, by the plan of its last execution if that is still good.
-    fn kept_statement(
+    fn run_cached_statement(
         &mut self,
         parsed: &prepared::Parsed,
         more: bool,
@@ -276,12 +276,12 @@ impl Session {
     ) -> Result<()> {
         // What a plan calls is noted when it is made.
         let kept = match self.cx.tracker.transactions.is_on() {
-            true => Kept::default(),
+            true => CachedPlan::default(),
             false => std::mem::take(&mut *parsed.kept.lock()),
         };
-        self.cx.kept_plan = Some(kept);
+        self.cx.cached_plan = Some(kept);
         let outcome = self.statement(&parsed.statement, &parsed.text, Some(parsed), more, sink);
-        *parsed.kept.lock() = self.cx.kept_plan.take().unwrap_or_default();
+        *parsed.kept.lock() = self.cx.cached_plan.take().unwrap_or_default();
         outcome
     }
 
@@ -305,7 +305,7 @@ impl Session {
         let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
         let own = statement.span.of(text);
         let tally = match kept {
-            Some(kept) => digests.of_kept(&self.cx, &mut kept.tally.lock(), own, sql_mode),
+            Some(kept) => digests.of_cached(&self.cx, &mut kept.tally.lock(), own, sql_mode),
             None => digests.of_text(&self.cx, &mut self.digests_found, own, sql_mode),
         };
         let begun = StatementDigests::begin(&self.cx);
@@ -367,8 +367,8 @@ impl Session {
     ) -> Result<()> {
         let cx = &mut self.cx;
         assert!(
-            cx.unsettled.is_none(),
-            "L1 of unsettled.rs: a statement runs once the one before is settled"
+            cx.pending_reply.is_none(),
+            "L1 of pending_reply.rs: a statement runs once the one before is complete"
         );
         cx.begin_moment();
         cx.count(Counter::Questions);
@@ -384,7 +384,7 @@ impl Session {
         cx.storing = false;
         cx.strict_error();
         cx.tracker.statement_begins();
-        cx.set_may_leave(self.may_leave && !more, &statement.kind);
+        cx.set_may_defer_reply(self.may_defer_reply && !more, &statement.kind);
         let deadline = self.deadline(statement);
         let outcome = self.run(statement, text, sink);
         let outcome = self.end_deadline(deadline, outcome);
@@ -419,7 +419,7 @@ impl Session {
     /// `max_execution_time` and the hint of that name, which are for queries only.
     fn deadline(&self, statement: &Statement) -> Option<Deadline> {
         let hinted = hints::time_limit(&statement.remarks.hints).filter(|limit| !limit.is_zero());
-        let limit = hinted.unwrap_or(self.cx.settled().max_execution_time);
+        let limit = hinted.unwrap_or(self.cx.session_settings().max_execution_time);
         let instance = &self.cx.instance;
         let limited = !limit.is_zero() && matches!(statement.kind, StatementKind::Query(_));
         limited.then(|| instance.deadlines().set(instance.env(), &self.cx.interrupt, limit))
@@ -467,17 +467,17 @@ impl Session {
         }
     }
 
-    /// From here on the caller asks for [`Session::take_unsettled`] after each command, before its
+    /// From here on the caller asks for [`Session::take_pending_reply`] after each command, before its
     /// client is told.
-    pub fn let_replies_leave(&mut self) {
-        self.may_leave = true;
+    pub fn allow_deferred_replies(&mut self) {
+        self.may_defer_reply = true;
     }
 
     /// What the reply to the command that was just executed waits for, if that was left to the
-    /// caller: what was written to the sink holds once it is settled, and the session may run
+    /// caller: what was written to the sink holds once it is complete, and the session may run
     /// nothing before.
-    pub fn take_unsettled(&mut self) -> Option<Unsettled> {
-        self.cx.unsettled.take()
+    pub fn take_pending_reply(&mut self) -> Option<PendingReply> {
+        self.cx.pending_reply.take()
     }
 
     /// CLIENT_SESSION_TRACK: the client wants to know what its statements change in the session.
@@ -625,11 +625,11 @@ fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Resu
         }
         Ok(done) if !open.explicit => {
             // A commit that could not even begin leaves the transaction open.
-            cx.commit_or_leave().inspect_err(|_| cx.rollback())?;
+            cx.commit_or_defer().inspect_err(|_| cx.rollback())?;
             Ok(done)
         }
         Ok(done) => {
-            cx.await_or_leave_reads()?;
+            cx.await_or_defer_reads()?;
             cx.forget_unused();
             Ok(done)
         }

@@ -193,7 +193,7 @@ struct Forms {
 
 /// What a session keeps to find its tallies.
 #[derive(Debug, Default)]
-pub(crate) struct Found(HashMap<u128, Arc<Tally>>);
+pub(crate) struct TallyCache(HashMap<u128, Arc<Tally>>);
 
 /// What a session had counted when a statement began.
 pub(crate) struct Begun {
@@ -224,7 +224,7 @@ impl StatementDigests {
     }
 
     /// The tally of a kept statement: the one that it had before, if it is still good.
-    pub(crate) fn of_kept(
+    pub(crate) fn of_cached(
         &self,
         cx: &Context,
         kept: &mut Option<Arc<Tally>>,
@@ -242,7 +242,13 @@ impl StatementDigests {
     }
 
     /// The tally of a statement that is not kept.
-    pub(crate) fn of_text(&self, cx: &Context, found: &mut Found, text: &[u8], sql_mode: u64) -> Arc<Tally> {
+    pub(crate) fn of_text(
+        &self,
+        cx: &Context,
+        found: &mut TallyCache,
+        text: &[u8],
+        sql_mode: u64,
+    ) -> Arc<Tally> {
         let key = quick::key(text, sql_mode);
         if let Some(tally) = found.0.get(&key)
             && self.is_good(tally, cx)

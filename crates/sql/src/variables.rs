@@ -35,7 +35,7 @@ mod tests;
 mod value;
 
 pub use convert::Assigned;
-pub use definition::{Asks, Kind, Scope, Variable, VariableId};
+pub use definition::{Asks, Scope, Variable, VariableId, VariableType};
 pub use error::{VariableError, Warning};
 pub use global::GlobalVariables;
 pub use ids::sql_mode;

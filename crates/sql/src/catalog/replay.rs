@@ -17,7 +17,7 @@ use storage::{ReplayError, ReplayTarget, Store, TableSchema, TreeId, WriteBatch}
 use super::ddl::{self, Plan, Settings, alter};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::temporary::TemporaryTables;
-use super::{Catalog, Change, Pending, State, parse_one, read_notes, record, statement_hash};
+use super::{Catalog, CatalogState, Change, Pending, parse_one, read_notes, record, statement_hash};
 use crate::ast::{Account, AlterAction, ObjectName, StatementKind};
 use crate::error::{Result, SqlError};
 use crate::executor::alter::replayed;
@@ -195,7 +195,7 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
 pub(super) fn plan_event(
     query: &QueryEvent<'_>,
     timestamp: u32,
-    state: &State,
+    state: &CatalogState,
     trees: impl FnOnce(&alter::Alter) -> Result<Vec<TreeId>>,
 ) -> Result<(Plan, Option<alter::Alter>)> {
     let mut settings = settings_of(query, timestamp);
@@ -252,7 +252,7 @@ pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
 pub struct Rehearsal {
     records: Vec<record::Record>,
     /// Of the records, once there is a statement.
-    state: Option<State>,
+    state: Option<CatalogState>,
     set_aside: Vec<(ObjectKey, String)>,
 }
 

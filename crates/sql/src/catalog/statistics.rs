@@ -24,20 +24,20 @@ const CHANGES_FEW: u64 = 16;
 
 /// Unless a table doubled or halved, what is known of it is kept so long: a busy table is not
 /// looked at all the time.
-const KEPT_MIN: Duration = Duration::from_secs(1);
+const SAMPLE_AGE_MIN: Duration = Duration::from_secs(1);
 
 /// A table's statistics, shared by the statements that use the table.
 #[derive(Debug, Default)]
 pub struct Statistics {
-    known: RwLock<Option<Arc<Known>>>,
+    latest: RwLock<Option<Arc<TableStatistics>>>,
     /// Held by who looks (S1).
-    looking: Mutex<()>,
+    sampling: Mutex<()>,
     version: AtomicU64,
 }
 
 /// What is known of a table.
 #[derive(Debug)]
-pub struct Known {
+pub struct TableStatistics {
     /// When it was found out (monotonic).
     taken: Duration,
     /// For each index its tree and what it held; the primary key first.
@@ -51,7 +51,7 @@ impl Statistics {
     }
 }
 
-impl Known {
+impl TableStatistics {
     /// The rows of the table.
     pub fn rows(&self) -> u64 {
         self.indexes.first().map_or(0, |(_, sample)| sample.rows)
@@ -81,7 +81,7 @@ impl Known {
     fn is_outdated(&self, entries: u64, now: impl FnOnce() -> Duration) -> bool {
         let (changes, before) = (self.changes(entries), entries.saturating_sub(self.changes(entries)));
         let few = changes <= CHANGES_FEW || changes <= entries / 10;
-        !few && (changes > before || now().saturating_sub(self.taken) >= KEPT_MIN)
+        !few && (changes > before || now().saturating_sub(self.taken) >= SAMPLE_AGE_MIN)
     }
 }
 
@@ -92,21 +92,21 @@ fn length(sample: &IndexSample) -> u64 {
 impl TableDef {
     /// What is known of the table, looked up where that is too little. `None` if it can't be read:
     /// who reads its rows is told why.
-    pub fn known(&self, instance: &Instance) -> Option<Arc<Known>> {
+    pub fn current_statistics(&self, instance: &Instance) -> Option<Arc<TableStatistics>> {
         let entries = self.entries(instance).ok()?;
-        self.known_unless(instance, |known| known.is_outdated(entries, || instance.env().monotonic()))
+        self.statistics_unless(instance, |known| known.is_outdated(entries, || instance.env().monotonic()))
     }
 
-    /// As [`Self::known`], for people: as it is now.
-    pub fn known_now(&self, instance: &Instance) -> Option<Arc<Known>> {
+    /// As [`Self::current_statistics`], for people: as it is now.
+    pub fn exact_statistics(&self, instance: &Instance) -> Option<Arc<TableStatistics>> {
         let entries = self.entries(instance).ok()?;
-        self.known_unless(instance, |known| known.changes(entries) > 0)
+        self.statistics_unless(instance, |known| known.changes(entries) > 0)
     }
 
     /// Looks into all indexes: ANALYZE TABLE.
-    pub fn analyze(&self, instance: &Instance) -> Result<Arc<Known>, StoreError> {
-        let _looking = self.statistics.looking.lock();
-        self.look(instance)
+    pub fn analyze(&self, instance: &Instance) -> Result<Arc<TableStatistics>, StoreError> {
+        let _sampling = self.statistics.sampling.lock();
+        self.sample_indexes(instance)
     }
 
     fn entries(&self, instance: &Instance) -> Result<u64, StoreError> {
@@ -114,34 +114,39 @@ impl TableDef {
         instance.engine().store_of(tree).estimate(tree)
     }
 
-    fn known_unless(&self, instance: &Instance, is_outdated: impl Fn(&Known) -> bool) -> Option<Arc<Known>> {
-        let is_good =
-            |known: &Arc<Known>| self.trees().all(|t| known.index(t).is_some()) && !is_outdated(known);
-        let now_known = || self.statistics.known.read().clone();
-        let known = now_known();
+    fn statistics_unless(
+        &self,
+        instance: &Instance,
+        is_outdated: impl Fn(&TableStatistics) -> bool,
+    ) -> Option<Arc<TableStatistics>> {
+        let is_good = |known: &Arc<TableStatistics>| {
+            self.trees().all(|t| known.index(t).is_some()) && !is_outdated(known)
+        };
+        let latest = || self.statistics.latest.read().clone();
+        let known = latest();
         if known.as_ref().is_some_and(is_good) {
             return known;
         }
-        let _looking = match (self.statistics.looking.try_lock(), &known) {
-            (Some(looking), _) => looking,
+        let _sampling = match (self.statistics.sampling.try_lock(), &known) {
+            (Some(sampling), _) => sampling,
             (None, Some(_)) => return known,
-            (None, None) => self.statistics.looking.lock(),
+            (None, None) => self.statistics.sampling.lock(),
         };
-        match now_known().filter(is_good) {
+        match latest().filter(is_good) {
             Some(known) => Some(known),
-            None => self.look(instance).ok(),
+            None => self.sample_indexes(instance).ok(),
         }
     }
 
-    fn look(&self, instance: &Instance) -> Result<Arc<Known>, StoreError> {
+    fn sample_indexes(&self, instance: &Instance) -> Result<Arc<TableStatistics>, StoreError> {
         let store = instance.engine().store_of(self.schema.primary.tree());
         let mut indexes: Vec<(TreeId, IndexSample)> = Vec::with_capacity(self.indexes.len());
         for index in self.schema.indexes().filter(|index| index.building().is_none()) {
             let rows = indexes.first().map(|(_, sample)| sample.rows);
             indexes.push((index.tree(), index.sample(store, rows)?));
         }
-        let known = Arc::new(Known { taken: instance.env().monotonic(), indexes });
-        *self.statistics.known.write() = Some(known.clone());
+        let known = Arc::new(TableStatistics { taken: instance.env().monotonic(), indexes });
+        *self.statistics.latest.write() = Some(known.clone());
         self.statistics.version.fetch_add(1, Ordering::Release);
         Ok(known)
     }
@@ -152,7 +157,7 @@ impl TableDef {
     }
 
     /// How many values the first `parts` columns of an index have, if that is known.
-    pub fn cardinality(&self, known: &Known, index: &str, parts: usize) -> Option<u64> {
+    pub fn cardinality(&self, known: &TableStatistics, index: &str, parts: usize) -> Option<u64> {
         let index = self.schema.indexes().find(|i| i.name() == index)?;
         known.index(index.tree())?.distinct.get(parts.checked_sub(1)?).copied()
     }
@@ -166,7 +171,7 @@ mod tests {
     fn what_is_known_is_outdated_by_a_tenth_and_not_too_often() {
         let check = |then: u64, now: u64, seconds: u64, expected: bool| {
             let sample = IndexSample { rows: then, entries: then, distinct: vec![then], entry_bytes: 10 };
-            let known = Known { taken: Duration::ZERO, indexes: vec![(TreeId(1), sample)] };
+            let known = TableStatistics { taken: Duration::ZERO, indexes: vec![(TreeId(1), sample)] };
             let outdated = known.is_outdated(now, || Duration::from_secs(seconds));
             assert_eq!(outdated, expected, "{then} entries, {now} after {seconds} s");
         };

@@ -4,7 +4,7 @@
 //! (A1) A path gives every row that the conditions accept, and perhaps others: the conditions are
 //!      tested again. So a value that a column can't hold exactly makes no narrower range: the walk
 //!      goes by the columns before it.
-//! (A2) A condition that the keys settle ([`Access::settled`]) is not tested, if all of them are
+//! (A2) A condition that the keys imply ([`TableAccess::implied_by_keys`]) is not tested, if all of them are
 //!      held exactly, and the row that is read is the one that the key led to.
 
 use std::ops::Bound;
@@ -20,8 +20,8 @@ use crate::error::{Diagnostics, Result, SqlError};
 use crate::expression::Expr;
 use crate::expression::compare::By;
 use crate::expression::frame::{self, Frame};
-use crate::planner::Access;
-use crate::planner::access::{Key, Path};
+use crate::planner::TableAccess;
+use crate::planner::access::{AccessPath, Key};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::types::{Charset, DataType};
@@ -29,7 +29,7 @@ use crate::value::{Datum, image, store};
 
 /// A walk over a path's rows.
 pub struct Scan<'p> {
-    plan: &'p Access,
+    plan: &'p TableAccess,
     mode: ReadMode,
     /// A single row at most: its primary key, until it was looked up.
     point: Option<Vec<u8>>,
@@ -39,7 +39,7 @@ pub struct Scan<'p> {
     /// Rows come from the index's entries, and are made here.
     covered: bool,
     /// The conditions that need no test (A2); those behind the end do.
-    settled: &'p [bool],
+    implied_by_keys: &'p [bool],
     image: Vec<u8>,
     /// The next row of the range is its first, which the search for the range has found.
     at_first: bool,
@@ -65,7 +65,7 @@ enum Encoded {
 
 impl<'p> Scan<'p> {
     /// A walk that is not open yet.
-    pub fn new(plan: &'p Access) -> Self {
+    pub fn new(plan: &'p TableAccess) -> Self {
         Scan {
             plan,
             mode: ReadMode::Snapshot,
@@ -74,7 +74,7 @@ impl<'p> Scan<'p> {
             next_range: 0,
             scan: None,
             covered: false,
-            settled: &[],
+            implied_by_keys: &[],
             image: Vec::new(),
             at_first: false,
         }
@@ -93,7 +93,7 @@ impl<'p> Scan<'p> {
         self.next_range = 0;
         self.ranges.clear();
         self.point = None;
-        self.settled = &[];
+        self.implied_by_keys = &[];
         let path = &self.plan.path;
         if path.is_full() {
             cx.examined.full_scans += 1;
@@ -104,7 +104,7 @@ impl<'p> Scan<'p> {
         made.make()?;
         let Ranges { point, mut ranges, is_exact, .. } = made;
         if is_exact && point.is_none() && (path.index == 0 || self.mode == ReadMode::Snapshot) {
-            self.settled = self.plan.settled();
+            self.implied_by_keys = self.plan.implied_by_keys();
         }
         if path.direction == Direction::Backward {
             ranges.reverse();
@@ -131,11 +131,11 @@ impl<'p> Scan<'p> {
         }
     }
 
-    /// True if the conditions hold that the keys have not settled.
+    /// True if the conditions hold that the keys do not imply.
     fn accepts(&self, cx: &mut Context, frame: &Frame) -> Result<bool> {
         for (number, condition) in self.plan.filter.iter().enumerate() {
-            let is_settled = self.settled.get(number) == Some(&true);
-            if !is_settled && condition.truth(cx, frame.row())? != Some(true) {
+            let is_implied = self.implied_by_keys.get(number) == Some(&true);
+            if !is_implied && condition.truth(cx, frame.row())? != Some(true) {
                 return Ok(false);
             }
         }
@@ -165,7 +165,7 @@ impl<'p> Scan<'p> {
     fn step(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         if let Some(mut key) = self.point.take() {
             let found = self.get(cx, &key, frame);
-            frame::rest(&mut key);
+            frame::recycle(&mut key);
             cx.key_memory = key;
             return found;
         }
@@ -277,7 +277,7 @@ impl<'p> Scan<'p> {
 }
 
 /// The ranges of a path whose keys read no row.
-pub(crate) fn ranges(cx: &mut Context, table: &TableDef, path: &Path) -> Result<Vec<KeyRange>> {
+pub(crate) fn ranges(cx: &mut Context, table: &TableDef, path: &AccessPath) -> Result<Vec<KeyRange>> {
     let frame = Frame::new(std::iter::empty());
     let mut made =
         Ranges { cx, frame: &frame, table, path, point: None, ranges: KeyRanges::new(), is_exact: true };
@@ -291,7 +291,7 @@ struct Ranges<'a> {
     cx: &'a mut Context,
     frame: &'a Frame,
     table: &'a TableDef,
-    path: &'a Path,
+    path: &'a AccessPath,
     point: Option<Vec<u8>>,
     ranges: KeyRanges,
     /// All values so far are integers that their columns hold exactly.
@@ -299,7 +299,7 @@ struct Ranges<'a> {
 }
 
 impl<'a> Ranges<'a> {
-    fn new(cx: &'a mut Context, frame: &'a Frame, plan: &'a Access) -> Self {
+    fn new(cx: &'a mut Context, frame: &'a Frame, plan: &'a TableAccess) -> Self {
         let (table, path) = (&*plan.table, &plan.path);
         Self { cx, frame, table, path, point: None, ranges: KeyRanges::new(), is_exact: true }
     }
@@ -348,7 +348,7 @@ impl<'a> Ranges<'a> {
             }
             self.add(prefix.len(), &mut key, &ends)?;
         }
-        frame::rest(&mut key);
+        frame::recycle(&mut key);
         self.cx.key_memory = key;
         if self.ranges.len() > 1 {
             self.ranges.sort_by(|a, b| lower_bytes(a).cmp(lower_bytes(b)));

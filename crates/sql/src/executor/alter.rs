@@ -30,7 +30,7 @@ use crate::ast::{IN_ORDER, Span, Statement, StatementKind};
 use crate::catalog::computed::Computed;
 use crate::catalog::ddl::alter::{self, Alter, Work};
 use crate::catalog::ddl::{LoggedText, Plan, TextForm};
-use crate::catalog::metadata_lock::{Guard, Kind};
+use crate::catalog::metadata_lock::{Guard, MetadataLockType};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::show::quote;
 use crate::catalog::{BuiltTrees, Change, TableDef, counted_value, statement_hash};
@@ -91,7 +91,7 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8], form
             Work::Indexes { .. } => build::run(cx, &running, &alter).map(|()| 0)?,
             Work::Copy => copy::run(cx, &mut running)?,
         };
-        tell(cx, alter, rows);
+        report_counts(cx, alter, rows);
         return Ok(());
     }
 }
@@ -146,7 +146,7 @@ fn counting_index(table: &TableDef) -> Option<(usize, Direction)> {
 }
 
 /// What the client is told.
-pub(super) fn tell(cx: &mut Context, alter: Alter, rows: u64) {
+pub(super) fn report_counts(cx: &mut Context, alter: Alter, rows: u64) {
     let rows = if alter.counts_rows { rows } else { 0 };
     for warning in alter.warnings {
         // DISABLE KEYS is for engines that build indexes later.
@@ -158,7 +158,7 @@ pub(super) fn tell(cx: &mut Context, alter: Alter, rows: u64) {
         return;
     }
     let warnings = cx.diagnostics.warning_count();
-    cx.status.tell(&[("Records", rows), ("Duplicates", 0), ("Warnings", warnings)]);
+    cx.status.set_info(&[("Records", rows), ("Duplicates", 0), ("Warnings", warnings)]);
 }
 
 pub(super) fn plan(cx: &Context, statement: &Statement) -> Result<Alter> {
@@ -177,12 +177,12 @@ pub(super) fn check_expressions(cx: &mut Context, table: &TableDef) -> Result<()
 impl Running<'_> {
     /// Keeps everybody else away from the table.
     fn alone(&self, cx: &Context) -> Result<Option<Guard>> {
-        cx.lock_further(&self.table, Kind::Upgraded, &self.upgradable)
+        cx.lock_further(&self.table, MetadataLockType::Upgraded, &self.upgradable)
     }
 
     /// Keeps writers away from the table.
     fn without_writers(&self, cx: &Context) -> Result<Option<Guard>> {
-        cx.lock_further(&self.table, Kind::NoWrite, &self.upgradable)
+        cx.lock_further(&self.table, MetadataLockType::NoWrite, &self.upgradable)
     }
 
     /// Logs the statement and publishes the new definition, with the trees that were built for it.

@@ -63,7 +63,7 @@ pub(super) enum Around<'a> {
 
 /// How a row is made.
 #[derive(Clone, Copy)]
-struct Way<'a> {
+struct AssignmentInput<'a> {
     around: Around<'a>,
     /// The row's number.
     number: u64,
@@ -176,7 +176,8 @@ impl Assignments {
         // copied.
         let evaluates = self.list.iter().any(|(_, assigned)| matches!(assigned, Assigned::Expr(_)));
         let parameters = if evaluates { Vec::new() } else { std::mem::take(&mut cx.parameters) };
-        let stepped = self.steps(cx, before, Way { around, number, rules, parameters: &parameters }, after);
+        let stepped =
+            self.steps(cx, before, AssignmentInput { around, number, rules, parameters: &parameters }, after);
         if !evaluates {
             cx.parameters = parameters;
         }
@@ -195,7 +196,13 @@ impl Assignments {
     }
 
     /// Makes the image after all assignments.
-    fn steps(&self, cx: &mut Context, before: ImageRow<'_>, way: Way<'_>, after: &mut Vec<u8>) -> Result<()> {
+    fn steps(
+        &self,
+        cx: &mut Context,
+        before: ImageRow<'_>,
+        way: AssignmentInput<'_>,
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
         let at_a_time = if self.sequential { 1 } else { self.list.len().max(1) };
         let mut steps = self.list.chunks(at_a_time);
         self.step(cx, before, way, steps.next().unwrap_or_default(), after)?;
@@ -220,12 +227,12 @@ impl Assignments {
         &self,
         cx: &mut Context,
         before: ImageRow<'_>,
-        way: Way<'_>,
+        way: AssignmentInput<'_>,
         assignments: &[(usize, Assigned)],
         after: &mut Vec<u8>,
     ) -> Result<()> {
         let (table, old) = (before.table, Row::Image(before));
-        let Way { around, number, rules, parameters } = way;
+        let AssignmentInput { around, number, rules, parameters } = way;
         let both;
         let row = match around {
             Around::New(new, selected) => {

@@ -267,7 +267,7 @@ fn values(
     });
     let outcome = writer.finish(cx, outcome);
     if outcome.is_ok() && rows.len() > 1 {
-        writer.tell(cx);
+        writer.report_counts(cx);
     }
     *image = writer.into_memory();
     outcome
@@ -408,7 +408,7 @@ fn selected(cx: &mut Context, insert: &ast::Insert, plan: &Insertion, query: &Qu
         writer.last_number = 0; // which of them it was is not told
     }
     writer.finish(cx, outcome.map(drop))?;
-    writer.tell(cx);
+    writer.report_counts(cx);
     Ok(())
 }
 
@@ -445,7 +445,7 @@ pub(super) fn fill(
         writer.write(cx, &mut selected_row(values, &types, &columns, width)).map(|()| true)
     });
     writer.finish(cx, outcome.map(drop))?;
-    writer.tell(cx);
+    writer.report_counts(cx);
     Ok(())
 }
 

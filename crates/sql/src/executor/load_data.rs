@@ -198,7 +198,7 @@ impl<'a> Loading<'a> {
         let outcome = self.rows(cx, &mut writer, &mut lines);
         writer.finish(cx, outcome)?;
         cx.status.insert_id = 0;
-        writer.tell_loaded(cx);
+        writer.report_load_counts(cx);
         Ok(())
     }
 

@@ -59,7 +59,7 @@ pub(super) fn execute(
         report.table = format!("{database}.{}", name.name);
         let done = match maintenance.verb {
             MaintenanceVerb::Optimize => optimize(cx, &database, name, &mut report),
-            _ => in_statement(cx, own, |cx| look(cx, maintenance, name, &mut report)),
+            _ => in_statement(cx, own, |cx| check_or_analyze(cx, maintenance, name, &mut report)),
         };
         match done {
             Ok(()) => {}
@@ -92,7 +92,7 @@ impl Report {
 }
 
 /// What only reads.
-fn look(
+fn check_or_analyze(
     cx: &mut Context,
     maintenance: &TableMaintenance,
     name: &ObjectName,

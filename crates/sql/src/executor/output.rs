@@ -105,7 +105,7 @@ impl OutputColumn {
     }
 
     /// Makes it one of a derived table that has rows of its own, and no keys.
-    pub fn leave_table(&mut self, alias: &str) {
+    pub fn become_derived(&mut self, alias: &str) {
         use column_flag as flag;
         self.meta.table = alias.to_owned();
         if self.meta.org_name.is_empty() {
@@ -167,10 +167,10 @@ impl Described {
         Self { results, metas, columns }
     }
 
-    /// The same, kept from an earlier time if it holds still.
-    pub fn kept(cx: &Context, kept: &OnceLock<Arc<Described>>, columns: &[OutputColumn]) -> Arc<Self> {
+    /// The same, from the plan's cache if the client still wants the same character set.
+    pub fn cached(cx: &Context, cache: &OnceLock<Arc<Described>>, columns: &[OutputColumn]) -> Arc<Self> {
         let results = cx.results_collation();
-        let described = kept.get_or_init(|| Arc::new(Self::new(results, columns)));
+        let described = cache.get_or_init(|| Arc::new(Self::new(results, columns)));
         match described.results == results {
             true => described.clone(),
             false => Arc::new(Self::new(results, columns)),

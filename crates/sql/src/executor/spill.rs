@@ -80,7 +80,7 @@ pub struct Spill {
 }
 
 /// As many sorts that run at once have their memory from those before.
-const SORTS_KEPT: usize = 16;
+const SORT_MEMORIES_MAX: usize = 16;
 
 impl Spill {
     /// Empties `folder`, if it is there, of what an earlier process left (S3).
@@ -246,17 +246,17 @@ impl Budget {
         (self.limit / 64).clamp(BLOCK_MIN, BLOCK_MAX)
     }
 
-    /// Memory that an earlier sort has left, if there is any and nobody else is at it.
+    /// Memory recycled by an earlier sort, if there is any and the latch is free.
     fn sort_memory(&self) -> SortMemory {
-        self.shared.sort_memory.try_lock().and_then(|mut left| left.pop()).unwrap_or_default()
+        self.shared.sort_memory.try_lock().and_then(|mut pool| pool.pop()).unwrap_or_default()
     }
 
-    /// Leaves memory to a later sort.
-    fn leave(&self, memory: SortMemory) {
-        if let Some(mut left) = self.shared.sort_memory.try_lock()
-            && left.len() < SORTS_KEPT
+    /// Recycles memory for a later sort.
+    fn recycle(&self, memory: SortMemory) {
+        if let Some(mut pool) = self.shared.sort_memory.try_lock()
+            && pool.len() < SORT_MEMORIES_MAX
         {
-            left.push(memory);
+            pool.push(memory);
         }
     }
 

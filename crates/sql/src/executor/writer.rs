@@ -183,7 +183,7 @@ impl<'p> Writer<'p> {
     }
 
     pub(super) fn into_memory(mut self) -> Vec<u8> {
-        frame::rest(&mut self.image);
+        frame::recycle(&mut self.image);
         self.image
     }
 
@@ -214,7 +214,7 @@ impl<'p> Writer<'p> {
         let numbered = table.auto_column.filter(|&c| takes_number(cx, &given[c]));
         let is_unordered = self.columns.is_some_and(|columns| columns.is_unordered);
         if is_unordered || numbered.is_some() {
-            self.settle(cx, given, numbered)?;
+            self.convert_to_columns(cx, given, numbered)?;
         }
         // What is computed of a row may fail it, or leave it out: then it takes no number.
         let late = numbered.filter(|_| !self.is_plain);
@@ -255,7 +255,12 @@ impl<'p> Writer<'p> {
 
     /// Makes the values fit, and then finds the defaults: all but the row's number, for a row that
     /// fails takes none.
-    fn settle(&mut self, cx: &mut Context, given: &mut [Given<'_>], numbered: Option<usize>) -> Result<()> {
+    fn convert_to_columns(
+        &mut self,
+        cx: &mut Context,
+        given: &mut [Given<'_>],
+        numbered: Option<usize>,
+    ) -> Result<()> {
         let table = self.table;
         let order = self.columns.map_or(&[][..], |columns| &columns.numbers);
         for at in 0..order.len() + given.len() {
@@ -384,7 +389,7 @@ impl<'p> Writer<'p> {
                     let auto = self.table.auto_column.filter(|_| self.numbers.generated.is_some());
                     if auto.is_some_and(|auto| self.table.indexes[index].parts[0].column == auto) {
                         let e = duplicate_entry(cx, self.table, index, image)?;
-                        return self.leave_out(cx, e).map(|()| false);
+                        return self.skip_row(cx, e).map(|()| false);
                     }
                     if self.replace(cx, index, image, &existing)? {
                         return Ok(self.written(cx));
@@ -393,7 +398,7 @@ impl<'p> Writer<'p> {
                 OnDuplicate::Update(_) => return self.update_existing(cx, image, &existing).map(|()| false),
                 OnDuplicate::Fail => {
                     let e = duplicate_entry(cx, self.table, index, image)?;
-                    return self.leave_out(cx, e).map(|()| false);
+                    return self.skip_row(cx, e).map(|()| false);
                 }
             }
         }
@@ -416,8 +421,8 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// A row that can't be written: an error, or under IGNORE a warning.
-    fn leave_out(&mut self, cx: &mut Context, e: SqlError) -> Result<()> {
+    /// Skips a row that can't be written: an error, or under IGNORE a warning.
+    fn skip_row(&mut self, cx: &mut Context, e: SqlError) -> Result<()> {
         if !self.ignore {
             return Err(e);
         }
@@ -475,7 +480,7 @@ impl<'p> Writer<'p> {
         match cx.storage_transaction().update_row(&self.table.schema, &old, &after) {
             Err(TransactionError::DuplicateKey { index, .. }) => {
                 let e = duplicate_entry(cx, self.table, index, &after)?;
-                return self.leave_out(cx, e);
+                return self.skip_row(cx, e);
             }
             outcome => outcome?,
         }
@@ -498,14 +503,14 @@ impl<'p> Writer<'p> {
     /// given.
     pub(super) fn finish(&self, cx: &mut Context, outcome: Result<()>) -> Result<()> {
         match (&outcome, self.first_generated) {
-            (Ok(()), _) => self.tell_numbers(cx),
+            (Ok(()), _) => self.report_insert_id(cx),
             (Err(_), Some(id)) => cx.status.last_insert_id = id,
             (Err(_), None) => {}
         }
         outcome
     }
 
-    fn tell_numbers(&self, cx: &mut Context) {
+    fn report_insert_id(&self, cx: &mut Context) {
         let auto = self.table.auto_column.filter(|c| self.table.columns[*c].visible);
         if let (Some(id), Some(_)) = (self.first_generated, auto) {
             cx.status.last_insert_id = id;
@@ -516,19 +521,19 @@ impl<'p> Writer<'p> {
     }
 
     /// `Records: 3  Duplicates: 1  Warnings: 0`
-    pub(super) fn tell(&self, cx: &mut Context) {
+    pub(super) fn report_counts(&self, cx: &mut Context) {
         let Counts { records, copied, deleted, updated } = self.counts;
         let duplicates = if self.ignore { records.saturating_sub(copied) } else { deleted + updated };
         let warnings = cx.diagnostics.warning_count();
-        cx.status.tell(&[("Records", records), ("Duplicates", duplicates), ("Warnings", warnings)]);
+        cx.status.set_info(&[("Records", records), ("Duplicates", duplicates), ("Warnings", warnings)]);
     }
 
     /// `Records: 3  Deleted: 0  Skipped: 1  Warnings: 1`
-    pub(super) fn tell_loaded(&self, cx: &mut Context) {
+    pub(super) fn report_load_counts(&self, cx: &mut Context) {
         let Counts { records, copied, deleted, .. } = self.counts;
         let skipped = records.saturating_sub(copied);
         let warnings = cx.diagnostics.warning_count();
-        cx.status.tell(&[
+        cx.status.set_info(&[
             ("Records", records),
             ("Deleted", deleted),
             ("Skipped", skipped),

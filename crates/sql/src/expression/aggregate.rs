@@ -1,5 +1,5 @@
 //! Aggregates: COUNT, SUM, AVG, MIN, MAX, the bit ones, the statistical ones, GROUP_CONCAT
-//! ([`group_concat`]); one [`State`] for each group.
+//! ([`group_concat`]); one [`Accumulator`] for each group.
 
 pub mod group_concat;
 
@@ -58,12 +58,12 @@ impl Aggregate {
                 let scale = scale.saturating_add(increment).min(30);
                 Type::decimal((of.integer_digits() + u32::from(scale)).min(65), scale)
             }
-            F::Sum => arithmetic::double_of(of.fixed_digits()).made_as_told(),
+            F::Sum => arithmetic::double_of(of.fixed_digits()).made_as_described(),
             F::Avg => {
                 let digits = of.fixed_digits().map(|digits| digits.saturating_add(increment));
-                arithmetic::double_of(digits).made_as_told()
+                arithmetic::double_of(digits).made_as_described()
             }
-            F::Min | F::Max => Type { nullable: true, boolean: false, ..of.computed() }.made_as_told(),
+            F::Min | F::Max => Type { nullable: true, boolean: false, ..of.computed() }.made_as_described(),
             F::AnyValue => Type { nullable: of.nullable, ..chosen_alone(&of) },
             F::JsonArrayAgg | F::JsonObjectAgg => Type::JSON,
             F::BitAnd | F::BitOr | F::BitXor => match argument.as_ref().filter(|a| is_byte_string(a)) {
@@ -82,7 +82,7 @@ impl Aggregate {
 
     /// True if it must remember which values it has met: the smallest and the largest one are the
     /// same without.
-    fn tells_apart(&self) -> bool {
+    fn must_deduplicate(&self) -> bool {
         use AggregateFunction as F;
         self.distinct && !matches!(self.function, F::Min | F::Max | F::AnyValue | F::BitAnd | F::BitOr)
     }
@@ -90,7 +90,8 @@ impl Aggregate {
     /// True if what it keeps of a group grows with the group's rows.
     pub fn gathers(&self) -> bool {
         use AggregateFunction as F;
-        self.tells_apart() || matches!(self.function, F::GroupConcat | F::JsonArrayAgg | F::JsonObjectAgg)
+        self.must_deduplicate()
+            || matches!(self.function, F::GroupConcat | F::JsonArrayAgg | F::JsonObjectAgg)
     }
 
     /// The expressions that it reads.
@@ -122,7 +123,7 @@ pub struct PutOff<'v> {
 
 /// What has been seen of a group.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct Accumulator {
     count: u64,
     sum: Sum,
     best: Datum<'static>,
@@ -156,7 +157,7 @@ enum Sum {
     Double(f64),
 }
 
-impl State {
+impl Accumulator {
     /// Nothing yet.
     pub fn new(aggregate: &Aggregate) -> Self {
         let exact = aggregate.ty.family == Family::Decimal;
@@ -205,7 +206,7 @@ impl State {
         }
         let mut grown = 0;
         let mut fresh = None;
-        if aggregate.tells_apart() {
+        if aggregate.must_deduplicate() {
             let mut key = Vec::new();
             sort_key(&value, &argument.ty, &mut key)?;
             for expr in &aggregate.rest {
@@ -295,10 +296,10 @@ impl State {
                 if better {
                     // An ENUM's number is not its value any more.
                     let value = if let Datum::Label(_, text) = value { Datum::Bytes(text) } else { value };
-                    grown += self.keep(value);
+                    grown += self.replace_best(value);
                 }
             }
-            F::AnyValue if self.best.is_null() => grown += self.keep(value),
+            F::AnyValue if self.best.is_null() => grown += self.replace_best(value),
             F::BitAnd => self.bits &= arithmetic::to_bits(cx, &value)?,
             F::BitOr => self.bits |= arithmetic::to_bits(cx, &value)?,
             F::BitXor => self.bits ^= arithmetic::to_bits(cx, &value)?,
@@ -310,7 +311,7 @@ impl State {
 
     /// Keeps a value instead of the one before. Returns the bytes of memory that it takes more than
     /// that one did.
-    fn keep(&mut self, value: Datum<'_>) -> usize {
+    fn replace_best(&mut self, value: Datum<'_>) -> usize {
         let before = self.best.text_len();
         self.best = value.into_owned();
         self.best.text_len().saturating_sub(before)
@@ -368,7 +369,7 @@ impl State {
     }
 }
 
-impl State {
+impl Accumulator {
     /// A standard deviation or variance, of the population or of a sample of it.
     fn spread(&self, function: AggregateFunction, squares: f64) -> Datum<'static> {
         use AggregateFunction as F;

@@ -204,7 +204,7 @@ fn decimal_type(op: BinaryOp, left: &Type, right: &Type, increment: u8) -> Type 
 
 impl Operation {
     /// True if the right operand is evaluated though the left one is NULL: of decimals it is not.
-    pub fn looks_at_both(self) -> bool {
+    pub fn evaluates_both(self) -> bool {
         matches!(self.numbers, Numbers::Integer { .. } | Numbers::Double) && !bits::is_bitwise(self.op)
     }
 

@@ -71,7 +71,7 @@ impl Expr {
             Node::Arithmetic(operation, pair) => {
                 let left = pair[0].eval(cx, row)?;
                 if left.is_null() {
-                    if operation.looks_at_both() {
+                    if operation.evaluates_both() {
                         let right = pair[1].eval(cx, row)?; // it may fail
                         operation.read(cx, &right)?;
                     }

@@ -4,11 +4,11 @@
 //! an outer join, whose columns are all NULL. Images are copied into memory that the slot keeps, so
 //! that a scan allocates nothing per row and a row stays where it is while other operators move on.
 
-mod resting;
+mod pool;
 mod rows;
 mod saved;
 
-pub use resting::RestingFrames;
+pub use pool::FramePool;
 pub use rows::{RowReader, RowSet};
 pub use saved::SavedFrames;
 
@@ -34,13 +34,13 @@ const PUT_AROUND: usize = 1 + 5;
 const INTERRUPT_STEPS: u64 = 256;
 
 /// So much memory for a row is kept from one execution of a plan to the next.
-const IMAGE_KEPT: usize = 4 << 10;
+const IMAGE_RECYCLED: usize = 4 << 10;
 
 /// Empties a row's memory, and keeps a little of it for the next execution of a plan.
-pub fn rest(image: &mut Vec<u8>) {
+pub fn recycle(image: &mut Vec<u8>) {
     // Before: no more than what is in it can be given back.
     image.clear();
-    image.shrink_to(IMAGE_KEPT);
+    image.shrink_to(IMAGE_RECYCLED);
 }
 
 /// A block's row.
@@ -132,10 +132,10 @@ impl Frame {
     }
 
     /// Puts it away until the next execution: without rows, and without the memory of large ones.
-    pub fn rest(&mut self) {
+    pub fn recycle(&mut self) {
         self.clear();
         for slot in &mut self.slots {
-            rest(&mut slot.image);
+            recycle(&mut slot.image);
             slot.values.clear();
         }
     }
@@ -265,12 +265,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_rests_keeps_little_of_a_large_row_and_all_of_a_small_one() {
+    fn recycled_memory_is_little_of_a_large_row_and_all_of_a_small_one() {
         let mut frame = Frame { slots: vec![Slot::default(), Slot::default()], ..Frame::default() };
         frame.slots[0].image = vec![1; 1 << 20];
         frame.slots[1].image = Vec::with_capacity(100);
-        frame.rest();
-        assert_eq!(frame.slots[0].image.capacity(), IMAGE_KEPT);
+        frame.recycle();
+        assert_eq!(frame.slots[0].image.capacity(), IMAGE_RECYCLED);
         assert_eq!(frame.slots[1].image.capacity(), 100);
     }
 }

@@ -56,7 +56,7 @@ struct Matcher {
 }
 
 /// One step of a pattern.
-enum Step<'p> {
+enum PatternToken<'p> {
     AnyText,
     AnyCharacter,
     Exactly(&'p [u8]),
@@ -74,13 +74,15 @@ impl Matcher {
             patience = patience.saturating_sub(1);
             ticker.step()?;
             let matched = match self.step(&pattern[p..]) {
-                Some((Step::AnyText, len)) => {
+                Some((PatternToken::AnyText, len)) => {
                     p += len;
                     retry = Some((t, p));
                     continue;
                 }
-                Some((Step::AnyCharacter, len)) if t < text.len() => Some((self.char_len(&text[t..]), len)),
-                Some((Step::Exactly(c), len)) => self.starts_with(&text[t..], c).map(|n| (n, len)),
+                Some((PatternToken::AnyCharacter, len)) if t < text.len() => {
+                    Some((self.char_len(&text[t..]), len))
+                }
+                Some((PatternToken::Exactly(c), len)) => self.starts_with(&text[t..], c).map(|n| (n, len)),
                 None if t == text.len() => return Ok(true),
                 _ => None,
             };
@@ -111,9 +113,9 @@ impl Matcher {
                 let Some((step, len)) = self.step(pattern) else { break true };
                 pattern = &pattern[len..];
                 match step {
-                    Step::AnyText => break false,
-                    Step::AnyCharacter => part.push(None),
-                    Step::Exactly(c) => part.push(Some(c)),
+                    PatternToken::AnyText => break false,
+                    PatternToken::AnyCharacter => part.push(None),
+                    PatternToken::Exactly(c) => part.push(Some(c)),
                 }
                 ticker.step()?;
             };
@@ -202,18 +204,18 @@ impl Matcher {
         Ok(true)
     }
 
-    fn step<'p>(&self, pattern: &'p [u8]) -> Option<(Step<'p>, usize)> {
+    fn step<'p>(&self, pattern: &'p [u8]) -> Option<(PatternToken<'p>, usize)> {
         let first = *pattern.first()?;
         if Some(first) == self.escape && pattern.len() > 1 {
             let n = self.char_len(&pattern[1..]);
-            return Some((Step::Exactly(&pattern[1..=n]), n + 1));
+            return Some((PatternToken::Exactly(&pattern[1..=n]), n + 1));
         }
         Some(match first {
-            b'%' => (Step::AnyText, 1),
-            b'_' => (Step::AnyCharacter, 1),
+            b'%' => (PatternToken::AnyText, 1),
+            b'_' => (PatternToken::AnyCharacter, 1),
             _ => {
                 let n = self.char_len(pattern);
-                (Step::Exactly(&pattern[..n]), n)
+                (PatternToken::Exactly(&pattern[..n]), n)
             }
         })
     }

@@ -94,7 +94,7 @@ pub struct Candidate {
 
 /// What a subquery gave, as long as its parameters stay.
 #[derive(Debug, Clone, Default)]
-pub struct Kept {
+pub struct SubqueryResult {
     /// What it was run with.
     pub parameters: Vec<Datum<'static>>,
     /// Its rows.
@@ -150,7 +150,7 @@ impl Subquery {
     /// Makes a comparison of a number with texts one with the first or last text, as a WHERE clause
     /// wants it in MySQL. Which texts those are their own order says, so that
     /// `9.5 < ANY (SELECT text ..)` misses '10' if '9' is there too.
-    pub fn look_at_extreme(&mut self) {
+    pub fn compare_with_extreme(&mut self) {
         let is_once = self.parameters.is_empty() && !self.is_volatile;
         let Test::Quantified(asked) = &mut self.test else { return };
         let candidate = &mut asked.candidate;
@@ -180,7 +180,7 @@ impl Subquery {
             Test::Exists => Ok(Some(!self.rows(cx, row, Some(1))?.rows.is_empty())),
             Test::In(list) => self.is_in(cx, row, list),
             Test::Quantified(asked) => self.quantified(cx, row, asked),
-            Test::Extreme(asked) => self.beside_extreme(cx, row, asked),
+            Test::Extreme(asked) => self.truth_by_extreme(cx, row, asked),
         }
     }
 
@@ -197,22 +197,22 @@ impl Subquery {
     }
 
     /// Its rows for the outer row; no more than `limit`.
-    fn rows(&self, cx: &mut Context, row: Row<'_>, limit: Option<u64>) -> Result<Kept> {
+    fn rows(&self, cx: &mut Context, row: Row<'_>, limit: Option<u64>) -> Result<SubqueryResult> {
         let mut parameters = Vec::with_capacity(self.parameters.len());
         for parameter in &self.parameters {
             parameters.push(parameter.eval(cx, row)?.into_owned());
         }
         if !self.is_volatile
-            && let Some(kept) = cx.kept_results().get(&self.id)
+            && let Some(kept) = cx.subquery_results().get(&self.id)
             && kept.parameters == parameters
         {
             return Ok(kept.clone());
         }
         let stacked = parameters.clone();
         let rows = cx.with_parameters(stacked, |cx| query::rows(cx, &self.plan, limit))?;
-        let kept = Kept { parameters, rows: Arc::new(rows), ..Kept::default() };
+        let kept = SubqueryResult { parameters, rows: Arc::new(rows), ..SubqueryResult::default() };
         if !self.is_volatile {
-            cx.kept_results().insert(self.id, kept.clone());
+            cx.subquery_results().insert(self.id, kept.clone());
         }
         Ok(kept)
     }
@@ -271,7 +271,7 @@ impl Subquery {
         }
         keys.finish()?;
         let keys = (Arc::new(keys), has_null);
-        if let Some(kept) = cx.kept_results().get_mut(&self.id)
+        if let Some(kept) = cx.subquery_results().get_mut(&self.id)
             && Arc::ptr_eq(&kept.rows, rows)
         {
             kept.keys = Some(keys.clone());
@@ -297,7 +297,7 @@ impl Subquery {
         Ok(if unknown { None } else { Some(all) })
     }
 
-    fn beside_extreme(&self, cx: &mut Context, row: Row<'_>, asked: &Quantifier) -> Result<Option<bool>> {
+    fn truth_by_extreme(&self, cx: &mut Context, row: Row<'_>, asked: &Quantifier) -> Result<Option<bool>> {
         let &Quantifier { op, ref candidate, all } = asked;
         let kept = self.rows(cx, row, None)?;
         let (extreme, has_null) = match kept.extreme {
@@ -337,7 +337,7 @@ impl Subquery {
             }
         }
         let extreme = (found.map(|text| Datum::Double(Datum::Bytes(text.into()).to_f64().value)), has_null);
-        if let Some(kept) = cx.kept_results().get_mut(&self.id)
+        if let Some(kept) = cx.subquery_results().get_mut(&self.id)
             && Arc::ptr_eq(&kept.rows, rows)
         {
             kept.extreme = Some(extreme.clone());

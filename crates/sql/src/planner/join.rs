@@ -26,7 +26,7 @@ use super::propagate::propagated;
 use super::semi_join::{Materialized, SemiJoins};
 use super::size::TableSize;
 use super::statistics::selectivity;
-use super::{Access, Hash, JoinKind, Loop, Maker, Operator, Rows, Size};
+use super::{Hash, JoinKind, Loop, Maker, Operator, Rows, Size, TableAccess};
 use crate::ast::BinaryOp;
 use crate::catalog::computed::Computed;
 use crate::error::Result;
@@ -275,7 +275,7 @@ impl<'a> Joiner<'a> {
             Slot::Table(table, ..) => {
                 let choice = self.choose(slot, filled, conditions.iter());
                 let covering = self.covering(slot, choice.path.index);
-                Operator::Access(Box::new(Access {
+                Operator::TableAccess(Box::new(TableAccess {
                     slot,
                     table: table.clone(),
                     path: choice.path,
@@ -283,7 +283,7 @@ impl<'a> Joiner<'a> {
                     accepted: choice.accepted,
                     cost: choice.cost,
                     covering,
-                    settled: OnceLock::new(),
+                    implied_by_keys: OnceLock::new(),
                     filter: conditions,
                     locking: self.locking[slot],
                 }))

@@ -4,7 +4,7 @@
 //! types of parameters and variables. A kept plan is good as long as these are the same; what it
 //! evaluates is evaluated anew by each execution (P1).
 //!
-//! 1. Who keeps a statement puts the plan of its last execution into [`Context::kept_plan`] before
+//! 1. Who keeps a statement puts the plan of its last execution into [`Context::cached_plan`] before
 //!    it runs: the session for prepared and repeated statements, a stored function's frame for
 //!    those of its body.
 //! 2. [`run`] takes it, or makes another one if there is none or it is not good any more, and runs
@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 use super::Query;
 use crate::ast;
 use crate::catalog::TableDef;
-use crate::catalog::metadata_lock::Kind;
+use crate::catalog::metadata_lock::MetadataLockType;
 use crate::error::Result;
 use crate::expression::resolve::Source;
 use crate::expression::{Expr, Node, Resolver};
@@ -36,21 +36,21 @@ use crate::types::{Family, Type};
 
 /// What is kept of a statement between two executions.
 #[derive(Default)]
-pub struct Kept {
+pub struct CachedPlan {
     /// The plan, if there is one.
     plan: Option<Box<dyn Any + Send + Sync>>,
     /// When the account was found to have the privileges that the statement needs.
     pub granted: Option<crate::privilege::Stamp>,
 }
 
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for CachedPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kept").field("planned", &self.plan.is_some()).finish()
+        f.debug_struct("CachedPlan").field("planned", &self.plan.is_some()).finish()
     }
 }
 
 /// So many executions of a plan go by before it asks whether its tables' sizes have changed (K3).
-const SIZES_KEPT: u32 = 64;
+const SIZES_CHECK_INTERVAL: u32 = 64;
 
 /// What a plan was made for, told while it is made.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ pub fn run<T: Send + Sync + 'static, R>(
     make: impl FnOnce(&mut Context, &mut Basis) -> Result<T>,
     run: impl FnOnce(&mut Context, &mut T) -> Result<R>,
 ) -> Result<R> {
-    let Some(mut kept) = cx.kept_plan.take() else {
+    let Some(mut kept) = cx.cached_plan.take() else {
         let mut work = make(cx, &mut Basis::default())?;
         return run(cx, &mut work);
     };
@@ -111,7 +111,7 @@ pub fn run<T: Send + Sync + 'static, R>(
     if !plan.basis.changes_unnoticed {
         kept.plan = Some(plan);
     }
-    cx.kept_plan = Some(kept);
+    cx.cached_plan = Some(kept);
     outcome
 }
 
@@ -188,12 +188,13 @@ impl Basis {
             return Ok(false);
         }
         if let Some(table) = &self.written
-            && !(cx.reopen(table, Kind::Write, definitions)? && cx.check_writable_table(table).is_ok())
+            && !(cx.reopen(table, MetadataLockType::Write, definitions)?
+                && cx.check_writable_table(table).is_ok())
         {
             return Ok(false);
         }
         for table in &self.read {
-            if !cx.reopen(table, Kind::Read, definitions)? {
+            if !cx.reopen(table, MetadataLockType::Read, definitions)? {
                 return Ok(false);
             }
         }
@@ -235,10 +236,10 @@ impl<T> Plan<T> {
     /// (K3)
     fn has_current_sizes(&mut self, cx: &Context) -> bool {
         self.uses = self.uses.wrapping_add(1);
-        let is_due = self.uses.is_multiple_of(SIZES_KEPT);
+        let is_due = self.uses.is_multiple_of(SIZES_CHECK_INTERVAL);
         self.basis.tables().zip(&self.statistics).all(|(table, version)| {
             if is_due && *version > 0 {
-                table.known(&cx.instance);
+                table.current_statistics(&cx.instance);
             }
             table.statistics.version() == *version
         })

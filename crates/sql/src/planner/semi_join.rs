@@ -73,7 +73,7 @@ pub fn flatten(
     list: &mut List,
 ) -> Result<SemiJoins> {
     let joins = SemiJoins::default();
-    if !list.conditions.iter().any(|e| look_into(e).is_some()) {
+    if !list.conditions.iter().any(|e| semi_join_of(e).is_some()) {
         return Ok(joins);
     }
     let mut flattener = Flattener { resolver, slots, locking, joins };
@@ -105,7 +105,7 @@ impl Flattener<'_, '_> {
     /// Replaces the conditions that can be joined.
     fn flatten(&mut self, list: &mut List) -> Result<()> {
         for condition in std::mem::take(&mut list.conditions) {
-            let found = look_into(&condition)
+            let found = semi_join_of(&condition)
                 .filter(|(subquery, ..)| self.slots.len() + flat_len(subquery) < SOURCES_MAX);
             match found {
                 None => list.conditions.push(condition),
@@ -159,7 +159,7 @@ fn flat_len(subquery: &Subquery) -> usize {
 }
 
 /// The subquery that a condition asks for a partner in, and what becomes of the rows that have one.
-fn look_into(condition: &Expr) -> Option<(&Subquery, JoinKind)> {
+fn semi_join_of(condition: &Expr) -> Option<(&Subquery, JoinKind)> {
     let (subquery, kind) = match &condition.node {
         Node::Subquery(subquery) => (subquery, JoinKind::Semi),
         Node::Not(inner) => match &inner.node {

@@ -69,15 +69,15 @@ fn plan(
 /// A condition that has to hold, its ANY and ALL made to look at the first or last row where
 /// MySQL's do.
 pub(super) fn by_extremes(mut condition: Expr) -> Expr {
-    fn look(e: &mut Expr) {
+    fn visit(e: &mut Expr) {
         match &mut e.node {
-            Node::And(list) | Node::Or(list) => list.iter_mut().for_each(look),
-            Node::Not(inner) => look(inner),
-            Node::Subquery(subquery) => subquery.look_at_extreme(),
+            Node::And(list) | Node::Or(list) => list.iter_mut().for_each(visit),
+            Node::Not(inner) => visit(inner),
+            Node::Subquery(subquery) => subquery.compare_with_extreme(),
             _ => {}
         }
     }
-    look(&mut condition);
+    visit(&mut condition);
     condition
 }
 

@@ -40,7 +40,7 @@ impl Stamp {
 /// Refuses a client's statement that its account may not run. A statement that is kept is not asked
 /// again before something has changed that could matter.
 pub fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
-    let now = match &cx.kept_plan {
+    let now = match &cx.cached_plan {
         Some(kept) => {
             let now = Stamp::now(cx);
             if now.is_some() && kept.granted == now {
@@ -51,7 +51,7 @@ pub fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
         None => None,
     };
     check_now(cx, kind)?;
-    if let Some(kept) = &mut cx.kept_plan {
+    if let Some(kept) = &mut cx.cached_plan {
         kept.granted = now;
     }
     Ok(())

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use super::Routine;
-use crate::planner::plan::Kept;
+use crate::planner::plan::CachedPlan;
 use crate::session::Context;
 use crate::variables::{Value, ids};
 
@@ -28,7 +28,7 @@ pub struct RoutinePlans {
 pub(super) struct OfRoutine {
     routine: Arc<Routine>,
     /// Of each instruction.
-    pub(super) plans: Vec<Kept>,
+    pub(super) plans: Vec<CachedPlan>,
     /// (P1) The number of the session's settings around the call, and of those inside.
     numbers: Option<(u64, u64)>,
     /// [`crate::privilege::Stamp`] of the moment at which its definer was found to have the rights
@@ -43,7 +43,7 @@ impl RoutinePlans {
             Some(place) => self.called.remove(place),
             None => OfRoutine {
                 routine: routine.clone(),
-                plans: routine.code.iter().map(|_| Kept::default()).collect(),
+                plans: routine.code.iter().map(|_| CachedPlan::default()).collect(),
                 numbers: None,
                 granted: None,
             },
@@ -90,7 +90,7 @@ pub(super) fn enter(cx: &mut Context, kept: &mut OfRoutine) -> Option<Around> {
 }
 
 /// Brings the settings around the call back.
-pub(super) fn leave(cx: &mut Context, around: Option<Around>) {
+pub(super) fn restore_settings(cx: &mut Context, around: Option<Around>) {
     let Some(around) = around else { return };
     let unchanged = cx.settings_version() == around.number_inside;
     cx.change_variables(|v| {

@@ -31,7 +31,7 @@ impl Context {
         let mut context = GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.timestamp(), VERSION);
         context.row_event_max_size = globals.uint(ids::BINLOG_ROW_EVENT_MAX_SIZE) as usize;
         context.compress = self.variables().bool(ids::BINLOG_TRANSACTION_COMPRESSION);
-        context.rows_flags = self.settled().rows_flags;
+        context.rows_flags = self.session_settings().rows_flags;
         context.original = self.original_commit();
         context.full_metadata = globals.uint(ids::BINLOG_ROW_METADATA) == FULL_METADATA;
         context

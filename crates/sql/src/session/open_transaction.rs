@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use storage::transaction::Isolation;
 
-use crate::catalog::metadata_lock::{Kind, MetadataLock};
+use crate::catalog::metadata_lock::{MetadataLock, MetadataLockType};
 
 /// Of so many tables in use it is told which.
 const TABLES_MAX: usize = 8;
@@ -83,10 +83,13 @@ impl OpenTransaction {
     }
 
     /// Its transaction has a metadata lock, read or write.
-    pub(super) fn holds(&self, lock: &MetadataLock, kind: Kind) {
+    pub(super) fn holds(&self, lock: &MetadataLock, kind: MetadataLockType) {
         let count = self.table_count.load(Relaxed);
         if let Some(table) = self.tables.get(count) {
-            table.store(std::ptr::from_ref(lock).addr() | usize::from(kind == Kind::Write), Relaxed);
+            table.store(
+                std::ptr::from_ref(lock).addr() | usize::from(kind == MetadataLockType::Write),
+                Relaxed,
+            );
         }
         self.table_count.store(count + 1, Relaxed);
     }
@@ -120,11 +123,14 @@ impl OpenTransaction {
     }
 
     /// The addresses of the first of them, and how they are held. A lock may be gone by now.
-    pub fn tables(&self) -> impl Iterator<Item = (usize, Kind)> {
+    pub fn tables(&self) -> impl Iterator<Item = (usize, MetadataLockType)> {
         let count = self.table_count().min(TABLES_MAX);
         self.tables[..count].iter().map(|table| {
             let word = table.load(Relaxed);
-            (word & !KIND_BITS, if word & KIND_BITS == 0 { Kind::Read } else { Kind::Write })
+            (
+                word & !KIND_BITS,
+                if word & KIND_BITS == 0 { MetadataLockType::Read } else { MetadataLockType::Write },
+            )
         })
     }
 }

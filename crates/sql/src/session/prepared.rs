@@ -24,7 +24,7 @@ use crate::error::{self, Result, SqlError};
 use crate::executor;
 use crate::executor::create_start;
 use crate::parser::{self, ParseOptions, client_text};
-use crate::planner::plan::Kept;
+use crate::planner::plan::CachedPlan;
 use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::statement_digests::Tally;
 use crate::statement_log;
@@ -43,7 +43,7 @@ pub struct Parameter {
 }
 
 /// For so many parameters memory is kept.
-const PARAMETERS_KEPT: usize = 64;
+const PARAMETERS_CAPACITY_MAX: usize = 64;
 
 /// A text with one statement, parsed.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(super) struct Parsed {
     /// The tree.
     pub statement: Statement,
     /// What is kept of its last execution.
-    pub kept: Mutex<Kept>,
+    pub kept: Mutex<CachedPlan>,
     /// Where its executions are counted.
     pub tally: Mutex<Option<Arc<Tally>>>,
 }
@@ -227,10 +227,10 @@ impl Session {
     ) -> Result<()> {
         self.cx.parameters = parameters;
         let nested = std::mem::replace(&mut self.executes_prepared, true);
-        let outcome = self.kept_statement(parsed, more, sink);
+        let outcome = self.run_cached_statement(parsed, more, sink);
         self.executes_prepared = nested;
         self.cx.parameters.clear();
-        self.cx.parameters.shrink_to(PARAMETERS_KEPT);
+        self.cx.parameters.shrink_to(PARAMETERS_CAPACITY_MAX);
         outcome
     }
 

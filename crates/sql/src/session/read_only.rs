@@ -1,14 +1,14 @@
 //! `read_only`, `super_read_only` and `offline_mode`: what they refuse, and how they take effect.
 //!
 //! (W1) Once SET GLOBAL `read_only` = ON has been answered, no commit of an account that it binds
-//!      becomes visible. The gate of commits is closed while the variable is set: whoever is inside
+//!      becomes visible. The commit barrier is closed while the variable is set: whoever is inside
 //!      by then has committed, whoever enters later sees it. So it waits for LOCK TABLES .. WRITE
 //!      of others, as in MySQL, and not for transactions that are open: these fail when they
 //!      commit.
 
 use super::Context;
 use crate::ast::{LockStrength, MaintenanceVerb, SetItem, StatementKind, TableLock};
-use crate::catalog::metadata_lock::gate::Closed;
+use crate::catalog::metadata_lock::barrier::Closed;
 use crate::error::{self, Result};
 use crate::privilege::{Grants, Privileges, tables_used};
 use crate::variables::ids;
@@ -86,7 +86,7 @@ impl Context {
     pub(crate) fn close_commits(&self) -> Result<Option<Closed>> {
         match self.table_locks.has_global() {
             true => Ok(None),
-            false => self.instance.commits().close(&self.interrupt, self.metadata_timeout()).map(Some),
+            false => self.instance.commit_barrier().close(&self.interrupt, self.metadata_timeout()).map(Some),
         }
     }
 

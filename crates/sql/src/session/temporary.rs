@@ -14,7 +14,7 @@ use crate::error::{self, Result};
 
 /// A session's temporary tables, and what is left of dropped ones.
 #[derive(Debug, Default)]
-pub(super) struct Own {
+pub(super) struct SessionTemporaryTables {
     pub(super) tables: TemporaryTables,
     /// Trees that go with the open transaction (T1).
     retired: Vec<TreeId>,

@@ -15,10 +15,10 @@ use storage::transaction::{Isolation, Savepoint};
 use storage::{Transaction, TransactionOptions};
 
 use super::Context;
-use super::unsettled::Unsettled;
+use super::pending_reply::PendingReply;
 use crate::ast;
 use crate::catalog::TableDef;
-use crate::catalog::metadata_lock::{Guard, Guards, Kind};
+use crate::catalog::metadata_lock::{Guard, Guards, MetadataLockType};
 use crate::error::{self, Result};
 use crate::status::Counter;
 use crate::value::temporal::SECOND;
@@ -75,7 +75,7 @@ impl Open {
 impl Context {
     /// `autocommit`
     pub fn autocommit(&self) -> bool {
-        self.settled().autocommit
+        self.session_settings().autocommit
     }
 
     /// True inside of a transaction that outlives its statements.
@@ -134,18 +134,18 @@ impl Context {
         });
     }
 
-    /// A transaction beside the session's, for reading what is committed now.
+    /// A second transaction, besides the session's own, for reading what is committed now.
     pub(crate) fn scratch_transaction(&mut self) -> Box<Transaction> {
-        self.transaction_beside(None)
+        self.second_transaction(None)
     }
 
-    /// A transaction beside the session's, which is logged under the name that the session's next
+    /// A second transaction, besides the session's own, which is logged under the name that the session's next
     /// one has.
     pub(crate) fn logged_transaction(&mut self) -> Box<Transaction> {
-        self.transaction_beside(self.owned_gtid())
+        self.second_transaction(self.owned_gtid())
     }
 
-    fn transaction_beside(&mut self, gtid: Option<Gtid>) -> Box<Transaction> {
+    fn second_transaction(&mut self, gtid: Option<Gtid>) -> Box<Transaction> {
         let options = TransactionOptions {
             isolation: Isolation::RepeatableRead,
             lock_wait_timeout: self.lock_wait_timeout(),
@@ -157,25 +157,25 @@ impl Context {
     }
 
     fn lock_wait_timeout(&self) -> Duration {
-        self.settled().lock_wait_timeout
+        self.session_settings().lock_wait_timeout
     }
 
     /// A table for a statement that reads it: its definition stays as it is until the transaction
     /// ends.
     pub fn open_table(&mut self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
-        self.open(database, name, Kind::Read)
+        self.open(database, name, MetadataLockType::Read)
     }
 
     /// A table for a statement that changes its rows.
     pub fn open_table_to_write(&mut self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
-        self.open(database, name, Kind::Write)
+        self.open(database, name, MetadataLockType::Write)
     }
 
-    fn open(&mut self, database: Option<&str>, name: &str, kind: Kind) -> Result<Arc<TableDef>> {
+    fn open(&mut self, database: Option<&str>, name: &str, kind: MetadataLockType) -> Result<Arc<TableDef>> {
         let database = crate::catalog::database_or(database, self.default_database())?.to_owned();
         crate::catalog::check_not_system(&database)?;
         self.track_table(kind);
-        self.tell_of_transaction();
+        self.publish_transaction();
         if let Some(table) = self.temporary_table(Some(&database), name) {
             let table = table.clone();
             self.check_temporary()?;
@@ -188,7 +188,7 @@ impl Context {
             let (mut held, mut enough) = (false, false);
             for guard in own {
                 held = true;
-                enough |= guard.kind() == kind || kind == Kind::Read;
+                enough |= guard.kind() == kind || kind == MetadataLockType::Read;
             }
             // LOCK TABLES has said already what may be done with the table.
             if enough || self.table_locks.kind_of(&table.lock).is_some() {
@@ -204,7 +204,7 @@ impl Context {
     }
 
     /// From its first table on, or its snapshot, others may know of the transaction.
-    fn tell_of_transaction(&mut self) {
+    fn publish_transaction(&mut self) {
         if self.open_transaction.has_begun() {
             return;
         }
@@ -217,7 +217,7 @@ impl Context {
 
     /// Keeps a table's definition as it is until the transaction ends.
     fn hold(&mut self, mut guard: Guard, table: &Arc<TableDef>) -> Result<()> {
-        guard.keep(table);
+        guard.pin_definition(table);
         self.open_transaction.holds(&table.lock, guard.kind());
         let open = self.transaction();
         if open.storage_transaction.snapshot_position().is_some_and(|snapshot| snapshot < table.readable_from)
@@ -228,9 +228,9 @@ impl Context {
         Ok(())
     }
 
-    fn track_table(&mut self, kind: Kind) {
+    fn track_table(&mut self, kind: MetadataLockType) {
         let autocommit = self.autocommit();
-        self.tracker.transactions.table(kind == Kind::Write, autocommit);
+        self.tracker.transactions.table(kind == MetadataLockType::Write, autocommit);
         self.transaction().used = true;
     }
 
@@ -238,7 +238,12 @@ impl Context {
     /// is not known to be its definition now. It was when the catalog's definitions had the number
     /// `definitions`. An error if the table can't be had: who planned again would wait for it once
     /// more.
-    pub(crate) fn reopen(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> Result<bool> {
+    pub(crate) fn reopen(
+        &mut self,
+        table: &Arc<TableDef>,
+        kind: MetadataLockType,
+        definitions: u64,
+    ) -> Result<bool> {
         // The catalog does not know of temporary tables: that they are gone, or have taken this
         // one's name.
         let is_of_catalog = !table.is_temporary() && !self.has_temporary_tables();
@@ -252,14 +257,14 @@ impl Context {
 
     /// Without a look into the catalog: true if the transaction keeps the definition already, or
     /// does from now on.
-    fn rehold(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> Result<bool> {
-        self.tell_of_transaction();
+    fn rehold(&mut self, table: &Arc<TableDef>, kind: MetadataLockType, definitions: u64) -> Result<bool> {
+        self.publish_transaction();
         let own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock));
         let (mut held, mut kept) = (false, false);
         for guard in own {
             held = true;
-            kept |= guard.keeps(table);
-            if guard.keeps(table) && (guard.kind() == kind || kind == Kind::Read) {
+            kept |= guard.pins(table);
+            if guard.pins(table) && (guard.kind() == kind || kind == MetadataLockType::Read) {
                 return Ok(true);
             }
         }
@@ -350,7 +355,7 @@ impl Context {
 
     /// The snapshot, and its place in the log: a dump's tables and position agree without a lock.
     fn take_consistent_snapshot(&mut self) {
-        self.tell_of_transaction();
+        self.publish_transaction();
         let log = self.instance.log().clone();
         let before = log.published();
         // If the log has stopped the snapshot is of what was visible, and its place is that of the
@@ -414,7 +419,7 @@ impl Context {
 
     /// Commits what is open, a branch of XA too.
     pub(super) fn commit_open(&mut self) -> Result<()> {
-        let committed = self.enqueue_open().and_then(|open| open.map_or(Ok(None), Unsettled::wait));
+        let committed = self.enqueue_open().and_then(|open| open.map_or(Ok(None), PendingReply::wait));
         self.drop_retired();
         if let Some(committed) = committed.inspect_err(|_| self.gtid_used())? {
             self.committed(committed.gtid);
@@ -424,7 +429,7 @@ impl Context {
 
     /// Puts what is open into the log's queue; `None` if nothing is open, or nothing was changed
     /// and what it has read is as durable as the settings ask.
-    pub(super) fn enqueue_open(&mut self) -> Result<Option<Unsettled>> {
+    pub(super) fn enqueue_open(&mut self) -> Result<Option<PendingReply>> {
         let pass = match &self.transaction {
             Some(open) if open.storage_transaction.has_changes() => {
                 let pass = self.enter_commit()?;
@@ -446,9 +451,9 @@ impl Context {
             Some(pending) => {
                 self.note_changes(&changed);
                 self.forget_original_commit();
-                Some(Unsettled::commit(pending, tables, pass))
+                Some(PendingReply::commit(pending, tables, pass))
             }
-            None => Unsettled::read(self.instance.engine(), newest),
+            None => PendingReply::read(self.instance.engine(), newest),
         })
     }
 
@@ -517,22 +522,22 @@ impl Context {
     /// Begins a statement's part of the transaction.
     pub fn begin_statement(&mut self, text: &[u8]) {
         let timestamp = self.timestamp();
-        let settled = *self.settled();
-        let log_text = settled.logs_texts && self.frames.is_empty();
+        let settings = *self.session_settings();
+        let log_text = settings.logs_texts && self.frames.is_empty();
         let transaction = self.storage_transaction();
-        transaction.set_lock_wait_timeout(settled.lock_wait_timeout);
-        transaction.set_row_images(settled.row_images);
-        transaction.set_rows_flags(settled.rows_flags);
+        transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
+        transaction.set_row_images(settings.row_images);
+        transaction.set_rows_flags(settings.rows_flags);
         transaction.begin_statement(timestamp, log_text.then_some(text));
     }
 
     /// The same for an event of a BINLOG statement, which happened at `timestamp`.
     pub(crate) fn begin_row_event(&mut self, timestamp: u32) {
-        let settled = *self.settled();
+        let settings = *self.session_settings();
         let transaction = self.storage_transaction();
-        transaction.set_lock_wait_timeout(settled.lock_wait_timeout);
-        transaction.set_row_images(settled.row_images);
-        transaction.set_rows_flags(settled.rows_flags);
+        transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
+        transaction.set_row_images(settings.row_images);
+        transaction.set_rows_flags(settings.rows_flags);
         transaction.begin_statement(timestamp, None);
     }
 

@@ -25,23 +25,23 @@ use crate::status::Counter;
 /// The branch that a session runs.
 pub(crate) struct Branch {
     xid: Xid,
-    state: State,
+    state: BranchState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BranchState {
     Active,
     Idle,
     /// The engine has rolled it back already.
     RollbackOnly,
 }
 
-impl State {
+impl BranchState {
     fn name(self) -> &'static str {
         match self {
-            State::Active => "ACTIVE",
-            State::Idle => "IDLE",
-            State::RollbackOnly => "ROLLBACK ONLY",
+            BranchState::Active => "ACTIVE",
+            BranchState::Idle => "IDLE",
+            BranchState::RollbackOnly => "ROLLBACK ONLY",
         }
     }
 }
@@ -79,8 +79,8 @@ impl Context {
                 | S::Call { .. }
         );
         match branch.state {
-            State::RollbackOnly if ends || rows => Err(error::XA_RBROLLBACK.plain()),
-            State::Active if !ends => Ok(()),
+            BranchState::RollbackOnly if ends || rows => Err(error::XA_RBROLLBACK.plain()),
+            BranchState::Active if !ends => Ok(()),
             _ if ends || rows => Err(not_in(branch.state.name())),
             _ => Ok(()),
         }
@@ -122,7 +122,7 @@ impl Context {
         let end = self.bracket_event(format!("XA END {text}").into_bytes());
         self.storage_transaction().set_xa(xid.clone(), end);
         self.tracker.transactions.is_branch(&xid);
-        self.branch = Some(Branch { xid, state: State::Active });
+        self.branch = Some(Branch { xid, state: BranchState::Active });
         Ok(())
     }
 
@@ -130,13 +130,13 @@ impl Context {
         self.count(Counter::ComXaEnd);
         let Some(branch) = &mut self.branch else { return Err(not_in("NON-EXISTING")) };
         match branch.state {
-            State::RollbackOnly => Err(error::XA_RBDEADLOCK.plain()),
+            BranchState::RollbackOnly => Err(error::XA_RBDEADLOCK.plain()),
             _ if branch.xid != *xid => Err(error::XAER_NOTA.plain()),
-            State::Active => {
-                branch.state = State::Idle;
+            BranchState::Active => {
+                branch.state = BranchState::Idle;
                 Ok(())
             }
-            State::Idle => Err(not_in("IDLE")),
+            BranchState::Idle => Err(not_in("IDLE")),
         }
     }
 
@@ -144,7 +144,7 @@ impl Context {
         self.count(Counter::ComXaPrepare);
         match &self.branch {
             None => return Err(not_in("NON-EXISTING")),
-            Some(branch) if branch.state != State::Idle => return Err(not_in(branch.state.name())),
+            Some(branch) if branch.state != BranchState::Idle => return Err(not_in(branch.state.name())),
             Some(branch) if branch.xid != *xid => return Err(error::XAER_NOTA.plain()),
             Some(_) => {}
         }
@@ -155,10 +155,10 @@ impl Context {
         let (transaction, guards) = open.into_parts();
         self.branch = None;
         // Kept first: from the moment that it is prepared another session may commit it.
-        self.instance.keep_branch(xid, guards.into_vec());
+        self.instance.hold_branch_locks(xid, guards.into_vec());
         let newest = transaction.newest_read();
         let prepared = transaction.prepare().inspect_err(|_| {
-            self.instance.forget_branch(xid);
+            self.instance.release_branch_locks(xid);
             self.instance.engine().release_xid(xid);
         })?;
         match prepared {
@@ -181,11 +181,11 @@ impl Context {
         };
         match branch.state {
             _ if branch.xid != *xid => Err(not_in(branch.state.name())),
-            State::RollbackOnly => {
+            BranchState::RollbackOnly => {
                 self.end_branch();
                 Err(error::XA_RBROLLBACK.plain())
             }
-            State::Idle if one_phase => {
+            BranchState::Idle if one_phase => {
                 self.commit_open()?;
                 self.end_branch();
                 Ok(())
@@ -198,7 +198,7 @@ impl Context {
         self.count(Counter::ComXaRollback);
         match &self.branch {
             None => self.finish_prepared(xid, false),
-            Some(branch) if branch.xid != *xid || branch.state == State::Active => {
+            Some(branch) if branch.xid != *xid || branch.state == BranchState::Active => {
                 Err(not_in(branch.state.name()))
             }
             Some(_) => {
@@ -223,7 +223,7 @@ impl Context {
         let tables = engine.prepared().into_iter().find(|(prepared, _)| commit && prepared == xid);
         match engine.finish_prepared(xid, commit, self.group_context(), &event, self.owned_gtid())? {
             Some(committed) => {
-                self.instance.forget_branch(xid);
+                self.instance.release_branch_locks(xid);
                 match committed {
                     Some(committed) => {
                         let state = self.catalog().state();
@@ -252,7 +252,7 @@ impl Context {
     /// left.
     pub(super) fn branch_lost(&mut self) {
         if let Some(branch) = &mut self.branch {
-            branch.state = State::RollbackOnly;
+            branch.state = BranchState::RollbackOnly;
         }
     }
 

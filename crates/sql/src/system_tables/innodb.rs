@@ -263,7 +263,7 @@ fn tablespaces(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     let version = cx.version().split('-').next().unwrap_or_default().to_owned();
     let page = PAGE;
     let row = |cx: &Context, table: &TableDef| {
-        let known = table.known_now(&cx.instance);
+        let known = table.exact_statistics(&cx.instance);
         let size = known.map_or(0, |known| known.data_length() + known.index_length());
         let name = format!("{}/{}", table.database, table.name);
         let mut row = cells![table.id, name, FLAG_OF_TABLESPACE, "Dynamic", page, 0_u64, "Single", 4096_u64];

@@ -23,7 +23,7 @@ use storage::transaction::Isolation;
 use super::{Each, Wanted};
 use crate::admin::listing::cells;
 use crate::catalog::TableDef;
-use crate::catalog::metadata_lock::Kind;
+use crate::catalog::metadata_lock::MetadataLockType;
 use crate::error::{Result, SqlError};
 use crate::instance::Process;
 use crate::session::Context;
@@ -142,14 +142,14 @@ pub(super) fn waits(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> 
 }
 
 /// How a metadata lock is called, and how long it is held.
-fn kind_of_metadata(kind: Kind) -> (&'static str, &'static str) {
+fn kind_of_metadata(kind: MetadataLockType) -> (&'static str, &'static str) {
     match kind {
-        Kind::Read => ("SHARED_READ", "TRANSACTION"),
-        Kind::Write => ("SHARED_WRITE", "TRANSACTION"),
-        Kind::ReadOnly => ("SHARED_READ_ONLY", "EXPLICIT"),
-        Kind::Exclusive | Kind::Upgraded => ("EXCLUSIVE", "TRANSACTION"),
-        Kind::Upgradable => ("SHARED_UPGRADABLE", "TRANSACTION"),
-        Kind::NoWrite => ("SHARED_NO_WRITE", "TRANSACTION"),
+        MetadataLockType::Read => ("SHARED_READ", "TRANSACTION"),
+        MetadataLockType::Write => ("SHARED_WRITE", "TRANSACTION"),
+        MetadataLockType::ReadOnly => ("SHARED_READ_ONLY", "EXPLICIT"),
+        MetadataLockType::Exclusive | MetadataLockType::Upgraded => ("EXCLUSIVE", "TRANSACTION"),
+        MetadataLockType::Upgradable => ("SHARED_UPGRADABLE", "TRANSACTION"),
+        MetadataLockType::NoWrite => ("SHARED_NO_WRITE", "TRANSACTION"),
     }
 }
 
@@ -158,7 +158,7 @@ pub(super) fn metadata(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<(
     let tables: Vec<_> = state.databases.values().flat_map(|database| database.tables.values()).collect();
     let address = |table: &TableDef| Arc::as_ptr(&table.lock).addr();
     let by_lock: HashMap<usize, &TableDef> = tables.iter().map(|table| (address(table), &***table)).collect();
-    let mut row = |table: &TableDef, kind: Kind, status: &str, thread: u64| {
+    let mut row = |table: &TableDef, kind: MetadataLockType, status: &str, thread: u64| {
         let (kind, duration) = kind_of_metadata(kind);
         let mut row = cells!["TABLE", table.database.as_str(), table.name.as_str(), None::<&str>];
         row.extend(cells![address(table) as u64, kind, duration, status, None::<&str>, thread, None::<u64>]);

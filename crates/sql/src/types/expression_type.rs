@@ -81,7 +81,7 @@ pub enum Made {
     /// One that holds its digits or characters.
     ByLength,
     /// The type that clients are told: of MIN, MAX, IFNULL and set operations.
-    AsTold,
+    AsDescribed,
     /// One that holds its digits, but BIGINT for all that INT's may exceed: of subqueries that read
     /// tables. Of texts, also of set operations.
     OfSubquery,
@@ -262,8 +262,8 @@ impl Type {
     }
 
     /// The same, a column made of which is of the type that clients are told.
-    pub fn made_as_told(self) -> Type {
-        Type { made: Made::AsTold, ..self }
+    pub fn made_as_described(self) -> Type {
+        Type { made: Made::AsDescribed, ..self }
     }
 
     /// BIGINT of so many digits.

@@ -62,7 +62,7 @@ impl Server {
 
     /// A session of a user from this machine.
     pub fn session_of(&self, user: &str) -> Session {
-        let found = self.database.account(user, "localhost");
+        let found = self.instance.account(user, "localhost");
         let with_password = found.as_ref().is_some_and(|a| !a.auth_string.is_empty());
         let account = found.map_or((user.to_owned(), "localhost".to_owned()), |a| (a.user, a.host));
         let connection = Connection {

@@ -27,7 +27,7 @@ use crate::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, StatementKind}
 use crate::catalog::TableDef;
 use crate::catalog::build::{Numbers, Options};
 use crate::catalog::draft::{Draft, Finished};
-use crate::catalog::objects::State;
+use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::table::Default;
@@ -71,7 +71,7 @@ pub struct Alter {
 }
 
 /// The statement as an ALTER TABLE; `None` if it is none.
-pub fn of(kind: &StatementKind, state: &State, settings: &Settings) -> Option<Result<Alter>> {
+pub fn of(kind: &StatementKind, state: &CatalogState, settings: &Settings) -> Option<Result<Alter>> {
     match kind {
         StatementKind::AlterTable(alter) => Some(Alter::new(alter, state, settings)),
         StatementKind::CreateIndex(create) => Some(Alter::new(&create_index(create), state, settings)),
@@ -105,7 +105,7 @@ fn drop_index(drop: &DropIndex) -> AlterTable {
 }
 
 impl Alter {
-    fn new(alter: &AlterTable, state: &State, settings: &Settings) -> Result<Alter> {
+    fn new(alter: &AlterTable, state: &CatalogState, settings: &Settings) -> Result<Alter> {
         // `sql_generate_invisible_primary_key` is about CREATE TABLE.
         let settings = &Settings { generates_key: false, ..settings.clone() };
         let (database, name) = settings.object(&alter.name)?;
@@ -239,7 +239,7 @@ impl Alter {
     }
 
     /// The table with the trees built for [`Self::to_build`], in that order.
-    pub fn plan(&self, built: &[TreeId], state: &State) -> Result<Plan> {
+    pub fn plan(&self, built: &[TreeId], state: &CatalogState) -> Result<Plan> {
         if built.len() < self.to_build().len() {
             let what = format_args!("the trees built for table {} are not known", self.old.name);
             return Err(SqlError::internal(what));
@@ -257,7 +257,7 @@ impl Alter {
         new.statistics = self.old.statistics.clone();
         new.readable_from = self.old.readable_from;
         new.created = self.created;
-        self.keep_counter(&mut new);
+        self.carry_auto_increment(&mut new);
         new.layouts = match &self.work {
             Work::Copy => None,
             Work::Definition { sources: Some(sources) } | Work::Indexes { sources: Some(sources) } => {
@@ -277,7 +277,7 @@ impl Alter {
     /// The AUTO_INCREMENT counter goes on, but never below what was asked for. Where it may be set
     /// back, the new definition has one of its own: the statement may never be logged, and the old
     /// table goes on then.
-    pub fn keep_counter(&self, new: &mut TableDef) {
+    pub fn carry_auto_increment(&self, new: &mut TableDef) {
         let origin = new.auto_column.and_then(|c| self.finished.columns.get(c).copied().flatten());
         let same = origin.is_some() && origin == self.old.auto_column;
         match self.auto_increment {

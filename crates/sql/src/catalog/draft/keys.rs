@@ -5,7 +5,7 @@ use storage::schema::KeyPart;
 
 use super::super::build::{GENERATED_KEY, ROW_ID_COMMENT, check_name};
 use super::super::table::{ColumnDef, Default, IndexDef};
-use super::{Draft, DraftColumn, DraftKey, DraftPart, parse_kept, text_of};
+use super::{Draft, DraftColumn, DraftKey, DraftPart, parse_stored, text_of};
 use crate::ast::{self, ExprKind, KeyDefinition, KeyKind};
 use crate::error::{self, Result, SqlError};
 use crate::types::DataType;
@@ -176,7 +176,7 @@ impl Draft {
     /// AUTO_INCREMENT.
     pub fn number_by_clock(&mut self, column: usize) -> Result<()> {
         let column = &mut self.columns[column];
-        column.expr = Some(parse_kept("uuid_short()")?);
+        column.expr = Some(parse_stored("uuid_short()")?);
         column.def.default = Default::Expression("".into());
         Ok(())
     }

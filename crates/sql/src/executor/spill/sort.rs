@@ -25,8 +25,8 @@ const CHUNK_MAX: usize = 1 << 20;
 
 /// So many bytes of chunks and so many entries are left to another sort: enough for a few hundred
 /// rows.
-const CHUNKS_KEPT: usize = 32 << 10;
-const ENTRIES_KEPT: usize = 256;
+const CHUNK_BYTES_RECYCLED: usize = 32 << 10;
+const ENTRIES_RECYCLED: usize = 256;
 
 /// Entries beyond twice the limit before the sort drops those that are not wanted.
 const SLACK: usize = 1024;
@@ -51,7 +51,7 @@ struct Arena {
     used: usize,
 }
 
-/// Memory that a sort leaves: empty chunks and room for entries.
+/// Memory that a sort recycles: empty chunks and room for entries.
 #[derive(Debug, Default)]
 pub struct SortMemory {
     chunks: Vec<Vec<u8>>,
@@ -59,17 +59,17 @@ pub struct SortMemory {
 }
 
 impl SortMemory {
-    /// What these leave: the first chunks.
-    fn left(mut arena: Arena, mut entries: Vec<Entry>) -> Self {
+    /// What is recycled of these: the first chunks.
+    fn recycled(mut arena: Arena, mut entries: Vec<Entry>) -> Self {
         let mut bytes = 0;
         arena.chunks.retain_mut(|chunk| {
             chunk.clear();
             bytes += chunk.capacity();
-            bytes <= CHUNKS_KEPT
+            bytes <= CHUNK_BYTES_RECYCLED
         });
-        arena.chunks.shrink_to(CHUNKS_KEPT / CHUNK_MIN);
+        arena.chunks.shrink_to(CHUNK_BYTES_RECYCLED / CHUNK_MIN);
         entries.clear();
-        entries.shrink_to(ENTRIES_KEPT);
+        entries.shrink_to(ENTRIES_RECYCLED);
         Self { chunks: arena.chunks, entries }
     }
 }
@@ -202,7 +202,7 @@ impl Sorter {
         if !self.entries.is_empty() && !self.budget.has_room(self.growth(key.len() + payload.len())) {
             self.overflow()?;
         }
-        let mut fits = self.keep(key, payload);
+        let mut fits = self.append(key, payload);
         if self.entries.len() >= self.limit.saturating_mul(2).saturating_add(SLACK) {
             fits = self.cut();
         }
@@ -221,7 +221,7 @@ impl Sorter {
     }
 
     /// False if the memory is used up.
-    fn keep(&mut self, key: &[u8], payload: &[u8]) -> bool {
+    fn append(&mut self, key: &[u8], payload: &[u8]) -> bool {
         let (entry, mut grown) = self.arena.push(key, payload, self.chunk_max());
         // Room of an earlier sort is charged with the first entry.
         let before = if self.entries.is_empty() { 0 } else { self.entries.capacity() };
@@ -245,7 +245,7 @@ impl Sorter {
         kept.sort_unstable_by_key(|e| (e.chunk, e.at));
         let (arena, before) = (std::mem::take(&mut self.arena), self.budget.used());
         kept.iter().for_each(|e| {
-            self.keep(arena.key(e), arena.payload(e));
+            self.append(arena.key(e), arena.payload(e));
         });
         self.budget.release(before);
         self.budget.fits()
@@ -347,14 +347,14 @@ impl Sorted {
 impl Drop for Sorted {
     fn drop(&mut self) {
         if let From::Memory { budget, arena, entries, .. } = &mut self.0 {
-            budget.leave(SortMemory::left(std::mem::take(arena), std::mem::take(entries)));
+            budget.recycle(SortMemory::recycled(std::mem::take(arena), std::mem::take(entries)));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::SORTS_KEPT;
+    use super::super::SORT_MEMORIES_MAX;
     use super::super::tests::Machine;
     use super::*;
     use crate::executor::spill::Purpose;
@@ -394,7 +394,7 @@ mod tests {
             let fresh = sort(&Machine::new(), records, len, 1 << 20);
             let (sorted, charged) = sort(&machine, records, len, 1 << 20);
             assert!(charged >= records as usize * (len + 4), "what it keeps is charged");
-            assert!(charged <= fresh.1 + ENTRIES_KEPT * std::mem::size_of::<Entry>(), "and little else");
+            assert!(charged <= fresh.1 + ENTRIES_RECYCLED * std::mem::size_of::<Entry>(), "and little else");
             assert_eq!(numbers(sorted), numbers(fresh.0));
             assert_eq!(left(&machine).len(), 1);
         }
@@ -404,13 +404,14 @@ mod tests {
     #[test]
     fn what_sorts_leave_is_little() {
         let machine = Machine::new();
-        let sorts: Vec<_> = (0..2 * SORTS_KEPT).map(|_| sort(&machine, 5000, 100, 1 << 20).0).collect();
+        let sorts: Vec<_> =
+            (0..2 * SORT_MEMORIES_MAX).map(|_| sort(&machine, 5000, 100, 1 << 20).0).collect();
         drop(sorts);
         let left = left(&machine);
-        assert_eq!(left.len(), SORTS_KEPT);
+        assert_eq!(left.len(), SORT_MEMORIES_MAX);
         for (bytes, entries) in left {
-            assert!((CHUNKS_KEPT / 2..=CHUNKS_KEPT).contains(&bytes) || bytes == 0, "{bytes}");
-            assert!(entries <= ENTRIES_KEPT);
+            assert!((CHUNK_BYTES_RECYCLED / 2..=CHUNKS_KEPT).contains(&bytes) || bytes == 0, "{bytes}");
+            assert!(entries <= ENTRIES_RECYCLED);
         }
         machine.assert_clean();
     }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::file::{Place, SpillFile};
+use super::file::{SpillBlock, SpillFile};
 use crate::error::{self, Result, SqlError};
 
 /// Bytes in front of a record's key.
@@ -24,7 +24,7 @@ pub struct Writer {
 /// Records that were written.
 #[derive(Debug, Default)]
 pub struct Stream {
-    blocks: Vec<Place>,
+    blocks: Vec<SpillBlock>,
     records: u64,
 }
 

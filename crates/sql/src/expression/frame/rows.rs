@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::executor::spill::file::{Place, SpillFile};
+use crate::executor::spill::file::{SpillBlock, SpillFile};
 use crate::executor::spill::{Budget, Purpose, codec};
 use crate::session::Context;
 use crate::status::Counter;
@@ -28,7 +28,7 @@ pub struct RowSet {
 struct Written {
     file: SpillFile,
     /// The first row of each block, and where it lies.
-    blocks: Vec<(usize, Place)>,
+    blocks: Vec<(usize, SpillBlock)>,
     /// The first row of the block that is being made.
     first: usize,
     block: Vec<u8>,

@@ -69,7 +69,7 @@ fn rounded_type(arguments: &[Expr], carries: bool) -> Type {
 }
 
 pub(super) fn pi_type(_: &[Expr], _: &Typing) -> Type {
-    Type { decimals: 6, length: 8, ..Type::DOUBLE }.made_as_told()
+    Type { decimals: 6, length: 8, ..Type::DOUBLE }.made_as_described()
 }
 
 /// The type that holds every argument's value.

@@ -223,7 +223,7 @@ impl Search<'_> {
             if found >= occurrence {
                 return Ok(Some(m));
             }
-            match self.behind(m.start, m.end) {
+            match self.next_start(m.start, m.end) {
                 Some(next) => from = next,
                 None => break,
             }
@@ -231,8 +231,8 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Where to go on behind a match; an empty one makes a step of one character.
-    fn behind(&self, start: usize, end: usize) -> Option<usize> {
+    /// Where the search goes on after a match; an empty one makes a step of one character.
+    fn next_start(&self, start: usize, end: usize) -> Option<usize> {
         if end > start {
             return Some(end);
         }
@@ -357,7 +357,7 @@ fn replace<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
                 return Ok(Datum::Null);
             }
         }
-        match search.behind(whole.start, whole.end) {
+        match search.next_start(whole.start, whole.end) {
             Some(next) if occurrence == 0 || found < occurrence => from = next,
             _ => break,
         }

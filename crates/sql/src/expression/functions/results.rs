@@ -21,19 +21,19 @@ enum Nulls {
 use Nulls::{None as Never, OfOperands, Possible};
 
 /// What a function's result is told as.
-struct Told {
+struct ResultMetadata {
     name: &'static str,
     nulls: Nulls,
     /// The display width, sign included, of a number; 0 where the type has it.
     width: u32,
 }
 
-const fn t(name: &'static str, nulls: Nulls, width: u32) -> Told {
-    Told { name, nulls, width }
+const fn t(name: &'static str, nulls: Nulls, width: u32) -> ResultMetadata {
+    ResultMetadata { name, nulls, width }
 }
 
 /// By name.
-static TABLE: &[Told] = &[
+static TABLE: &[ResultMetadata] = &[
     t("abs", OfOperands, 0),
     t("ascii", OfOperands, 4),
     t("benchmark", Possible, 1),
@@ -112,7 +112,7 @@ static TABLE: &[Told] = &[
 /// The type of a call, with what the table says of the function.
 pub fn type_of(function: &Function, arguments: &[Expr], ty: Type) -> Type {
     let Ok(found) = TABLE.binary_search_by_key(&function.name, |told| told.name) else { return ty };
-    let Told { nulls, width, .. } = TABLE[found];
+    let ResultMetadata { nulls, width, .. } = TABLE[found];
     let nullable = match nulls {
         Possible => true,
         OfOperands => any_nullable(arguments),

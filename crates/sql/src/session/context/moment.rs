@@ -7,7 +7,7 @@ use crate::value::{Date, DateTime};
 impl Context {
     /// Starts a statement: the moment is now, unless `timestamp` is set.
     pub fn begin_moment(&mut self) {
-        self.moment = match self.settled.fixed_moment {
+        self.moment = match self.session_settings.fixed_moment {
             Some(moment) => moment,
             None => self.instance.env().now() as i64,
         };
@@ -30,7 +30,7 @@ impl Context {
 
     /// When the statement began, whatever `timestamp` says: microseconds since 1970.
     pub(crate) fn real_moment(&self) -> i64 {
-        match self.settled.fixed_moment {
+        match self.session_settings.fixed_moment {
             Some(_) => self.instance.env().now() as i64,
             None => self.moment,
         }

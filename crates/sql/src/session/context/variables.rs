@@ -14,7 +14,7 @@ const VARIABLE_LENGTH: u32 = 21_845;
 
 fn is_boolean(variable: &SystemVariable) -> bool {
     let definition = crate::variables::find(&variable.name.name).map(crate::variables::VariableId::variable);
-    definition.is_some_and(|d| matches!(d.kind(), crate::variables::Kind::Bool(_)))
+    definition.is_some_and(|d| matches!(d.kind(), crate::variables::VariableType::Bool(_)))
 }
 
 impl Context {

@@ -199,7 +199,7 @@ impl UnicodeOrder {
         let space_byte = self.ascii[usize::from(b' ')];
         // How many spaces wait to be told what follows them.
         let mut spaces = 0;
-        let settle = |spaces: &mut usize, follows: u8, out: &mut Vec<u8>| {
+        let flush_spaces = |spaces: &mut usize, follows: u8, out: &mut Vec<u8>| {
             (0..std::mem::take(spaces)).for_each(|_| out.extend([space_byte, follows]));
         };
         let mut rest = text;
@@ -208,7 +208,11 @@ impl UnicodeOrder {
                 Some(0) => {}
                 Some(&byte) if byte == space_byte => spaces += 1,
                 Some(&byte) => {
-                    settle(&mut spaces, if byte < space_byte { BEFORE_LOWER } else { BEFORE_HIGHER }, out);
+                    flush_spaces(
+                        &mut spaces,
+                        if byte < space_byte { BEFORE_LOWER } else { BEFORE_HIGHER },
+                        out,
+                    );
                     out.push(byte);
                 }
                 None => {
@@ -216,7 +220,7 @@ impl UnicodeOrder {
                         if weight == space {
                             spaces += 1;
                         } else {
-                            settle(
+                            flush_spaces(
                                 &mut spaces,
                                 if weight < space { BEFORE_LOWER } else { BEFORE_HIGHER },
                                 out,

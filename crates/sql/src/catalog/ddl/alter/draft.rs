@@ -85,7 +85,7 @@ pub(super) fn change(
     for action in &actions[renames..] {
         changed.action(old, action)?;
     }
-    changed.keep_lengths(&actions);
+    changed.drop_whole_prefixes(&actions);
     if let Some(to) = changed.converts_to {
         changed.draft.columns.iter_mut().for_each(|column| charset::convert_column(column, to));
     }
@@ -410,7 +410,7 @@ impl Changed {
 
     /// The parts of keys whose column was dropped and is added again keep their lengths, as in
     /// MySQL: a column that has just this length is in the key as a whole.
-    fn keep_lengths(&mut self, actions: &[&A]) {
+    fn drop_whole_prefixes(&mut self, actions: &[&A]) {
         for action in actions {
             let A::DropColumn(name) = action else { continue };
             let Some(number) = self.draft.find(name).filter(|_| adds(actions, name)) else { continue };

@@ -1,26 +1,26 @@
 //! Frames of blocks that have run, kept for those that run next: a session's statements need no
 //! memory for theirs.
 //!
-//! All images of a frame together keep no more memory than [`super::rest`] leaves to one.
+//! All images of a frame together keep no more memory than [`super::recycle`] leaves to one.
 
 use std::sync::Arc;
 
-use super::{Frame, IMAGE_KEPT, Slot};
+use super::{Frame, IMAGE_RECYCLED, Slot};
 use crate::catalog::TableDef;
 
 /// A session keeps the frames of so many blocks: one, and a subquery in it.
-const FRAMES_KEPT: usize = 2;
+const FRAMES_MAX: usize = 2;
 
 /// So many slots, aggregates and group keys of a frame are kept.
-const SLOTS_KEPT: usize = 4;
+const SLOTS_RECYCLED: usize = 4;
 
-/// Frames that rest, each without rows.
+/// Recycled frames, each without rows.
 #[derive(Debug, Default)]
-pub struct RestingFrames(Vec<Frame>);
+pub struct FramePool(Vec<Frame>);
 
-impl RestingFrames {
-    /// A frame of slots without rows, as [`Frame::new`] makes it, in the memory of one that rests.
-    pub fn wake<'t>(&mut self, tables: impl ExactSizeIterator<Item = &'t Option<Arc<TableDef>>>) -> Frame {
+impl FramePool {
+    /// A frame of slots without rows, as [`Frame::new`] makes it, in the memory of a recycled one.
+    pub fn get<'t>(&mut self, tables: impl ExactSizeIterator<Item = &'t Option<Arc<TableDef>>>) -> Frame {
         let mut frame = self.0.pop().unwrap_or_default();
         frame.slots.resize_with(tables.len().max(frame.slots.len()), Slot::default);
         for (slot, table) in frame.slots.iter_mut().zip(tables) {
@@ -29,22 +29,22 @@ impl RestingFrames {
         frame
     }
 
-    /// Puts a frame away that has done its work, if there is room.
-    pub fn rest(&mut self, mut frame: Frame) {
-        if self.0.len() >= FRAMES_KEPT {
+    /// Recycles a frame that has done its work, if there is room.
+    pub fn put(&mut self, mut frame: Frame) {
+        if self.0.len() >= FRAMES_MAX {
             return;
         }
-        frame.slots.truncate(SLOTS_KEPT);
-        frame.slots.shrink_to(SLOTS_KEPT);
-        let mut kept = IMAGE_KEPT;
+        frame.slots.truncate(SLOTS_RECYCLED);
+        frame.slots.shrink_to(SLOTS_RECYCLED);
+        let mut kept = IMAGE_RECYCLED;
         for slot in &mut frame.slots {
-            slot.rest(kept);
+            slot.recycle(kept);
             kept = kept.saturating_sub(slot.image.capacity());
         }
         frame.aggregates.clear();
-        frame.aggregates.shrink_to(SLOTS_KEPT);
+        frame.aggregates.shrink_to(SLOTS_RECYCLED);
         frame.group_keys.clear();
-        frame.group_keys.shrink_to(SLOTS_KEPT);
+        frame.group_keys.shrink_to(SLOTS_RECYCLED);
         frame.steps = 0;
         self.0.push(frame);
     }
@@ -52,11 +52,11 @@ impl RestingFrames {
 
 impl Slot {
     /// Lets go of all but so much memory for an image.
-    fn rest(&mut self, kept: usize) {
+    fn recycle(&mut self, kept: usize) {
         let (mut image, mut offsets) = (std::mem::take(&mut self.image), std::mem::take(&mut self.offsets));
         image.clear();
         image.shrink_to(kept);
-        offsets.rest();
+        offsets.recycle();
         *self = Self { image, offsets, ..Self::default() };
     }
 }
@@ -67,31 +67,31 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_little_and_holds_no_rows() {
-        let mut resting = RestingFrames::default();
-        for _ in 0..2 * FRAMES_KEPT {
+        let mut pool = FramePool::default();
+        for _ in 0..2 * FRAMES_MAX {
             let mut frame = Frame::new(std::iter::repeat_n(None, 100));
             frame.set_image(0, &[1; 100]).unwrap();
             frame.set_image(1, &vec![1; 1 << 20]).unwrap();
             frame.set_image(2, &vec![1; 1 << 20]).unwrap();
             frame.aggregates = vec![crate::value::Datum::Int(1); 100];
-            resting.rest(frame);
+            pool.put(frame);
         }
-        assert_eq!(resting.0.len(), FRAMES_KEPT);
+        assert_eq!(pool.0.len(), FRAMES_MAX);
         let tables = [None, None];
-        let frame = resting.wake(tables.iter());
-        assert_eq!((frame.slots.len(), frame.slots.capacity()), (SLOTS_KEPT, SLOTS_KEPT));
+        let frame = pool.get(tables.iter());
+        assert_eq!((frame.slots.len(), frame.slots.capacity()), (SLOTS_RECYCLED, SLOTS_RECYCLED));
         let kept: Vec<_> = frame.slots.iter().map(|slot| slot.image.capacity()).collect();
-        assert_eq!(kept, [100, IMAGE_KEPT - 100, 0, 0]);
+        assert_eq!(kept, [100, IMAGE_RECYCLED - 100, 0, 0]);
         assert_eq!(frame.image(0), None);
-        assert!(frame.aggregates.is_empty() && frame.aggregates.capacity() <= SLOTS_KEPT);
-        assert_eq!(resting.0.len(), FRAMES_KEPT - 1);
+        assert!(frame.aggregates.is_empty() && frame.aggregates.capacity() <= SLOTS_RECYCLED);
+        assert_eq!(pool.0.len(), FRAMES_MAX - 1);
     }
 
     #[test]
-    fn a_frame_that_wakes_has_as_many_slots_as_it_needs() {
-        let mut resting = RestingFrames::default();
-        resting.rest(Frame::new(std::iter::repeat_n(None, 1)));
-        let mut frame = resting.wake([const { None }; 6].iter());
+    fn a_pooled_frame_has_as_many_slots_as_it_needs() {
+        let mut pool = FramePool::default();
+        pool.put(Frame::new(std::iter::repeat_n(None, 1)));
+        let mut frame = pool.get([const { None }; 6].iter());
         frame.set_image(5, b"row").unwrap();
         assert_eq!(frame.image(5), Some(b"row".as_slice()));
     }

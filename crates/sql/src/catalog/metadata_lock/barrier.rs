@@ -1,7 +1,7 @@
-//! A gate that everybody passes, and that somebody may close for a while: FLUSH TABLES WITH READ
+//! A barrier that everybody passes, and that somebody may close for a while: FLUSH TABLES WITH READ
 //! LOCK closes that of commits and of DDL, LOCK INSTANCE FOR BACKUP that of DDL.
 //!
-//! Passing an open gate is two atomic operations. Whoever closes it waits for those inside; whoever
+//! Passing an open barrier is two atomic operations. Whoever closes it waits for those inside; whoever
 //! comes then waits outside.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::error::{self, Result};
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Gate {
+pub struct Barrier {
     // One enters and then looks whether it is closed, the other closes and then looks who is
     // inside: sequentially consistent, so that at least one of them sees the other.
     inside: AtomicU64,
@@ -26,23 +26,23 @@ pub struct Gate {
 
 /// Somebody is inside.
 #[derive(Debug)]
-pub struct Pass(Arc<Gate>);
+pub struct Pass(Arc<Barrier>);
 
 /// Somebody keeps it closed.
 #[derive(Debug)]
-pub struct Closed(Arc<Gate>);
+pub struct Closed(Arc<Barrier>);
 
 /// How often a waiter looks whether it was killed.
 const KILL_CHECK: Duration = Duration::from_millis(50);
 
-impl Gate {
+impl Barrier {
     /// Goes in; waits outside while it is closed.
     ///
     /// # Errors
     /// 1205 when the time is over, 1317 when killed.
     pub fn enter(self: &Arc<Self>, interrupt: &Interrupt, timeout: Duration) -> Result<Pass> {
         loop {
-            let pass = self.go_in();
+            let pass = self.enter_unchecked();
             if self.closed.load(SeqCst) == 0 {
                 return Ok(pass);
             }
@@ -51,7 +51,7 @@ impl Gate {
         }
     }
 
-    fn go_in(self: &Arc<Self>) -> Pass {
+    fn enter_unchecked(self: &Arc<Self>) -> Pass {
         self.inside.fetch_add(1, SeqCst);
         Pass(self.clone())
     }
@@ -117,16 +117,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_closed_gate_waits_for_those_inside_and_keeps_others_out() {
-        let (gate, calm, soon) = (Arc::<Gate>::default(), Interrupt::new(), Duration::from_millis(10));
-        let inside = gate.enter(&calm, soon).unwrap();
-        assert_eq!(gate.close(&calm, soon).unwrap_err().number, 1205);
+    fn a_closed_barrier_waits_for_those_inside_and_keeps_others_out() {
+        let (barrier, calm, soon) = (Arc::<Barrier>::default(), Interrupt::new(), Duration::from_millis(10));
+        let inside = barrier.enter(&calm, soon).unwrap();
+        assert_eq!(barrier.close(&calm, soon).unwrap_err().number, 1205);
         drop(inside);
-        let closed = gate.close(&calm, soon).unwrap();
-        assert_eq!(gate.enter(&calm, soon).unwrap_err().number, 1205);
+        let closed = barrier.close(&calm, soon).unwrap();
+        assert_eq!(barrier.enter(&calm, soon).unwrap_err().number, 1205);
         let waiting = std::thread::spawn({
-            let gate = gate.clone();
-            move || gate.enter(&Interrupt::new(), Duration::from_secs(60)).map(drop)
+            let barrier = barrier.clone();
+            move || barrier.enter(&Interrupt::new(), Duration::from_secs(60)).map(drop)
         });
         drop(closed);
         waiting.join().unwrap().unwrap();

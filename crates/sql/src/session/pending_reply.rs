@@ -2,7 +2,7 @@
 //! settings ask (C5 of ARCHITECTURE.md). The session need not wait for it itself, so that its
 //! thread can wait for the client's next command meanwhile.
 //!
-//! (L1) Nothing of the session runs before it is settled: a session would not see its own changes.
+//! (L1) Nothing of the session runs before it is complete: a session would not see its own changes.
 //! (L2) Until then a commit keeps what every commit keeps: its pass, for FLUSH TABLES WITH READ
 //!      LOCK, and the metadata locks, for a definition that comes next must see its rows.
 
@@ -11,51 +11,51 @@ use std::sync::Arc;
 use super::Context;
 use crate::ast::StatementKind;
 use crate::catalog::metadata_lock::Guards;
-use crate::catalog::metadata_lock::gate::Pass;
+use crate::catalog::metadata_lock::barrier::Pass;
 use crate::error::Result;
 use binlog::log::Committed;
 use binlog::position::LogPosition;
 use storage::{Engine, PendingCommit};
 
 /// The statement was executed, and its client may not be told yet.
-#[must_use = "a statement is acknowledged once it is settled"]
-pub struct Unsettled(Kind);
+#[must_use = "a statement is acknowledged once it is complete"]
+pub struct PendingReply(PendingWork);
 
-enum Kind {
+enum PendingWork {
     /// A transaction in the log's queue, and what it keeps.
     Commit { pending: PendingCommit, tables: Guards, pass: Option<Pass> },
     /// It has read through locks up to this position.
     Read(Arc<Engine>, LogPosition),
 }
 
-impl Unsettled {
+impl PendingReply {
     pub(super) fn commit(pending: PendingCommit, tables: Guards, pass: Option<Pass>) -> Self {
-        Self(Kind::Commit { pending, tables, pass })
+        Self(PendingWork::Commit { pending, tables, pass })
     }
 
     /// None if there is nothing to wait for.
     pub(super) fn read(engine: &Arc<Engine>, newest: LogPosition) -> Option<Self> {
-        (engine.log().visible() < newest).then(|| Self(Kind::Read(engine.clone(), newest)))
+        (engine.log().visible() < newest).then(|| Self(PendingWork::Read(engine.clone(), newest)))
     }
 
     /// Waits until it is as durable as the settings ask; gives the transaction's name, if it was a
     /// commit.
     pub(super) fn wait(self) -> Result<Option<Committed>> {
         match self.0 {
-            Kind::Commit { pending, .. } => Ok(Some(pending.wait()?)),
-            Kind::Read(engine, newest) => Ok(engine.wait_visible(newest).map(|()| None)?),
+            PendingWork::Commit { pending, .. } => Ok(Some(pending.wait()?)),
+            PendingWork::Read(engine, newest) => Ok(engine.wait_visible(newest).map(|()| None)?),
         }
     }
 
     /// Does not wait: `witness` is called once, at once or by whoever makes it durable; it must
     /// neither block nor panic.
-    pub fn leave(self, witness: impl FnOnce(Result<()>) + Send + 'static) {
+    pub fn on_complete(self, witness: impl FnOnce(Result<()>) + Send + 'static) {
         match self.0 {
-            Kind::Commit { pending, tables, pass } => pending.on_complete(move |outcome| {
+            PendingWork::Commit { pending, tables, pass } => pending.on_complete(move |outcome| {
                 drop((tables, pass));
                 witness(outcome.map(drop).map_err(Into::into));
             }),
-            Kind::Read(engine, newest) => {
+            PendingWork::Read(engine, newest) => {
                 engine.when_visible(newest, |outcome| witness(outcome.map_err(Into::into)));
             }
         }
@@ -66,41 +66,41 @@ impl Context {
     /// Whether the reply of a statement, which is the command's last, may be left to others: it is
     /// OK or an error, which takes the OK's place in what is written by then, and nothing of the
     /// session waits for the outcome.
-    pub(super) fn set_may_leave(&mut self, wanted: bool, kind: &StatementKind) {
+    pub(super) fn set_may_defer_reply(&mut self, wanted: bool, kind: &StatementKind) {
         use StatementKind as S;
-        self.may_leave = wanted
+        self.may_defer_reply = wanted
             && matches!(kind, S::Insert(_) | S::Update(_) | S::Delete(_) | S::Commit(_))
             && !self.tracker.follows_gtids()
             && self.owned_gtid().is_none();
     }
 
-    /// COMMIT, or the end of a statement with autocommit: leaves the commit unsettled where it may.
-    pub(crate) fn commit_or_leave(&mut self) -> Result<()> {
-        if !self.may_leave || self.has_retired() {
+    /// COMMIT, or the end of a statement with autocommit: defers its reply where it may.
+    pub(crate) fn commit_or_defer(&mut self) -> Result<()> {
+        if !self.may_defer_reply || self.has_retired() {
             return self.commit();
         }
         self.refuse_in_branch()?;
-        self.unsettled = self.enqueue_open()?;
+        self.pending_reply = self.enqueue_open()?;
         Ok(())
     }
 
     /// Waits until what the transaction has read through locks is as durable as the settings ask:
     /// nobody is told of a transaction before (C5 of ARCHITECTURE.md).
     pub fn await_locked_reads(&self) -> Result<()> {
-        self.locked_reads().map_or(Ok(()), |unsettled| unsettled.wait().map(drop))
+        self.locked_reads().map_or(Ok(()), |pending_reply| pending_reply.wait().map(drop))
     }
 
-    /// The same at the end of a statement whose transaction goes on: leaves the wait where it may.
-    pub(super) fn await_or_leave_reads(&mut self) -> Result<()> {
-        if !self.may_leave {
+    /// The same at the end of a statement whose transaction goes on: defers the wait where it may.
+    pub(super) fn await_or_defer_reads(&mut self) -> Result<()> {
+        if !self.may_defer_reply {
             return self.await_locked_reads();
         }
-        self.unsettled = self.locked_reads();
+        self.pending_reply = self.locked_reads();
         Ok(())
     }
 
-    fn locked_reads(&self) -> Option<Unsettled> {
+    fn locked_reads(&self) -> Option<PendingReply> {
         let open = self.transaction.as_ref()?;
-        Unsettled::read(self.instance.engine(), open.storage_transaction.newest_read())
+        PendingReply::read(self.instance.engine(), open.storage_transaction.newest_read())
     }
 }
