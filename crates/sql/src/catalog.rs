@@ -1,8 +1,8 @@
 //! The catalog: databases, tables, stored functions and users.
 //!
-//! It lives twice: as records in a tree of the store ([`record`]), and in memory as a [`CatalogState`],
-//! which statements read. A DDL statement becomes a list of [`Change`]s ([`ddl::plan`]), which are
-//! written to a batch and made in memory.
+//! It lives twice: as records in a tree of the store ([`record`]), and in memory as a
+//! [`CatalogState`], which statements read. A DDL statement becomes a list of [`Change`]s
+//! ([`ddl::plan`]), which are written to a batch and made in memory.
 //!
 //! 1. plan     From the statement, the state, and what the session says: names checked, numbers
 //!    given.
@@ -12,7 +12,7 @@
 //!    atomic: both or none.
 //! 4. publish  The changes are made in memory; statements from now on see them.
 //!
-//! At a start the records are read as of the store's checkpoint, and the DDL statements behind it
+//! At a start the records are read as of the store's checkpoint, and the DDL statements after it
 //! are planned and applied again, in their places among the row events ([`Replay`]).
 //!
 //! (C1) What a DDL statement does is a function of its logged text and settings and of the state
@@ -21,7 +21,7 @@
 //! (C2) One DDL statement at a time, from plan to publish.
 //! (C3) A definition that a transaction uses is not changed before it ends ([`metadata_lock`]).
 //! (C4) A statement that names trees built for it is logged only once a checkpoint has these trees
-//!      and, in its notes, tells whose they are: replay finds them there, with the values that
+//!      and, in its notes, says whose they are: replay finds them there, with the values that
 //!      clients have seen. Where the notes name no trees, or not those of this statement (the store
 //!      is older than the statement: a copy of a running server, a recovery to a point), replay
 //!      builds them from the rows as of the statement's place in the log.
@@ -92,11 +92,11 @@ pub type Pending = HashMap<u64, BuiltTrees>;
 pub struct BuiltTrees {
     /// In the order of the indexes.
     pub trees: Vec<TreeId>,
-    /// [`statement_hash`]; `None` in notes of versions that did not tell.
+    /// [`statement_hash`]; `None` in notes of versions that did not say.
     pub statement: Option<u64>,
 }
 
-/// What notes tell of the statement that trees were built for: its text, as the log will have it.
+/// What notes describe the statement that trees were built for: its text, as the log will have it.
 pub fn statement_hash(text: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(text)
 }
@@ -168,7 +168,7 @@ impl Catalog {
     }
 
     /// Moves with every change of a definition or an account, in the same moment for those who ask
-    /// for definitions: what was found behind a look at it is as it was, as long as it stays.
+    /// for definitions: what was found after a look at it is as it was, as long as it stays.
     pub fn definitions_epoch(&self) -> &AtomicU64 {
         &self.definitions_epoch
     }
@@ -186,7 +186,7 @@ impl Catalog {
         *self.state.write() = Arc::new(state);
     }
 
-    /// From now on checkpoints tell of trees that were built for a table, until
+    /// From now on checkpoints describe trees that were built for a table, until
     /// [`Self::forget_pending`].
     pub fn put_pending(&self, table: u64, built: BuiltTrees) {
         self.pending.lock().insert(table, built);
@@ -197,7 +197,7 @@ impl Catalog {
         self.pending.lock().remove(&table);
     }
 
-    /// From now on checkpoints tell of the counters of tables that `changes` make, until
+    /// From now on checkpoints describe the counters of tables that `changes` make, until
     /// [`Self::forget_counters`]: a checkpoint may have their records before they are published,
     /// and a table that is altered has another number then.
     pub fn put_counters(&self, changes: &[Change]) {
@@ -252,7 +252,7 @@ pub fn notes(state: &CatalogState, pending: &Pending) -> Vec<u8> {
     out
 }
 
-/// Raises counters to what a checkpoint's notes say, and returns the trees they tell of. Notes of
+/// Raises counters to what a checkpoint's notes say, and returns the trees they describe. Notes of
 /// tables that are gone mean nothing.
 pub fn read_notes(state: &CatalogState, notes: &[u8]) -> Pending {
     let mut next = HashMap::new();

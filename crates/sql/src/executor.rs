@@ -338,7 +338,7 @@ fn is_plain(cx: &Context, completion: Completion) -> bool {
     completion == Completion::default() && cx.completion_type() == 0
 }
 
-/// Behind COMMIT and ROLLBACK: what the statement says, or `completion_type`. A chained transaction
+/// After COMMIT and ROLLBACK: what the statement says, or `completion_type`. A chained transaction
 /// is like the one before.
 fn complete(cx: &mut Context, completion: Completion, ended: Option<Characteristics>) -> Result<Done> {
     let default = cx.completion_type();

@@ -56,7 +56,8 @@ pub enum Node {
     JsonPath(Box<[u8]>, Arc<crate::value::json::Path>),
     /// `JSON_VALUE(..)`
     JsonValue(Box<functions::json::JsonValue>),
-    /// A text that is no number where one is wanted: told once in a statement, not for each row.
+    /// A text that is no number where one is wanted: a warning once in a statement, not for each
+    /// row.
     Misread(Box<Misread>),
     /// A column of one of the row's sources.
     Column {
@@ -231,8 +232,8 @@ impl Expr {
         Expr { node: Node::Constant(value), ty }
     }
 
-    /// A TEXT or BLOB column, COALESCE, GREATEST and LEAST as a number: nothing is told of texts
-    /// that are none.
+    /// A TEXT or BLOB column, COALESCE, GREATEST and LEAST as a number: no warning is given for
+    /// texts that are none.
     pub fn read_quietly(&mut self) {
         let is_quiet = match &self.node {
             Node::Column { .. } => self.ty.code == code::BLOB,
@@ -254,7 +255,7 @@ impl Expr {
             && self.ty.decimals > 0
     }
 
-    /// A text as an exact number: of what functions and TEXT columns give nothing is told that is
+    /// A text as an exact number: values of functions and TEXT columns give no warning if they are
     /// none.
     pub fn read_as_decimal(&mut self) {
         let is_quiet = match &self.node {
@@ -270,7 +271,7 @@ impl Expr {
         }
     }
 
-    /// The same as a number that is compared: a constant text that is none is told once.
+    /// The same as a number that is compared: a constant text that is none gives one warning.
     pub fn read_once(&mut self) {
         self.read_quietly();
         let Node::Constant(text @ Datum::Bytes(bytes)) = &self.node else { return };

@@ -99,7 +99,7 @@ struct Running {
     state: &'static str,
 }
 
-/// How much of a statement is kept for SHOW FULL PROCESSLIST.
+/// Bytes of a statement that SHOW FULL PROCESSLIST shows.
 const PROCESSLIST_TEXT_MAX: usize = 1024;
 
 impl Process {
@@ -261,7 +261,8 @@ impl Instance {
         &self.ddl_barrier
     }
 
-    /// A branch is prepared: its tables keep their definitions until [`Self::release_branch_locks`].
+    /// A branch is prepared: its tables keep their definitions until
+    /// [`Self::release_branch_locks`].
     pub(crate) fn hold_branch_locks(&self, xid: &Xid, guards: Vec<Guard>) {
         self.branches.lock().insert(xid.clone(), guards);
     }
@@ -456,7 +457,7 @@ fn examine_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<Option<Vec<reco
     files.read_tree(record::TREE, &mut damage, &mut |key, value, position| {
         records.push((key.to_vec(), value.to_vec(), position));
     });
-    // One that is missing the engine's examination tells better: it knows which manifest names it.
+    // One that is missing the engine's examination says better: it knows which manifest names it.
     let is_there = |d: &&Damage| env.exists(&d.file);
     let of_catalog = |d: &&Damage| d.trees().is_some_and(|trees| trees.contains(&record::TREE));
     match damage.iter().filter(is_there).find(of_catalog) {

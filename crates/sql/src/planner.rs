@@ -12,7 +12,7 @@
 //! (P1) Nothing is evaluated here that a later execution could see differently: keys of access
 //!      paths, limits, parameters, variables and what subqueries give stay expressions.
 //! (P2) What a subquery or derived table takes from around it is a parameter of its plan: a plan
-//!      never looks beyond its own sources.
+//!      never reads beyond its own sources.
 
 pub mod access;
 pub mod block;
@@ -56,7 +56,7 @@ pub struct Query {
     pub body: Body,
     /// What they are.
     pub columns: Vec<OutputColumn>,
-    /// The same as clients are told it, once one was.
+    /// The same as it is reported to clients, once it was.
     pub described: OnceLock<Arc<Described>>,
     /// ORDER BY of what is no block, over the rows' values.
     pub order: Vec<(Expr, bool)>,
@@ -138,7 +138,7 @@ pub struct Block {
     pub slots: Vec<Option<Arc<TableDef>>>,
     /// What the query calls the source of each slot.
     pub names: Vec<Box<str>>,
-    /// What must be true for there to be any row; it reads no source.
+    /// Conditions that read no source: evaluated once; if one is not true, there are no rows.
     pub constant_filter: Vec<Expr>,
     /// FROM and WHERE.
     pub from: Operator,
@@ -168,7 +168,7 @@ pub struct Block {
     pub made_first: Vec<Arc<Derived>>,
     /// Select items that ORDER BY or GROUP BY goes by and that are computed once for it.
     pub reused: Option<Box<reuse::Reused>>,
-    /// The select list is computed behind the sort: what it does, it does in that order.
+    /// The select list is computed after the sort: what it does, it does in that order.
     pub late_items: bool,
     /// SQL_CALC_FOUND_ROWS: rows are counted beyond LIMIT.
     pub counts_all: bool,

@@ -4,12 +4,12 @@
 //! 2. Each starts a new moment and an empty list of warnings, is executed ([`crate::executor`]),
 //!    and ends: outside of a longer transaction its changes are committed, or taken back if it
 //!    failed.
-//! 3. Only then the client is told ([`ResultSink::finish`]), so that nobody hears of what is not
-//!    committed. A caller that has to wait for more commands anyhow may take the wait for the log
-//!    from the session ([`Session::take_pending_reply`]).
+//! 3. Only then the client gets its reply ([`ResultSink::finish`]), so that no client learns of
+//!    what is not committed. A caller that has to wait for more commands anyhow may take the wait
+//!    for the log from the session ([`Session::take_pending_reply`]).
 //!
 //! A result set's rows go out as they are found, before the statement's end is known; the error
-//! comes behind them.
+//! comes after them.
 
 mod context;
 pub(crate) mod deadline;
@@ -71,7 +71,7 @@ pub struct TlsSession {
 
 /// What is known of a client when it has authenticated.
 pub struct Connection {
-    /// The id, as the handshake told it: from [`Instance::reserve_id`].
+    /// The id, as the handshake sent it: from [`Instance::reserve_id`].
     pub id: u64,
     /// The name that the client gave.
     pub user: String,
@@ -111,7 +111,7 @@ pub struct Session {
     may_defer_reply: bool,
     /// What runs is a prepared statement.
     executes_prepared: bool,
-    /// The tallies of statements that are not kept.
+    /// The tallies of statements that are not cached.
     digests_found: TallyCache,
 }
 
@@ -197,8 +197,8 @@ impl Session {
             let rest = &text[at..];
             let converted =
                 client != client.of_statements() && at < *ascii_from.get_or_insert_with(find_ascii);
-            // What is kept is found by the client's bytes, which mean something else in another
-            // character set.
+            // A cached statement is found by the client's bytes, which mean something else in
+            // another character set.
             let key = if converted { None } else { StatementCache::key(rest, sql_mode) };
             if let Some(parsed) = key.and_then(|key| self.cache.find(key, rest)).cloned() {
                 return self.run_cached_statement(&parsed, false, sink);
@@ -267,7 +267,7 @@ impl Session {
         Err(e)
     }
 
-    /// Runs a statement that is kept, by the plan of its last execution if that is still good.
+    /// Runs a cached statement, by the plan of its last execution if that is still good.
     fn run_cached_statement(
         &mut self,
         parsed: &prepared::Parsed,
@@ -275,13 +275,13 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
         // What a plan calls is noted when it is made.
-        let kept = match self.cx.tracker.transactions.is_on() {
+        let cached = match self.cx.tracker.transactions.is_on() {
             true => CachedPlan::default(),
-            false => std::mem::take(&mut *parsed.kept.lock()),
+            false => std::mem::take(&mut *parsed.cached_plan.lock()),
         };
-        self.cx.cached_plan = Some(kept);
+        self.cx.cached_plan = Some(cached);
         let outcome = self.statement(&parsed.statement, &parsed.text, Some(parsed), more, sink);
-        *parsed.kept.lock() = self.cx.cached_plan.take().unwrap_or_default();
+        *parsed.cached_plan.lock() = self.cx.cached_plan.take().unwrap_or_default();
         outcome
     }
 
@@ -289,7 +289,7 @@ impl Session {
         &mut self,
         statement: &Statement,
         text: &[u8],
-        kept: Option<&prepared::Parsed>,
+        parsed: Option<&prepared::Parsed>,
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
@@ -304,8 +304,8 @@ impl Session {
         }
         let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
         let own = statement.span.of(text);
-        let tally = match kept {
-            Some(kept) => digests.of_cached(&self.cx, &mut kept.tally.lock(), own, sql_mode),
+        let tally = match parsed {
+            Some(parsed) => digests.of_cached(&self.cx, &mut parsed.tally.lock(), own, sql_mode),
             None => digests.of_text(&self.cx, &mut self.digests_found, own, sql_mode),
         };
         let begun = StatementDigests::begin(&self.cx);
@@ -467,8 +467,8 @@ impl Session {
         }
     }
 
-    /// From here on the caller asks for [`Session::take_pending_reply`] after each command, before its
-    /// client is told.
+    /// From here on the caller asks for [`Session::take_pending_reply`] after each command, before
+    /// the reply is sent.
     pub fn allow_deferred_replies(&mut self) {
         self.may_defer_reply = true;
     }
@@ -485,7 +485,7 @@ impl Session {
         self.cx.switch_tracking(on);
     }
 
-    /// What changed in the session and the client was not yet told of.
+    /// What changed in the session and the client was not yet notified of.
     pub fn take_changes(&mut self) -> Vec<StateChange> {
         tracking::take_changes(&mut self.cx)
     }
@@ -609,7 +609,7 @@ impl Drop for Session {
     }
 }
 
-/// Commits or takes back what the statement did, unless the transaction goes on behind it.
+/// Commits or takes back what the statement did, unless the transaction goes on after it.
 fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Result<executor::Done> {
     let Some(open) = &cx.transaction else { return outcome };
     let ends = |e: &SqlError| {
@@ -677,7 +677,7 @@ pub(crate) fn syntax_error(near: &str) -> SqlError {
 }
 
 /// The client does not read any more, or its rows cannot be kept for it, which an [`SqlError`]
-/// inside tells: the statement ends.
+/// inside says: the statement ends.
 pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
     if let Some(e) = e.get_ref().and_then(|e| e.downcast_ref::<SqlError>()) {
         return e.clone();

@@ -8,9 +8,10 @@
 //! (S1) A counter never goes back: a session is in the sum either as living or as ended, under one
 //!      latch.
 //! (S2) Counters are statistics. Every access is relaxed and orders nothing.
-//! (S3) One thread at a time counts into one of a session's counters: its own, or whoever sends its
-//!      reply while it sends nothing itself. Those of all ended sessions are counted under the
-//!      latch. So an addition need not be atomic, which would cost more than all else about it.
+//! (S3) One thread at a time counts into one of a session's counters: its own, or the one that
+//!      sends its reply while it sends nothing itself. Those of all ended sessions are counted
+//!      under the latch. So an addition need not be atomic, which would cost more than all else
+//!      about it.
 
 mod counter;
 pub mod engine;

@@ -18,7 +18,7 @@
 //!      by themselves.
 //!
 //! Elsewhere: how the engine takes its settings from here ([`engine`]), option syntax and my.cnf
-//! (`server::options`), privileges ([`Variable::asks`] tells who needs one), variables whose value
+//! (`server::options`), privileges ([`Variable::asks`] says who needs one), variables whose value
 //! is asked of the session or the log ([`Variable::is_computed`]).
 
 mod convert;

@@ -1,6 +1,6 @@
 //! The log as clients see it: SHOW BINARY LOGS and their like, PURGE, RESET.
 //!
-//! (B1) Nothing behind the durable position is shown: a crash could take it back.
+//! (B1) Nothing after the durable position is shown: a crash could take it back.
 
 use std::time::Duration;
 
@@ -262,7 +262,7 @@ fn unix_micros(cx: &mut Context, moment: &crate::ast::Expr) -> Result<i64> {
 }
 
 /// The oldest file that was still written to at or after a moment. A file was left when the next
-/// one was begun, which the next one's first event tells.
+/// one was begun, which the next one's first event says.
 fn first_since(log: &Log, moment: i64) -> Result<FileNumber> {
     let files = log.files();
     for pair in files.windows(2) {

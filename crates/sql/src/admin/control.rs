@@ -20,7 +20,7 @@ pub fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
         KillWhat::Query => Kill::Query,
     };
     match id == cx.id {
-        // It is told before its connection ends.
+        // It is notified before its connection ends.
         true => process.interrupt(what),
         false => process.kill(what),
     }

@@ -36,7 +36,7 @@ struct Plan<'t> {
     session: SessionVariables,
     actions: Vec<SetAction>,
     warnings: Vec<Warning>,
-    /// `sql_mode` behind each assignment.
+    /// `sql_mode` after each assignment.
     modes: Vec<u64>,
     /// The session's variables that are assigned.
     assigned: Vec<VariableId>,

@@ -69,7 +69,7 @@ pub struct Plan {
     pub warnings: Vec<SqlError>,
     /// The text for the log, if it isn't the statement's own.
     pub logged: Option<LoggedText>,
-    /// Rows that the client is told of.
+    /// Rows that the client is notified of.
     pub affected: u64,
 }
 
@@ -167,7 +167,7 @@ pub fn is_ddl(kind: &StatementKind) -> bool {
 }
 
 /// A CREATE TABLE .. SELECT whose query has these columns. The text for the log is that of the
-/// table, without query. `auto_increment` is the AUTO_INCREMENT value behind the query's rows, if
+/// table, without query. `auto_increment` is the AUTO_INCREMENT value after the query's rows, if
 /// these don't tell it: rows that IGNORE or REPLACE left out have taken numbers, and nothing else
 /// in the log says so.
 pub fn create_selecting(

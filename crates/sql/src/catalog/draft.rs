@@ -97,7 +97,7 @@ pub struct DraftCheck {
     pub expr: ast::Expr,
     /// Rows are tested.
     pub enforced: bool,
-    /// It stood behind this column.
+    /// It stood after this column.
     pub of_column: Option<String>,
 }
 
@@ -181,7 +181,7 @@ impl Draft {
         self.keys.iter().position(|k| k.name.as_deref().is_some_and(|n| n.eq_ignore_ascii_case(name)))
     }
 
-    /// Adds a column at the end, with the keys and checks that stand behind it.
+    /// Adds a column at the end, with the keys and checks that stand after it.
     pub fn add_column(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
         self.make_way(&ast.name);
         if self.find(&ast.name).is_some() {
@@ -214,7 +214,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The keys and checks that stand behind a column.
+    /// The keys and checks that stand after a column.
     pub fn add_attributes(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
         let name = ast.name.as_str();
         for check in &ast.attributes.checks {

@@ -3,14 +3,14 @@
 //!
 //! Statements hold a table's lock until their transaction ends: to read or to write. DDL and LOCK
 //! TABLES .. WRITE hold it exclusively, LOCK TABLES .. READ against writers. ALTER TABLE keeps
-//! other DDL away as long as it runs, and users only where it must. Whoever waits for one of the
-//! latter keeps new users out. A lock outlives its table; whoever gets one asks the catalog again
-//! whether the table is still the same.
+//! other DDL away as long as it runs, and users only where it must. A waiter for one of the
+//! latter keeps new users out. A lock outlives its table; a session that gets one asks the catalog
+//! again whether the table is still the same.
 //!
 //! (M1) DDL takes several exclusive locks in the order of their names, and holds no other lock but
 //!      those of LOCK TABLES.
 //! (M2) Waits that wait for each other are found when the last of them begins ([`waits`]): one of
-//!      them gets error 1213. A circle that goes through row locks too is ended by their timeout.
+//!      them gets error 1213. A cycle that goes through row locks too is ended by their timeout.
 
 pub mod barrier;
 pub mod waits;
@@ -64,7 +64,7 @@ impl MetadataLockType {
         }
     }
 
-    /// True if the lock itself knows who has it: not a statement's, of which sessions tell.
+    /// True if the lock itself knows who has it: statements' locks are listed by their sessions.
     fn is_named(self) -> bool {
         !matches!(self, MetadataLockType::Read | MetadataLockType::Write)
     }
@@ -80,7 +80,7 @@ impl MetadataLockType {
         )
     }
 
-    /// True if whoever waits for this keeps new ones of the other kind out, so as not to wait for
+    /// True if a waiter for this keeps new ones of the other kind out, so as not to wait for
     /// ever.
     fn goes_before(self, other: MetadataLockType) -> bool {
         matches!(
@@ -125,8 +125,8 @@ impl LockState {
         KINDS.iter().all(|&other| {
             let held = self.holders[other as usize] > 0 && kind.excludes(other);
             // Who holds the table already must not wait for one that waits for it.
-            let behind = !holds_already && self.waiting[other as usize] > 0 && other.goes_before(kind);
-            !held && !behind
+            let must_queue = !holds_already && self.waiting[other as usize] > 0 && other.goes_before(kind);
+            !held && !must_queue
         })
     }
 }
@@ -178,14 +178,14 @@ pub struct Waiter<'a> {
     pub on_wait: &'a dyn Fn(bool),
 }
 
-/// How often a waiter looks whether it was killed.
+/// How often a waiter checks whether it was killed.
 const KILL_CHECK: Duration = Duration::from_millis(50);
 
 impl MetadataLock {
     /// Takes the lock. `holds_already` says that the session has it in another kind.
     ///
     /// # Errors
-    /// 1205 when the time is over, 1213 to break a circle, 1317 when killed.
+    /// 1205 when the time is over, 1213 to break a cycle, 1317 when killed.
     pub fn lock(
         self: &Arc<Self>,
         kind: MetadataLockType,
@@ -265,7 +265,7 @@ impl MetadataLock {
     }
 
     fn wake(&self) {
-        // A waiter that has just looked must be asleep before it is woken.
+        // A waiter that has just checked must be asleep before it is woken.
         drop(self.state.lock());
         self.changed.notify_all();
     }

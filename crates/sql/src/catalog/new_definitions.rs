@@ -10,7 +10,7 @@ use super::table::{CheckDef, TableDef};
 use crate::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 use crate::error::{self, Code, Result};
 
-/// Checks what a client's statement defines, beside the catalog that it finds.
+/// Checks what a client's statement defines, against the catalog that it finds.
 ///
 /// # Errors
 /// 1300 for names with characters beyond U+FFFF: MySQL has names in utf8mb3, and makes `?` of

@@ -61,7 +61,7 @@ pub struct FunctionDef {
     pub definer: (String, String),
     /// The text between the parentheses.
     pub parameters: String,
-    /// The type behind RETURNS, with character set.
+    /// The type after RETURNS, with character set.
     pub returns: String,
     /// What was said of it.
     pub characteristics: Characteristics,

@@ -10,7 +10,7 @@
 //! | `u` user 00 host | see [`UserDef::encode`] |
 //! | `x` and the key of an object that replay set aside | since when u64 (a position), the reason (the rest) |
 //!
-//! Numbers are little-endian; texts behind a length-encoded length, but for the CREATE TABLE, which
+//! Numbers are little-endian; texts after a length-encoded length, but for the CREATE TABLE, which
 //! is the rest. A table is kept as the statement that makes it, in a form that does not depend on
 //! any session: UTF-8, time stamps in UTC.
 
@@ -41,10 +41,10 @@ pub const TREE: TreeId = TreeId(1);
 /// ([`put_table`]).
 const FORMAT: u8 = 3;
 
-/// Behind the trees of a table's record that has the second form. No list of layouts begins so.
+/// After the trees of a table's record that has the second form. No list of layouts begins so.
 const SECOND_FORM: u8 = 0xFF;
 
-/// Behind [`SECOND_FORM`] in a record that has the third form. No list of layouts begins so either.
+/// After [`SECOND_FORM`] in a record that has the third form. No list of layouts begins so either.
 const THIRD_FORM: u8 = 0xFF;
 
 /// A change of the catalog.
@@ -138,7 +138,7 @@ fn object_key(object: &ObjectKey) -> Vec<u8> {
     key(object.kind.byte(), &object.database, Some(&object.name))
 }
 
-/// The key of the record that tells that an object is set aside.
+/// The key of the record that says that an object is set aside.
 fn aside_key(object: &ObjectKey) -> Vec<u8> {
     [b"x", &object_key(object)[..]].concat()
 }

@@ -32,7 +32,7 @@ use crate::value::zone::Zone;
 /// Builds a database's catalog while its log is replayed.
 pub struct Replay {
     cx: Context,
-    /// Trees that the notes name, for statements behind the checkpoint.
+    /// Trees that the notes name, for statements after the checkpoint.
     pending: Pending,
 }
 
@@ -217,7 +217,7 @@ fn logged_text<'a>(query: &'a QueryEvent<'_>, settings: &Settings) -> Result<Cow
     Ok(client_text::to_utf8(&query.sql, settings.client, settings.sql_mode)?)
 }
 
-/// The settings that a DDL statement's event carries, and usual ones for what it does not tell.
+/// The settings that a DDL statement's event carries, and usual ones for what it does not say.
 pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
     let status = &query.status;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -246,7 +246,7 @@ pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
     }
 }
 
-/// Plans the statements behind the store's checkpoint before anything is changed, on a copy of the
+/// Plans the statements after the store's checkpoint before anything is changed, on a copy of the
 /// catalog as of there: one that can't be followed, and of which it can't be said what to set
 /// aside, stops the start here (R2 of ARCHITECTURE.md).
 pub struct Rehearsal {

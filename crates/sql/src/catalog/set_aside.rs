@@ -12,7 +12,7 @@
 //! - no log file is purged, no unknown tree is dropped, and no name is given twice: what is needed
 //!   to bring it back stays.
 //!
-//! What replay sets aside is told by a record of its own (`x`), for the next start begins behind
+//! What replay sets aside is noted in a record of its own (`x`), for the next start begins after
 //! that place.
 
 use binlog::position::LogPosition;

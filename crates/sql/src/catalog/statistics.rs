@@ -1,12 +1,12 @@
-//! What a table holds, roughly: its rows, and how many values the columns of its indexes have.
+//! Index statistics: rows of a table, and distinct values of the columns of its indexes.
 //!
-//! Each index is looked into (`storage::statistics`) when somebody first asks, by ANALYZE TABLE,
-//! and when so many entries came or went since that plans may be wrong: a tenth of the table, as
-//! with InnoDB's `innodb_stats_auto_recalc`. Nobody counts the changes of a table: the number of
-//! entries in its tree, which a planner asks for anyway, tells of them.
+//! Each index is sampled (`storage::statistics`) when the planner first asks, by ANALYZE TABLE, and
+//! when a tenth of the table's entries have changed since, as with InnoDB's
+//! `innodb_stats_auto_recalc`. Changes are not counted: they are estimated from the number of
+//! entries in the tree, which a planner asks for anyway.
 //!
-//! (S1) One session at a time looks; others go on with what was known, or wait if nothing is.
-//! (S2) What is known is of trees, not of index numbers: it stays true when ALTER TABLE adds or
+//! (S1) One session at a time samples; others use the older statistics, or wait if there are none.
+//! (S2) Statistics are of trees, not of index numbers: they stay valid when ALTER TABLE adds or
 //!      drops others.
 
 use std::sync::Arc;
@@ -19,33 +19,33 @@ use storage::{IndexSample, StoreError, TreeId};
 use super::TableDef;
 use crate::instance::Instance;
 
-/// So few changes are no reason to look again.
+/// Fewer changes never cause a new sample.
 const CHANGES_FEW: u64 = 16;
 
-/// Unless a table doubled or halved, what is known of it is kept so long: a busy table is not
-/// looked at all the time.
+/// Unless a table doubled or halved, its statistics are used for this long: a busy table is not
+/// sampled all the time.
 const SAMPLE_AGE_MIN: Duration = Duration::from_secs(1);
 
 /// A table's statistics, shared by the statements that use the table.
 #[derive(Debug, Default)]
 pub struct Statistics {
     latest: RwLock<Option<Arc<TableStatistics>>>,
-    /// Held by who looks (S1).
+    /// Held while sampling (S1).
     sampling: Mutex<()>,
     version: AtomicU64,
 }
 
-/// What is known of a table.
+/// One sample of all indexes of a table.
 #[derive(Debug)]
 pub struct TableStatistics {
-    /// When it was found out (monotonic).
+    /// When it was taken (monotonic).
     taken: Duration,
     /// For each index its tree and what it held; the primary key first.
     indexes: Vec<(TreeId, IndexSample)>,
 }
 
 impl Statistics {
-    /// Moves whenever a table was looked at again.
+    /// Grows with each new sample.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
@@ -77,7 +77,7 @@ impl TableStatistics {
         self.indexes.first().map_or(entries, |(_, sample)| sample.entries.abs_diff(entries))
     }
 
-    /// True if so many entries are reason enough to look again.
+    /// True if the number of entries has changed enough for a new sample.
     fn is_outdated(&self, entries: u64, now: impl FnOnce() -> Duration) -> bool {
         let (changes, before) = (self.changes(entries), entries.saturating_sub(self.changes(entries)));
         let few = changes <= CHANGES_FEW || changes <= entries / 10;
@@ -90,20 +90,20 @@ fn length(sample: &IndexSample) -> u64 {
 }
 
 impl TableDef {
-    /// What is known of the table, looked up where that is too little. `None` if it can't be read:
-    /// who reads its rows is told why.
+    /// Statistics for the planner, sampled again if they are outdated. `None` if the table can't be
+    /// read: reading its rows reports why.
     pub fn current_statistics(&self, instance: &Instance) -> Option<Arc<TableStatistics>> {
         let entries = self.entries(instance).ok()?;
         self.statistics_unless(instance, |known| known.is_outdated(entries, || instance.env().monotonic()))
     }
 
-    /// As [`Self::current_statistics`], for people: as it is now.
+    /// As [`Self::current_statistics`], for SHOW: sampled again after any change.
     pub fn exact_statistics(&self, instance: &Instance) -> Option<Arc<TableStatistics>> {
         let entries = self.entries(instance).ok()?;
         self.statistics_unless(instance, |known| known.changes(entries) > 0)
     }
 
-    /// Looks into all indexes: ANALYZE TABLE.
+    /// Samples all indexes: ANALYZE TABLE.
     pub fn analyze(&self, instance: &Instance) -> Result<Arc<TableStatistics>, StoreError> {
         let _sampling = self.statistics.sampling.lock();
         self.sample_indexes(instance)
@@ -156,7 +156,7 @@ impl TableDef {
         self.schema.indexes().filter(|index| index.building().is_none()).map(|index| index.tree())
     }
 
-    /// How many values the first `parts` columns of an index have, if that is known.
+    /// How many values the first `parts` columns of an index have, if it was sampled.
     pub fn cardinality(&self, known: &TableStatistics, index: &str, parts: usize) -> Option<u64> {
         let index = self.schema.indexes().find(|i| i.name() == index)?;
         known.index(index.tree())?.distinct.get(parts.checked_sub(1)?).copied()

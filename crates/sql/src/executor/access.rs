@@ -4,8 +4,8 @@
 //! (A1) A path gives every row that the conditions accept, and perhaps others: the conditions are
 //!      tested again. So a value that a column can't hold exactly makes no narrower range: the walk
 //!      goes by the columns before it.
-//! (A2) A condition that the keys imply ([`TableAccess::implied_by_keys`]) is not tested, if all of them are
-//!      held exactly, and the row that is read is the one that the key led to.
+//! (A2) A condition that the keys imply ([`TableAccess::implied_by_keys`]) is not tested, if all of
+//!      them are held exactly, and the row that is read is the one that the key led to.
 
 use std::ops::Bound;
 
@@ -38,7 +38,7 @@ pub struct Scan<'p> {
     scan: Option<IndexScan>,
     /// Rows come from the index's entries, and are made here.
     covered: bool,
-    /// The conditions that need no test (A2); those behind the end do.
+    /// The conditions that need no test (A2); those after the end do.
     implied_by_keys: &'p [bool],
     image: Vec<u8>,
     /// The next row of the range is its first, which the search for the range has found.
@@ -113,7 +113,7 @@ impl<'p> Scan<'p> {
         Ok(())
     }
 
-    /// Puts the next row that the conditions accept into the frame; false behind the last one.
+    /// Puts the next row that the conditions accept into the frame; false after the last one.
     pub fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         loop {
             frame.tick(cx)?;
@@ -474,14 +474,14 @@ fn product(prefixes: &[Prefix], values: &[Option<Raw>]) -> SmallVec<[Prefix; 1]>
 /// The ends of a range of one column, as a row image has them; `None` for no end.
 type Ends = (Option<Raw>, Option<Raw>);
 
-/// The ranges of the column behind a prefix.
+/// The ranges of the column after a prefix.
 struct Narrowing {
     ends: SmallVec<[Ends; 1]>,
     /// Its index has the column by descending values.
     is_descending: bool,
 }
 
-/// True if `next`, which begins at or behind where `before` does, overlaps it: `before` reaches as
+/// True if `next`, which begins at or after where `before` does, overlaps it: `before` reaches as
 /// far as both then.
 fn is_joined(before: &mut KeyRange, next: &KeyRange) -> bool {
     let reach = |upper: &Bound<KeyBytes>, key: &[u8]| match upper {

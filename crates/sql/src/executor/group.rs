@@ -108,7 +108,7 @@ impl<'p> Groups<'p> {
         }
         self.add_to(cx, frame, &key, self.plan.keys.len())?;
         for (level, end) in ends.into_iter().enumerate().rev() {
-            // Behind all values of the key that it is a sum over.
+            // After all values of the key that it is a sum over.
             key.truncate(end);
             key.push(AFTER_VALUES);
             self.add_to(cx, frame, &key, level)?;

@@ -1,7 +1,7 @@
 //! ANALYZE, CHECK, OPTIMIZE and REPAIR TABLE: a row or two for each table that is named, whatever
 //! becomes of the others.
 //!
-//! - ANALYZE looks into all indexes anew ([`TableDef::analyze`]).
+//! - ANALYZE samples all indexes anew ([`TableDef::analyze`]).
 //! - CHECK reads the files that the table is in, every block of them by its checksum and past the
 //!   cache; then rows by their structure at one snapshot, and every index by what the rows say that
 //!   it should hold ([`check`]).
@@ -25,7 +25,7 @@ use crate::session::Context;
 use crate::sink::ResultSink;
 use crate::status::Counter;
 
-/// So many rows or entries are read between two looks whether the statement has to end.
+/// So many rows or entries are read between two checks whether the statement has to end.
 const INTERRUPT_STEPS: u64 = 1024;
 
 /// Runs the statement `own`.
@@ -91,7 +91,7 @@ impl Report {
     }
 }
 
-/// What only reads.
+/// CHECK, ANALYZE and the verbs that InnoDB does not support.
 fn check_or_analyze(
     cx: &mut Context,
     maintenance: &TableMaintenance,
@@ -159,7 +159,7 @@ impl Contents {
     }
 }
 
-/// Reads a whole table and tells what is wrong with it. Rows and entries are compared as sets, by
+/// Reads a whole table and says what is wrong with it. Rows and entries are compared as sets, by
 /// hashes: a row without an entry and an entry without a row go unnoticed together once in 2^64
 /// times.
 fn check(cx: &mut Context, table: &Arc<TableDef>) -> Result<Vec<String>> {

@@ -1,4 +1,4 @@
-//! UPDATE and DELETE of several tables, or of one table beside others.
+//! UPDATE and DELETE of several tables, or of one table joined with others.
 //!
 //! The join finds the rows as they were when the statement began, whatever the statement has
 //! changed meanwhile; the rows of the tables that are changed are locked exclusively, those of the

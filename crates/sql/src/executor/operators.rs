@@ -79,7 +79,7 @@ impl<'p> Running<'p> {
         }
     }
 
-    /// Puts the next row into the frame; false behind the last one.
+    /// Puts the next row into the frame; false after the last one.
     pub fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         match self {
             Running::One(filter, ahead) => Ok(std::mem::take(ahead) && accepts(cx, filter, frame)?),

@@ -69,7 +69,7 @@ pub fn rows(cx: &mut Context, query: &Query, limit: Option<u64>) -> Result<RowSe
     Ok(rows)
 }
 
-/// The rows that a derived table gives for these parameters, kept from before or made now.
+/// The rows of a derived table for these parameters, cached or made now.
 pub fn derived_rows(
     cx: &mut Context,
     id: u64,
@@ -77,17 +77,17 @@ pub fn derived_rows(
     parameters: Vec<Datum<'static>>,
     is_volatile: bool,
 ) -> Result<Arc<RowSet>> {
-    let is_kept = !is_volatile || parameters.is_empty();
-    if is_kept
-        && let Some(kept) = cx.subquery_results().get(&id)
-        && kept.parameters == parameters
+    let is_cached = !is_volatile || parameters.is_empty();
+    if is_cached
+        && let Some(cached) = cx.subquery_results().get(&id)
+        && cached.parameters == parameters
     {
-        return Ok(kept.rows.clone());
+        return Ok(cached.rows.clone());
     }
     cx.count(Counter::CreatedTmpTables);
     let stacked = parameters.clone();
     let rows = Arc::new(cx.with_parameters(stacked, |cx| rows(cx, plan, None))?);
-    if is_kept {
+    if is_cached {
         cx.subquery_results()
             .insert(id, SubqueryResult { parameters, rows: rows.clone(), ..SubqueryResult::default() });
     }
@@ -211,7 +211,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
         cx.rows_found = 0;
         return Ok(0);
     }
-    let mut out = Out {
+    let mut out = BlockOutput {
         block,
         sorter: (!block.order.is_empty()).then(|| sorter(cx, block, count.saturating_add(offset))),
         limit_filter,
@@ -236,7 +236,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
         profile::note(cx, block, PlanStage::Sort, began, sorted);
     }
     cx.frame_pool.put(frame);
-    let Out { limit_filter, each, .. } = out;
+    let BlockOutput { limit_filter, each, .. } = out;
     limit_filter.finish(cx, each)
 }
 
@@ -285,7 +285,7 @@ fn count_sources(cx: &Context, operator: &Operator, is_first: &mut bool) {
 }
 
 /// Where a block's rows go.
-struct Out<'o, 'p> {
+struct BlockOutput<'o, 'p> {
     block: &'p Block,
     sorter: Option<Sorter<'p>>,
     limit_filter: LimitFilter<'p>,
@@ -294,7 +294,7 @@ struct Out<'o, 'p> {
     each: Each<'o>,
 }
 
-impl Out<'_, '_> {
+impl BlockOutput<'_, '_> {
     fn rows(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<()> {
         let began = profile::now(cx);
         count_sources(cx, &self.block.from, &mut true);

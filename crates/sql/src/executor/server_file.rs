@@ -57,7 +57,7 @@ pub(super) fn cannot_read(path: &Path, e: &io::Error) -> error::SqlError {
 pub(super) struct Delimiters {
     /// Between fields.
     pub(super) field: Vec<u8>,
-    /// Behind lines.
+    /// After lines.
     pub(super) line: Vec<u8>,
     /// Before lines.
     pub(super) start: Vec<u8>,

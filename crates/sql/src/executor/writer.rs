@@ -32,7 +32,7 @@ use crate::variables::ids;
 
 /// What a statement says of a column.
 #[derive(Clone)]
-pub(super) enum Given<'a> {
+pub(super) enum ColumnInput<'a> {
     /// A value, and the character set of its text.
     Value(Datum<'a>, Charset),
     /// A value that was made to fit already.
@@ -80,7 +80,7 @@ pub(super) struct Writer<'p> {
     rules: store::Rules,
     ignore: bool,
     on_duplicate: &'p OnDuplicate,
-    numbers: Numbers,
+    numbers: ReservedNumbers,
     first_generated: Option<u64>,
     /// The AUTO_INCREMENT column's value in the row that was written last.
     pub(super) last_number: u64,
@@ -119,7 +119,7 @@ impl Columns {
 /// are the same: as many at once as the statement has rows, or, if that is not known, one, two,
 /// four, and so on.
 #[derive(Default)]
-struct Numbers {
+struct ReservedNumbers {
     reserved: std::ops::Range<u64>,
     intervals: u32,
     /// Rows that the last interval was reserved for and that have not come yet.
@@ -136,9 +136,9 @@ struct Numbers {
 const NUMBERS_MAX: u64 = 65_535;
 
 /// A row whose expressions read the columns before them.
-pub(super) struct Draft {
+pub(super) struct RowDraft {
     image: Vec<u8>,
-    given: Vec<Given<'static>>,
+    given: Vec<ColumnInput<'static>>,
 }
 
 impl<'p> Writer<'p> {
@@ -159,7 +159,7 @@ impl<'p> Writer<'p> {
             loads: false,
             ignore,
             on_duplicate,
-            numbers: Numbers::default(),
+            numbers: ReservedNumbers::default(),
             first_generated: None,
             last_number: 0,
             selected: Vec::new(),
@@ -188,7 +188,7 @@ impl<'p> Writer<'p> {
     }
 
     /// Writes a row; `given` has an entry for each of the table's columns, and is used up.
-    pub(super) fn write(&mut self, cx: &mut Context, given: &mut [Given<'_>]) -> Result<()> {
+    pub(super) fn write(&mut self, cx: &mut Context, given: &mut [ColumnInput<'_>]) -> Result<()> {
         self.begin_row(cx)?;
         self.write_begun(cx, given)
     }
@@ -205,7 +205,7 @@ impl<'p> Writer<'p> {
         Ok(())
     }
 
-    fn write_begun(&mut self, cx: &mut Context, given: &mut [Given<'_>]) -> Result<()> {
+    fn write_begun(&mut self, cx: &mut Context, given: &mut [ColumnInput<'_>]) -> Result<()> {
         let table = self.table;
         let mut image = std::mem::take(&mut self.image);
         image.clear();
@@ -216,10 +216,11 @@ impl<'p> Writer<'p> {
         if is_unordered || numbered.is_some() {
             self.convert_to_columns(cx, given, numbered)?;
         }
-        // What is computed of a row may fail it, or leave it out: then it takes no number.
+        // Generated columns and CHECKs may reject the row: AUTO_INCREMENT is assigned only
+        // afterwards.
         let late = numbered.filter(|_| !self.is_plain);
         for ((number, column), given) in table.columns.iter().enumerate().zip(given) {
-            let given = std::mem::replace(given, Given::Default);
+            let given = std::mem::replace(given, ColumnInput::Default);
             let value = match late {
                 Some(late) if late == number => store::implicit_default(&column.ty),
                 _ => self.value(cx, number, column, given)?,
@@ -258,7 +259,7 @@ impl<'p> Writer<'p> {
     fn convert_to_columns(
         &mut self,
         cx: &mut Context,
-        given: &mut [Given<'_>],
+        given: &mut [ColumnInput<'_>],
         numbered: Option<usize>,
     ) -> Result<()> {
         let table = self.table;
@@ -266,8 +267,8 @@ impl<'p> Writer<'p> {
         for at in 0..order.len() + given.len() {
             let column = order.get(at).copied().unwrap_or_else(|| at - order.len());
             if numbered != Some(column) {
-                let value = std::mem::replace(&mut given[column], Given::Default);
-                given[column] = Given::Fitted(self.value(cx, column, &table.columns[column], value)?);
+                let value = std::mem::replace(&mut given[column], ColumnInput::Default);
+                given[column] = ColumnInput::Fitted(self.value(cx, column, &table.columns[column], value)?);
             }
         }
         Ok(())
@@ -279,23 +280,23 @@ impl<'p> Writer<'p> {
         cx: &mut Context,
         number: usize,
         column: &ColumnDef,
-        given: Given<'a>,
+        given: ColumnInput<'a>,
     ) -> Result<Datum<'a>> {
         let auto = self.table.auto_column == Some(number);
         let (value, charset) = match given {
-            Given::Fitted(value) => return Ok(value),
-            Given::Default if column.generated.is_some() => return Ok(Datum::Null),
+            ColumnInput::Fitted(value) => return Ok(value),
+            ColumnInput::Default if column.generated.is_some() => return Ok(Datum::Null),
             // MariaDB's dumps hold the values, and set a mode that is not strict.
-            Given::Value(..) if column.generated.is_some() && !cx.modes().strict => {
+            ColumnInput::Value(..) if column.generated.is_some() && !cx.modes().strict => {
                 cx.warn(computed::generated_value(self.table, number));
                 return Ok(Datum::Null);
             }
-            Given::Value(..) if column.generated.is_some() => {
+            ColumnInput::Value(..) if column.generated.is_some() => {
                 return computed::not_generated(self.table, number).map(|()| Datum::Null);
             }
-            Given::Value(value, charset) => (value, charset),
-            Given::Default if auto => return self.generate(cx, column),
-            Given::Default => return self.default(cx, number, column),
+            ColumnInput::Value(value, charset) => (value, charset),
+            ColumnInput::Default if auto => return self.generate(cx, column),
+            ColumnInput::Default => return self.default(cx, number, column),
         };
         if value.is_null() {
             return match auto {
@@ -310,7 +311,7 @@ impl<'p> Writer<'p> {
             if number == 0 && !cx.modes().no_auto_value_on_zero {
                 return self.generate(cx, column);
             }
-            self.numbers.current = number as u64; // a negative one is told as its two's complement
+            self.numbers.current = number as u64; // a negative one is reported as its two's complement
             self.numbers.given = u64::try_from(number).ok();
         }
         Ok(fitted)
@@ -542,7 +543,7 @@ impl<'p> Writer<'p> {
     }
 
     /// Begins a row whose expressions read its columns.
-    pub(super) fn draft(&mut self, cx: &mut Context) -> Result<Draft> {
+    pub(super) fn draft(&mut self, cx: &mut Context) -> Result<RowDraft> {
         self.begin_row(cx)?;
         let table = &self.table;
         let mut image = Vec::new();
@@ -557,21 +558,21 @@ impl<'p> Writer<'p> {
             image::push(&mut builder, &value, &column.ty)?;
         }
         builder.finish().map_err(SqlError::internal)?;
-        Ok(Draft { image, given: vec![Given::Default; table.columns.len()] })
+        Ok(RowDraft { image, given: vec![ColumnInput::Default; table.columns.len()] })
     }
 
     /// Gives a draft's column a value.
     pub(super) fn set(
         &mut self,
         cx: &mut Context,
-        draft: &mut Draft,
+        draft: &mut RowDraft,
         number: usize,
-        given: Given<'_>,
+        given: ColumnInput<'_>,
     ) -> Result<()> {
         let table = self.table;
-        let pending = matches!(given, Given::Default)
+        let pending = matches!(given, ColumnInput::Default)
             && matches!(table.columns[number].default, Default::Expression(_));
-        if pending || table.columns[number].generated.is_some() && matches!(given, Given::Default) {
+        if pending || table.columns[number].generated.is_some() && matches!(given, ColumnInput::Default) {
             return Ok(()); // evaluated when the row is complete
         }
         if table.auto_column == Some(number) && takes_number(cx, &given) {
@@ -579,25 +580,30 @@ impl<'p> Writer<'p> {
         }
         let value = self.value(cx, number, &table.columns[number], given)?.into_owned();
         draft.image = rebuild(table, &draft.image, &[(number, value.borrow())])?;
-        draft.given[number] = Given::Fitted(value);
+        draft.given[number] = ColumnInput::Fitted(value);
         Ok(())
     }
 
     /// The value of an expression that may read a draft's columns.
-    pub(super) fn evaluate(&self, cx: &mut Context, draft: &Draft, expr: &Expr) -> Result<Given<'static>> {
+    pub(super) fn evaluate(
+        &self,
+        cx: &mut Context,
+        draft: &RowDraft,
+        expr: &Expr,
+    ) -> Result<ColumnInput<'static>> {
         let mut offsets = Offsets::default();
         offsets.find(self.table, &draft.image)?;
         let row = Row::Image(ImageRow { table: self.table, image: &draft.image, offsets: &offsets });
-        Ok(Given::Value(expr.eval(cx, row)?.into_owned(), charset_of(expr)))
+        Ok(ColumnInput::Value(expr.eval(cx, row)?.into_owned(), charset_of(expr)))
     }
 
     /// Writes a draft.
-    pub(super) fn write_draft(&mut self, cx: &mut Context, mut draft: Draft) -> Result<()> {
+    pub(super) fn write_draft(&mut self, cx: &mut Context, mut draft: RowDraft) -> Result<()> {
         self.write_begun(cx, &mut draft.given)
     }
 }
 
-impl Numbers {
+impl ReservedNumbers {
     fn next(&mut self, cx: &mut Context, table: &TableDef, rows: u64) -> Result<u64> {
         let forced = cx.variables().uint(ids::INSERT_ID);
         if forced > 0 {
@@ -649,10 +655,10 @@ impl Numbers {
 }
 
 /// True if what an AUTO_INCREMENT column is given stands for the next number.
-fn takes_number(cx: &Context, given: &Given<'_>) -> bool {
+fn takes_number(cx: &Context, given: &ColumnInput<'_>) -> bool {
     match given {
-        Given::Default => true,
-        Given::Value(value, _) | Given::Fitted(value) => {
+        ColumnInput::Default => true,
+        ColumnInput::Value(value, _) | ColumnInput::Fitted(value) => {
             value.is_null() || value.to_integer().value == 0 && !cx.modes().no_auto_value_on_zero
         }
     }

@@ -11,7 +11,7 @@ mod value;
 use super::expression::{all, text};
 use super::names::Names;
 use super::path::{self, JoinType};
-use super::units::{Nested, Numbers, SubqueryClause, nested, subqueries};
+use super::units::{Nested, SelectNumbers, SubqueryClause, nested, subqueries};
 use super::{Subject, Verb};
 use crate::ast::SetOp;
 use crate::expression::{Expr, Node};
@@ -20,8 +20,8 @@ use crate::planner::{Block, Body, Duplicates, JoinKind, Maker, Operator, Query, 
 use storage::transaction::Direction;
 use value::{Object, Value};
 
-/// The document of a statement. `closed` tells which blocks' conditions let nothing through.
-pub fn document(subject: &Subject, numbers: &Numbers, closed: &dyn Fn(&Block) -> bool) -> String {
+/// The document of a statement. `closed` says which blocks' conditions let nothing through.
+pub fn document(subject: &Subject, numbers: &SelectNumbers, closed: &dyn Fn(&Block) -> bool) -> String {
     let mut writer = Writer { numbers, closed, changed: None };
     let block = match subject {
         Subject::Query(query) => writer.query(query, None),
@@ -53,7 +53,7 @@ pub fn document(subject: &Subject, numbers: &Numbers, closed: &dyn Fn(&Block) ->
 type Around<'p> = Option<(&'p Names<'p>, &'p [Expr])>;
 
 struct Writer<'a> {
-    numbers: &'a Numbers,
+    numbers: &'a SelectNumbers,
     closed: &'a dyn Fn(&Block) -> bool,
     /// What becomes of the rows of the outermost block, and of which slots.
     changed: Option<(Verb, u64)>,
@@ -65,7 +65,7 @@ struct Table {
     object: Object,
     /// What its rows, and those joined up to there, must fulfil.
     conditions: Vec<String>,
-    /// What stands behind the conditions.
+    /// What stands after the conditions.
     subqueries: Vec<Value>,
 }
 

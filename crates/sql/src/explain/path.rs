@@ -9,7 +9,7 @@ use crate::planner::TableAccess;
 use crate::planner::access::{AccessPath, Key, Range};
 use crate::types::DataType;
 
-/// Alternatives that are told one by one.
+/// Alternatives that are printed one by one.
 const ALTERNATIVES_MAX: usize = 3;
 
 /// How a path finds rows.
@@ -119,7 +119,7 @@ pub fn lookup(names: &Names<'_>, access: &TableAccess) -> String {
     terms.collect::<Vec<_>>().join(", ")
 }
 
-/// `(a = 1 AND 3 <= b <= 9)`; alternatives are told with OR.
+/// `(a = 1 AND 3 <= b <= 9)`; alternatives are printed with OR.
 pub fn ranges(names: &Names<'_>, access: &TableAccess) -> String {
     let parts = &access.table.indexes[access.path.index].parts;
     let column = |number: usize| access.table.columns[parts[number].column].name.as_str();
@@ -158,12 +158,13 @@ pub fn ranges(names: &Names<'_>, access: &TableAccess) -> String {
         };
         format!("({})", terms.iter().cloned().chain([range]).collect::<Vec<_>>().join(" AND "))
     };
-    let mut told: Vec<String> = path.ranges.iter().take(ALTERNATIVES_MAX).map(one).collect();
+    let mut printed: Vec<String> = path.ranges.iter().take(ALTERNATIVES_MAX).map(one).collect();
     match path.ranges.len() {
         0 => format!("({})", terms.join(" AND ")),
         count => {
-            told.extend((count > ALTERNATIVES_MAX).then(|| format!("({} more)", count - ALTERNATIVES_MAX)));
-            told.join(" OR ")
+            printed
+                .extend((count > ALTERNATIVES_MAX).then(|| format!("({} more)", count - ALTERNATIVES_MAX)));
+            printed.join(" OR ")
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::names::Names;
 use super::path::{self, JoinType};
-use super::units::{Nested, Numbers, SubqueryClause, nested};
+use super::units::{Nested, SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
 use crate::admin::listing::{Column, Listing, cells, text, uint};
 use crate::ast::SetOp;
@@ -35,8 +35,8 @@ fn share(name: &'static str) -> Column {
     Column { name: name.into(), ty: Type { decimals: 2, ..Type::DOUBLE } }
 }
 
-/// The rows of a statement. `closed` tells which blocks' conditions let nothing through.
-pub fn rows(subject: &Subject, numbers: &Numbers, closed: &dyn Fn(&Block) -> bool) -> Listing {
+/// The rows of a statement. `closed` says which blocks' conditions let nothing through.
+pub fn rows(subject: &Subject, numbers: &SelectNumbers, closed: &dyn Fn(&Block) -> bool) -> Listing {
     let mut table = Table { listing: listing(), numbers, closed, changed: None };
     match subject {
         Subject::Query(query) => {
@@ -77,7 +77,7 @@ struct Row {
 
 struct Table<'a> {
     listing: Listing,
-    numbers: &'a Numbers,
+    numbers: &'a SelectNumbers,
     closed: &'a dyn Fn(&Block) -> bool,
     /// What becomes of the rows of the outermost block, and of which slots.
     changed: Option<(Verb, u64)>,
@@ -307,7 +307,7 @@ fn access_row(access: &TableAccess, names: &Names<'_>, filled: u64) -> Row {
     }
 }
 
-/// What a block does with the joined rows, told with its first source.
+/// What a block does with the joined rows, printed with its first source.
 fn block_extra(block: &Block, first: &mut Row) {
     let adjacent = block.group.as_ref().is_some_and(|g| g.adjacent)
         || block.distinct && block.duplicates == Duplicates::Adjacent;

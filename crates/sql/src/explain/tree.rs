@@ -4,7 +4,7 @@
 use super::expression::{aggregate, all, text};
 use super::names::Names;
 use super::path::{self, JoinType};
-use super::units::{Numbers, SubqueryClause, nested};
+use super::units::{SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
 use crate::ast::SetOp;
 use crate::executor::profile::{Actual, PlanStage, Profile};
@@ -14,10 +14,10 @@ use crate::planner::{
 };
 use storage::transaction::Direction;
 
-/// The tree of a statement. `closed` tells which blocks' conditions let nothing through.
+/// The tree of a statement. `closed` says which blocks' conditions let nothing through.
 pub fn tree(
     subject: &Subject,
-    numbers: &Numbers,
+    numbers: &SelectNumbers,
     closed: &dyn Fn(&Block) -> bool,
     profile: Option<&Profile>,
 ) -> String {
@@ -53,7 +53,7 @@ type Done = Option<Option<Actual>>;
 
 struct Tree<'a> {
     out: String,
-    numbers: &'a Numbers,
+    numbers: &'a SelectNumbers,
     closed: &'a dyn Fn(&Block) -> bool,
     profile: Option<&'a Profile>,
 }

@@ -44,7 +44,7 @@ impl SubqueryClause {
 
 /// The numbers of a plan's SELECTs.
 #[derive(Debug, Default)]
-pub struct Numbers {
+pub struct SelectNumbers {
     numbers: HashMap<usize, u64>,
     /// How many of them are materialized, which makes no others primary.
     materialized: usize,
@@ -52,7 +52,7 @@ pub struct Numbers {
     is_cut: Cell<bool>,
 }
 
-impl Numbers {
+impl SelectNumbers {
     /// Numbers all SELECTs of a query.
     pub fn of(query: &Query) -> Self {
         let mut numbers = Self::default();
@@ -112,7 +112,7 @@ impl Numbers {
         }
     }
 
-    /// True if there are several beside those that are materialized.
+    /// True if there are several besides those that are materialized.
     pub fn are_several(&self) -> bool {
         self.numbers.len() > self.materialized + 1
     }

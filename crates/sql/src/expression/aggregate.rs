@@ -132,12 +132,12 @@ pub struct Accumulator {
     /// The JSON aggregates' documents, and their bytes in all.
     documents: Vec<Box<[u8]>>,
     document_bytes: usize,
-    more: More,
+    more: AccumulatorExtra,
 }
 
 /// What only some aggregates keep.
 #[derive(Debug, Clone)]
-enum More {
+enum AccumulatorExtra {
     Nothing,
     /// The bits of byte strings, once there was one.
     Bytes(Option<Vec<u8>>),
@@ -174,15 +174,15 @@ impl Accumulator {
             documents: Vec::new(),
             document_bytes: 0,
             more: match aggregate.function {
-                AggregateFunction::GroupConcat => More::Texts(Gathered::default()),
+                AggregateFunction::GroupConcat => AccumulatorExtra::Texts(Gathered::default()),
                 AggregateFunction::StddevPop
                 | AggregateFunction::StddevSamp
                 | AggregateFunction::VarPop
-                | AggregateFunction::VarSamp => More::Spread { mean: 0.0, squares: 0.0 },
+                | AggregateFunction::VarSamp => AccumulatorExtra::Spread { mean: 0.0, squares: 0.0 },
                 _ if bit_operator(aggregate.function).is_some() && aggregate.ty.family == Family::Text => {
-                    More::Bytes(None)
+                    AccumulatorExtra::Bytes(None)
                 }
-                _ => More::Nothing,
+                _ => AccumulatorExtra::Nothing,
             },
         }
     }
@@ -252,19 +252,19 @@ impl Accumulator {
         let mut grown = 0;
         self.count += 1;
         match &mut self.more {
-            More::Nothing => {}
-            More::Bytes(bits) => {
+            AccumulatorExtra::Nothing => {}
+            AccumulatorExtra::Bytes(bits) => {
                 add_bytes(bits, aggregate.function, &value.to_bytes())?;
                 return Ok(grown);
             }
-            More::Spread { mean, squares } => {
+            AccumulatorExtra::Spread { mean, squares } => {
                 let value = cx.double(&value)?;
                 let before = value - *mean;
                 *mean += before / self.count as f64;
                 *squares += before * (value - *mean);
                 return Ok(grown);
             }
-            More::Texts(texts) => {
+            AccumulatorExtra::Texts(texts) => {
                 let Some(concat) = &aggregate.concat else { return Ok(grown) };
                 return Ok(texts.add(concat, value, order, cx.group_concat_max_len()));
             }
@@ -330,13 +330,15 @@ impl Accumulator {
         Ok(grown)
     }
 
-    /// The group's value. `rows` counts those of the groups before it, where warnings tell them.
+    /// The group's value. `rows` counts those of the groups before it, where warnings say them.
     pub fn finish(mut self, aggregate: &Aggregate, cx: &mut Context, rows: &mut usize) -> Datum<'static> {
         use AggregateFunction as F;
-        match (std::mem::replace(&mut self.more, More::Nothing), &aggregate.concat) {
-            (More::Texts(texts), Some(concat)) => return texts.finish(concat, cx, rows),
-            (More::Bytes(bits), _) => return Datum::owned(bits.unwrap_or_else(|| neutral_bytes(aggregate))),
-            (More::Spread { squares, .. }, _) => return self.spread(aggregate.function, squares),
+        match (std::mem::replace(&mut self.more, AccumulatorExtra::Nothing), &aggregate.concat) {
+            (AccumulatorExtra::Texts(texts), Some(concat)) => return texts.finish(concat, cx, rows),
+            (AccumulatorExtra::Bytes(bits), _) => {
+                return Datum::owned(bits.unwrap_or_else(|| neutral_bytes(aggregate)));
+            }
+            (AccumulatorExtra::Spread { squares, .. }, _) => return self.spread(aggregate.function, squares),
             _ => {}
         }
         if let Sum::Integer(sum) = self.sum {
@@ -474,7 +476,7 @@ fn double_key(v: f64) -> [u8; 8] {
     (if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes()
 }
 
-/// Sixty-five digits before the point and thirty behind it, of the complement where negative.
+/// Sixty-five digits before the point and thirty after it, of the complement where negative.
 fn decimal_key(d: &Decimal, out: &mut Vec<u8>) {
     let shown = d.digits_shown();
     let (integer, fraction) = shown.parts();

@@ -27,10 +27,10 @@ const PUT_NULL: u8 = 0;
 const PUT_IMAGE: u8 = 1;
 const PUT_VALUES: u8 = 2;
 
-/// What an image that was put away takes beside its bytes, at most: the tag and its length.
+/// What an image that was put away takes besides its bytes, at most: the tag and its length.
 const PUT_AROUND: usize = 1 + 5;
 
-/// How many rows are walked between two looks at KILL's mark.
+/// How many rows are read between two checks for KILL.
 const INTERRUPT_STEPS: u64 = 256;
 
 /// So much memory for a row is kept from one execution of a plan to the next.
@@ -183,7 +183,7 @@ impl Frame {
     }
 
     /// Appends what the slots hold, for a temporary file: for each a tag, and its image or its
-    /// values behind their length.
+    /// values after their length.
     pub fn put(&self, slots: &[usize], out: &mut Vec<u8>) {
         let mut row = Vec::new();
         for &source in slots {
@@ -243,12 +243,12 @@ impl Frame {
         Row::Frame(self)
     }
 
-    /// Rows that were looked at.
+    /// Rows that were examined.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Counts a row that was looked at; error 1317 if somebody killed the statement, 3170 if it
+    /// Counts a row that was examined; error 1317 if somebody killed the statement, 3170 if it
     /// takes too much memory.
     pub fn tick(&mut self, cx: &Context) -> Result<()> {
         self.steps = self.steps.wrapping_add(1);

@@ -104,7 +104,7 @@ impl Matcher {
         }
     }
 
-    /// True if the text ends with what a pattern behind a `%` stands for.
+    /// True if the text ends with what a pattern after a `%` stands for.
     fn run_parts(&self, mut text: &[u8], mut pattern: &[u8]) -> Result<bool> {
         loop {
             let mut part: Vec<Option<&[u8]>> = Vec::new();
@@ -135,8 +135,8 @@ impl Matcher {
     /// Where the first place ends at which a text goes on as a part of a pattern.
     fn end_of_first(&self, text: &[u8], part: &[Option<&[u8]>]) -> Result<Option<usize>> {
         let before = part.iter().take_while(|c| c.is_none()).count();
-        let behind = part[before..].iter().rev().take_while(|c| c.is_none()).count();
-        let core = &part[before..part.len() - behind];
+        let trailing = part[before..].iter().rev().take_while(|c| c.is_none()).count();
+        let core = &part[before..part.len() - trailing];
         // Any characters at the edges only have to be there: the first place of what is between
         // them is the best.
         let Some(begin) = self.skip(text, before) else { return Ok(None) };
@@ -146,7 +146,7 @@ impl Matcher {
         };
         Ok(end.and_then(|end| {
             let end = begin + end;
-            Some(end + self.skip(&text[end..], behind)?)
+            Some(end + self.skip(&text[end..], trailing)?)
         }))
     }
 
@@ -164,7 +164,7 @@ impl Matcher {
         bounds::check_for(size_of_val(part) / 2)?;
         let mut ticker = Ticker::default();
         // For each character how many of the part's first ones a text ends with that breaks off
-        // behind it.
+        // after it.
         let mut borders = vec![0_usize; part.len()];
         let next = |mut matched: usize, borders: &[usize], c: &[u8]| loop {
             if self.collation.same_character(c, part[matched]) {

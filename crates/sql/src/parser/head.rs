@@ -119,7 +119,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes behind the next token, or behind what it opens; false at the end of the statement.
+    /// Goes after the next token, or after what it opens; false at the end of the statement.
     fn step_over(&mut self) -> Parsed<bool> {
         let mut inside = 0_u32;
         loop {

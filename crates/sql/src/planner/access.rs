@@ -320,7 +320,7 @@ impl Candidate<'_> {
             alternatives *= values.len();
             keys.push(values.iter().copied().map(KeyRef::to_key).collect());
             if part.prefix_len.is_some() {
-                // Behind a prefix nothing more is known of the order.
+                // After a prefix nothing more is known of the order.
                 whole = false;
                 break;
             }
@@ -388,7 +388,7 @@ impl AccessPath {
         let parts = &table.indexes[self.index].parts;
         let single = self.keys.iter().take_while(|k| k.len() == 1).count();
         if single < self.keys.len() {
-            // Several values of a column: its ranges come in the order of keys, but what is behind
+            // Several values of a column: its ranges come in the order of keys, but what is after
             // them starts anew.
             return self.keys.len() == 1
                 && parts.len() == 1

@@ -372,7 +372,7 @@ fn is_ordered(ty: &DataType) -> bool {
     )
 }
 
-/// True if the rows come in this order, so that the first one tells; it is not one of NULL then
+/// True if the rows come in this order, so that the first one says; it is not one of NULL then
 /// unless all are.
 fn finds_first(from: &mut super::Operator, order: (Expr, bool)) -> bool {
     let comes = order::gives_order(from, std::slice::from_ref(&order));
@@ -423,7 +423,7 @@ pub fn of_rows(
     Query::new(Body::Block(Box::new(block)), Vec::new())
 }
 
-/// Conditions that read no source are looked at once.
+/// Takes the conditions that read no source: they are evaluated once, before any row is read.
 pub fn take_constant_filter(list: &mut List) -> Vec<Expr> {
     let (constant_filter, rest) =
         std::mem::take(&mut list.conditions).into_iter().partition(|e| e.sources() == 0 && !e.is_volatile());
@@ -621,9 +621,9 @@ fn first_string(literal: &[u8]) -> Option<&[u8]> {
     let quote = literal[start];
     let content = &literal[start + 1..];
     let end = content.iter().position(|&b| b == quote)?;
-    let behind = &content[end + 1..];
-    let is_plain = behind.first() != Some(&quote) && !content[..end].contains(&b'\\');
-    (is_plain && behind.iter().any(|b| matches!(b, b'\'' | b'"'))).then_some(&content[..end])
+    let after = &content[end + 1..];
+    let is_plain = after.first() != Some(&quote) && !content[..end].contains(&b'\\');
+    (is_plain && after.iter().any(|b| matches!(b, b'\'' | b'"'))).then_some(&content[..end])
 }
 
 /// `ORDER BY 2`, `GROUP BY 2`: the select item of that number.

@@ -6,7 +6,7 @@ use super::from::{ItemKind, List, Slot};
 use crate::catalog::TableDef;
 use crate::expression::{Expr, Node};
 
-/// The columns of a slot that are told one by one; the last bit stands for all others.
+/// The columns of a slot that are tracked one by one; the last bit stands for all others.
 const COLUMNS_TRACKED: usize = 63;
 
 /// The columns that a block reads, by slot, one bit each.

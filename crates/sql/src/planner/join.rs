@@ -104,7 +104,7 @@ impl<'a> Joiner<'a> {
             if let Slot::Table(table, ..) = slot
                 && table.has_key_parts()
             {
-                // Without them their indexes are not used; whoever writes rows is told why they are
+                // Without them their indexes are not used; writing rows reports why they are
                 // not there.
                 let _ = Computed::of(&mut cx.borrow_mut(), table);
             }
@@ -138,7 +138,7 @@ impl<'a> Joiner<'a> {
         if others.is_empty() {
             return propagated(list);
         }
-        // Those that were not chosen before may be better beside those that were.
+        // Those that were not chosen before may be better together with those that were.
         let mut best = list;
         let mut cost = self.cost_of_list(&propagated(best.clone()), wanted);
         for other in others {

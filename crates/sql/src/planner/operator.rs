@@ -1,4 +1,4 @@
-//! What plans tell of themselves: the expressions in them, what they cost and give, which slots
+//! What plans describe themselves: the expressions in them, what they cost and give, which slots
 //! they read.
 
 use super::{Block, Body, Maker, Operator, Query, TableAccess, access, join};

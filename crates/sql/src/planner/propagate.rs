@@ -54,9 +54,9 @@ fn add(list: &mut List, around: &[ColumnEquality]) {
     if !known.is_empty() && !pairs.is_empty() {
         close(&mut known, &pairs);
         let own = list.slots();
-        let behind = given + around.len();
+        let first_new = given + around.len();
         let new =
-            known[behind..].iter().filter(|k| own >> k.column.0 & 1 == 1).map(ColumnEquality::condition);
+            known[first_new..].iter().filter(|k| own >> k.column.0 & 1 == 1).map(ColumnEquality::condition);
         list.conditions.extend(new.collect::<Vec<_>>());
     }
     for item in &mut list.items {

@@ -1,4 +1,4 @@
-//! EXISTS and IN as conditions of a block become joins with what they look into.
+//! EXISTS and IN as conditions of a block become joins with the subqueries' sources.
 //!
 //! - `EXISTS (..)` and `x IN (..)`: a semi-join, which gives each outer row once if it has a
 //!   partner.
@@ -65,7 +65,7 @@ pub fn flat(bound: &Bound) -> Option<Arc<Flat>> {
     })
 }
 
-/// Replaces the conditions of a block that can be joined with what they look into.
+/// Replaces the conditions of a block that can be joined with the subqueries' sources.
 pub fn flatten(
     resolver: &mut Resolver<'_>,
     slots: &mut Vec<Slot>,
@@ -90,7 +90,7 @@ pub struct SemiJoins {
     pub materialized: Vec<Materialized>,
 }
 
-/// A block that is being joined with what its conditions look into.
+/// A block that is being joined with the sources of its conditions' subqueries.
 struct Flattener<'a, 'c> {
     /// For planning rows that are made as a whole.
     resolver: &'a mut Resolver<'c>,

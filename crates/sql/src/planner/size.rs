@@ -1,9 +1,9 @@
 //! How large tables and parts of them are, for those who choose paths.
 //!
 //! 1. dive    Where all keys of a path are constants or parameters, the storage is asked how many
-//!    entries lie in its ranges: memtables and blocks' indexes tell, with a block or two of a table
+//!    entries lie in its ranges: memtables and blocks' indexes say, with a block or two of a table
 //!    on disk.
-//! 2. group   Else the index's statistics tell how many rows have the same leading columns, on
+//! 2. group   Else the index's statistics say how many rows have the same leading columns, on
 //!    average.
 //! 3. guess   Else a column that is bound leaves a tenth, a range a third.
 //!
@@ -49,7 +49,7 @@ pub struct TableSize<'a> {
     table: &'a TableDef,
     cx: &'a RefCell<&'a mut Context>,
     known: OnceCell<Option<Arc<TableStatistics>>>,
-    /// What dives found, by index, number of keys, and number of ranges behind them.
+    /// What dives found, by index, number of keys, and number of ranges after them.
     dives: RefCell<HashMap<(usize, usize, usize), Option<f64>>>,
 }
 
@@ -135,7 +135,7 @@ impl<'a> TableSize<'a> {
 
     fn index_dive(&self, path: &AccessPath) -> Option<f64> {
         let mut cx = self.cx.borrow_mut();
-        // The execution will tell what is wrong with a value.
+        // The execution will say what is wrong with a value.
         let ranges = cx.without_diagnostics(|cx| ranges(cx, self.table, path)).ok()?;
         let tree = self.table.schema.index(path.index)?.tree();
         let store = cx.instance.engine().store_of(tree);

@@ -66,7 +66,7 @@ fn plan(
     }
 }
 
-/// A condition that has to hold, its ANY and ALL made to look at the first or last row where
+/// A condition that has to hold, its ANY and ALL made to compare with the first or last row where
 /// MySQL's do.
 pub(super) fn by_extremes(mut condition: Expr) -> Expr {
     fn visit(e: &mut Expr) {
@@ -120,7 +120,7 @@ impl Resolver<'_> {
     /// `EXISTS (SELECT ..)`
     pub(crate) fn exists(&mut self, query: &ast::Query) -> Result<Expr> {
         let planned = Planned::new(self, query)?;
-        // It never is NULL; MySQL tells otherwise where a column that is selected may be.
+        // It never is NULL; MySQL says otherwise where a column that is selected may be.
         let nullable = planned.plan.columns.iter().any(|c| c.ty.nullable);
         Ok(planned.with(Test::Exists, Type { nullable, ..Type::BOOL }))
     }
@@ -141,7 +141,7 @@ impl Resolver<'_> {
         for (number, operand) in operands.into_iter().enumerate() {
             candidates.push(self.candidate(operand, planned.column(number), "in")?);
         }
-        // One value beside one that is selected without tables is a plain comparison.
+        // One value next to one that is selected without tables is a plain comparison.
         let may_be_null = |c: &Candidate| c.operand.ty.nullable || c.column.ty.nullable;
         let nullable =
             planned.plan.reads_tables() || candidates.len() > 1 || candidates.iter().any(may_be_null);

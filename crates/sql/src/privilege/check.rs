@@ -37,13 +37,13 @@ impl Stamp {
     }
 }
 
-/// Refuses a client's statement that its account may not run. A statement that is kept is not asked
+/// Refuses a client's statement that its account may not run. A cached statement is not asked
 /// again before something has changed that could matter.
 pub fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
     let now = match &cx.cached_plan {
-        Some(kept) => {
+        Some(cached) => {
             let now = Stamp::now(cx);
-            if now.is_some() && kept.granted == now {
+            if now.is_some() && cached.granted == now {
                 return Ok(());
             }
             now
@@ -51,8 +51,8 @@ pub fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
         None => None,
     };
     check_now(cx, kind)?;
-    if let Some(kept) = &mut cx.cached_plan {
-        kept.granted = now;
+    if let Some(cached) = &mut cx.cached_plan {
+        cached.granted = now;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use storage::Interrupt;
 
 use super::open_transaction::OpenTransaction;
 use super::series::SeededRandom;
-use super::transaction::Open;
+use super::transaction::SessionTransaction;
 use crate::catalog::Catalog;
 use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::expression::Expr;
@@ -43,7 +43,7 @@ pub struct StatementStatus {
     pub found_rows: u64,
     /// LAST_INSERT_ID(): of the last statement that made one.
     pub last_insert_id: u64,
-    /// What this statement's OK tells.
+    /// What this statement's OK says.
     pub insert_id: u64,
     /// Rows changed by this statement.
     pub affected: u64,
@@ -94,7 +94,7 @@ pub struct Context {
     /// Counters for SHOW STATUS.
     pub counters: Arc<Counters>,
     /// The transaction, if one is open.
-    pub transaction: Option<Open>,
+    pub transaction: Option<SessionTransaction>,
     /// How the next transaction differs from the session's settings (SET TRANSACTION without
     /// scope).
     pub next_transaction: super::transaction::Characteristics,
@@ -105,18 +105,18 @@ pub struct Context {
     /// The values that the subqueries and derived tables that run take from around them, the
     /// innermost last.
     outer: Vec<Vec<Datum<'static>>>,
-    /// What subqueries and derived tables of the statement gave, by their ids.
+    /// Cached results of the statement's subqueries and derived tables, by their ids.
     subquery_results: BTreeMap<u64, SubqueryResult>,
     /// The expression whose value was out of range.
     blamed: Option<Box<Expr>>,
     /// What the parts of the plan that runs did, under EXPLAIN ANALYZE.
     pub profile: Option<Box<crate::executor::profile::Profile>>,
-    /// What the client will be told of changes in the session.
+    /// What is reported to the client of changes in the session.
     pub tracker: super::tracking::Tracker,
-    /// The plan of the statement that runs, kept from its last execution for its next one; `None`
-    /// if the statement is not kept itself.
+    /// The plan of the statement that runs, cached from its last execution for its next one; `None`
+    /// if the statement is not cached itself.
     pub cached_plan: Option<crate::planner::plan::CachedPlan>,
-    /// What is kept of the functions that were called.
+    /// Cached plans of the functions that were called.
     pub routine_plans: crate::routine::RoutinePlans,
     /// The number that the settings have now.
     settings_version: u64,
@@ -160,10 +160,10 @@ pub struct Context {
     /// The XA branch that it runs.
     pub(super) branch: Option<super::xa::Branch>,
     /// A table that COMMIT makes.
-    pub(crate) started_table: Option<crate::executor::create_start::Started>,
-    /// The reply to the statement that runs may be left to others.
+    pub(crate) started_table: Option<crate::executor::create_start::StartedTable>,
+    /// The reply to the statement that runs may be sent later, by another thread.
     pub(super) may_defer_reply: bool,
-    /// What it waits for.
+    /// What the deferred reply waits for.
     pub(super) pending_reply: Option<super::pending_reply::PendingReply>,
     /// LOCK TABLES and its like.
     pub(super) table_locks: super::table_locks::TableLocks,
@@ -352,7 +352,7 @@ impl Context {
         self.blamed.take()
     }
 
-    /// What the statement's subqueries and derived tables gave so far, by their ids.
+    /// Cached results of the statement's subqueries and derived tables so far, by their ids.
     pub fn subquery_results(&mut self) -> &mut BTreeMap<u64, SubqueryResult> {
         &mut self.subquery_results
     }

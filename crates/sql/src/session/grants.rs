@@ -19,7 +19,7 @@ pub(super) struct CachedGrants {
 
 impl CachedGrants {
     pub(super) fn of(catalog: &Catalog, account: &(String, String)) -> Self {
-        // The epoch is read first: what changes behind it is looked up again.
+        // The epoch is read first: what changes after it is looked up again.
         let epoch = catalog.accounts_epoch().load(Ordering::Acquire);
         let state = catalog.state();
         let user = state.users.get(account);

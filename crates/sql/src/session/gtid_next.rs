@@ -20,7 +20,7 @@ use crate::ast::StatementKind;
 use crate::error::{self, Result, SqlError};
 use crate::executor::create_start;
 
-/// How long a wait for another owner sleeps before it looks again.
+/// How long a wait for another owner sleeps before it checks again.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// What `gtid_next` says.

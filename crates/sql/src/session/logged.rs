@@ -1,5 +1,5 @@
-//! What the log has of a session beside the rows it changes: its statements, with the settings that
-//! they depend on.
+//! What the log has of a session besides the rows it changes: its statements, with the settings
+//! that they depend on.
 //!
 //! A replica's applier keeps the settings of one statement until the next one changes them. So a
 //! DDL statement carries all that its meaning depends on, the usual values too; `BEGIN`, whose rows
@@ -122,7 +122,7 @@ impl Context {
     }
 
     /// The other way: a DDL statement of the log is about to be done in this session, which gets
-    /// the settings that [`Self::ddl_event`] tells, and usual ones for what it does not tell.
+    /// the settings that [`Self::ddl_event`] says, and usual ones for what it does not say.
     /// `timestamp` is the event's.
     pub(crate) fn take_over(&mut self, query: &QueryEvent<'_>, timestamp: u32) {
         let settings = settings_of(query, timestamp);

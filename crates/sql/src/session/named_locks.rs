@@ -14,7 +14,7 @@ use storage::Interrupt;
 
 use crate::error::{self, Result};
 
-/// A waiter looks for KILL so often; a released lock wakes it at once.
+/// A waiter checks for KILL so often; a released lock wakes it at once.
 const KILL_SEEN_AFTER: Duration = Duration::from_millis(50);
 
 /// The server's named locks.
@@ -26,13 +26,13 @@ pub struct NamedLocks {
 
 #[derive(Debug, Default)]
 struct NamedLockTable {
-    held: HashMap<String, Held>,
+    held: HashMap<String, HeldLock>,
     /// What each waiting session waits for.
     waiting: HashMap<u64, String>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldLock {
     owner: u64,
     count: u32,
 }
@@ -42,7 +42,7 @@ impl NamedLockTable {
     fn take(&mut self, name: &str, session: u64) -> bool {
         match self.held.get_mut(name) {
             None => {
-                self.held.insert(name.to_owned(), Held { owner: session, count: 1 });
+                self.held.insert(name.to_owned(), HeldLock { owner: session, count: 1 });
                 true
             }
             Some(held) if held.owner == session => {

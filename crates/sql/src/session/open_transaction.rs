@@ -1,8 +1,9 @@
-//! What other sessions may know of a session's transaction, for people who look (`INNODB_TRX`,
+//! What other sessions may know of a session's transaction, for monitoring (`INNODB_TRX`,
 //! `metadata_locks`).
 //!
 //! The session alone writes, by relaxed stores into memory of its own: no statement waits for who
-//! looks. Who looks while a transaction ends and the next begins may see something of both.
+//! looks. A reader that reads while a transaction ends and the next begins may see something of
+//! both.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -10,7 +11,7 @@ use storage::transaction::Isolation;
 
 use crate::catalog::metadata_lock::{MetadataLock, MetadataLockType};
 
-/// Of so many tables in use it is told which.
+/// So many tables in use are listed.
 const TABLES_MAX: usize = 8;
 /// The bits of a lock's address that say how it is held.
 const KIND_BITS: usize = 0b111;
@@ -36,7 +37,7 @@ pub struct OpenTransaction {
 
 /// What is known of a transaction at one moment.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub struct TransactionInfo {
     /// Its name in the lock table.
     pub owner: u64,
     /// When the first statement that has used a table began, in microseconds since 1970.
@@ -100,9 +101,9 @@ impl OpenTransaction {
     }
 
     /// The transaction that is open now, if it has used a table or taken its snapshot.
-    pub fn now(&self) -> Option<Seen> {
+    pub fn now(&self) -> Option<TransactionInfo> {
         let traits = self.traits.load(Relaxed);
-        let seen = Seen {
+        let seen = TransactionInfo {
             owner: self.owner.load(Relaxed),
             since: self.since.load(Relaxed),
             rows_changed: self.rows_changed.load(Relaxed),

@@ -1,10 +1,10 @@
-//! What a statement's reply waits for: its commit, or that what it has read is as durable as the
-//! settings ask (C5 of ARCHITECTURE.md). The session need not wait for it itself, so that its
-//! thread can wait for the client's next command meanwhile.
+//! Deferred replies: a statement's reply waits for its commit, or until what it has read is as
+//! durable as the settings ask (C5 of ARCHITECTURE.md). The session's thread need not wait: it can
+//! read the client's next command, and the thread that makes the commit durable sends the reply.
 //!
 //! (L1) Nothing of the session runs before it is complete: a session would not see its own changes.
-//! (L2) Until then a commit keeps what every commit keeps: its pass, for FLUSH TABLES WITH READ
-//!      LOCK, and the metadata locks, for a definition that comes next must see its rows.
+//! (L2) Until then a commit holds its pass through the commit barrier, for FLUSH TABLES WITH READ
+//!      LOCK, and its metadata locks: DDL that comes next must see its rows.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use binlog::log::Committed;
 use binlog::position::LogPosition;
 use storage::{Engine, PendingCommit};
 
-/// The statement was executed, and its client may not be told yet.
+/// The statement was executed, and its reply may not be sent yet.
 #[must_use = "a statement is acknowledged once it is complete"]
 pub struct PendingReply(PendingWork);
 
 enum PendingWork {
-    /// A transaction in the log's queue, and what it keeps.
+    /// A transaction in the log's queue, and what it holds (L2).
     Commit { pending: PendingCommit, tables: Guards, pass: Option<Pass> },
-    /// It has read through locks up to this position.
+    /// It has read, through locks, rows up to this position.
     Read(Arc<Engine>, LogPosition),
 }
 
@@ -47,8 +47,8 @@ impl PendingReply {
         }
     }
 
-    /// Does not wait: `witness` is called once, at once or by whoever makes it durable; it must
-    /// neither block nor panic.
+    /// Does not wait: `witness` is called once, inline or by the thread that makes it durable; it
+    /// must neither block nor panic.
     pub fn on_complete(self, witness: impl FnOnce(Result<()>) + Send + 'static) {
         match self.0 {
             PendingWork::Commit { pending, tables, pass } => pending.on_complete(move |outcome| {
@@ -63,9 +63,9 @@ impl PendingReply {
 }
 
 impl Context {
-    /// Whether the reply of a statement, which is the command's last, may be left to others: it is
-    /// OK or an error, which takes the OK's place in what is written by then, and nothing of the
-    /// session waits for the outcome.
+    /// Whether the reply of a statement, which is the command's last, may be deferred: it is OK or
+    /// an error, which replaces the OK in the output buffer, and nothing of the session waits for
+    /// the outcome.
     pub(super) fn set_may_defer_reply(&mut self, wanted: bool, kind: &StatementKind) {
         use StatementKind as S;
         self.may_defer_reply = wanted
@@ -85,7 +85,7 @@ impl Context {
     }
 
     /// Waits until what the transaction has read through locks is as durable as the settings ask:
-    /// nobody is told of a transaction before (C5 of ARCHITECTURE.md).
+    /// no client learns of a transaction before (C5 of ARCHITECTURE.md).
     pub fn await_locked_reads(&self) -> Result<()> {
         self.locked_reads().map_or(Ok(()), |pending_reply| pending_reply.wait().map(drop))
     }

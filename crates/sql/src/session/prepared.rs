@@ -4,11 +4,11 @@
 //! as long as the session and count towards `max_prepared_stmt_count` of all sessions together.
 //!
 //! 1. prepare  The text is parsed. What gives rows is run up to its columns, which the client is
-//!    told; so unknown names fail here. What can't be prepared is error 1295.
+//!    reported; so unknown names fail here. What can't be prepared is error 1295.
 //! 2. execute  The values become the context's parameters, and the tree runs like any other
 //!    statement.
 //!
-//! The plan of the last execution is kept with the tree; whether it is still good is asked each
+//! The plan of the last execution is cached with the tree; whether it is still good is asked each
 //! time ([`crate::planner::plan`]), so a change of the tables by DDL is nothing that could be
 //! missed.
 
@@ -42,7 +42,7 @@ pub struct Parameter {
     pub ty: Type,
 }
 
-/// For so many parameters memory is kept.
+/// Memory for at most so many parameters is reused.
 const PARAMETERS_CAPACITY_MAX: usize = 64;
 
 /// A text with one statement, parsed.
@@ -52,8 +52,8 @@ pub(super) struct Parsed {
     pub text: Box<[u8]>,
     /// The tree.
     pub statement: Statement,
-    /// What is kept of its last execution.
-    pub kept: Mutex<CachedPlan>,
+    /// The plan of its last execution.
+    pub cached_plan: Mutex<CachedPlan>,
     /// Where its executions are counted.
     pub tally: Mutex<Option<Arc<Tally>>>,
 }
@@ -61,11 +61,11 @@ pub(super) struct Parsed {
 impl Parsed {
     /// A statement without a plan.
     pub(super) fn new(text: &[u8], statement: Statement) -> Self {
-        Self { text: text.into(), statement, kept: Mutex::default(), tally: Mutex::default() }
+        Self { text: text.into(), statement, cached_plan: Mutex::default(), tally: Mutex::default() }
     }
 }
 
-/// What the client is told of a statement that was prepared.
+/// What is reported to the client of a statement that was prepared.
 #[derive(Debug, Clone, Default)]
 pub struct Description {
     /// The number to execute it by.
@@ -174,10 +174,10 @@ impl Session {
         Ok(Description { id: self.prepared.add(parsed), parameters, columns })
     }
 
-    /// Parses, describes and counts a statement that is to be kept.
+    /// Parses, describes and counts a statement that is to be cached.
     fn try_prepare(&mut self, text: &[u8]) -> Result<(Arc<Parsed>, Vec<ColumnMeta>)> {
         let mut parsed = parse(&self.cx, text)?;
-        // Its executions are not told again.
+        // Its executions are not reported again.
         for remark in std::mem::take(&mut parsed.statement.remarks.list) {
             self.cx.diagnostics.warn(remark.warning());
         }

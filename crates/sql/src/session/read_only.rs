@@ -1,8 +1,8 @@
 //! `read_only`, `super_read_only` and `offline_mode`: what they refuse, and how they take effect.
 //!
 //! (W1) Once SET GLOBAL `read_only` = ON has been answered, no commit of an account that it binds
-//!      becomes visible. The commit barrier is closed while the variable is set: whoever is inside
-//!      by then has committed, whoever enters later sees it. So it waits for LOCK TABLES .. WRITE
+//!      becomes visible. The commit barrier is closed while the variable is set: a commit inside
+//!      by then has ended, one that enters later sees it. So it waits for LOCK TABLES .. WRITE
 //!      of others, as in MySQL, and not for transactions that are open: these fail when they
 //!      commit.
 

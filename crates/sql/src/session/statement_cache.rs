@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::prepared::Parsed;
 use crate::ast::Statement;
 
-/// How many trees a session keeps.
+/// How many trees a session caches.
 const SLOTS: usize = 128;
 /// Longer texts are seldom the same twice, and would take the memory of many.
 const TEXT_MAX: usize = 2048;
@@ -25,20 +25,20 @@ pub(super) struct StatementCache {
 
 #[derive(Default, Clone)]
 struct CacheSlot {
-    /// The hash of the text that was here last, whether or not it was kept.
+    /// The hash of the text that was here last, whether or not it was cached.
     seen: u64,
     cached: Option<(u64, Arc<Parsed>)>,
 }
 
 /// What became of a statement that was noted.
 pub(super) enum Noted {
-    /// It is kept.
+    /// It is cached.
     Cached(Arc<Parsed>),
     /// It came for the first time.
     Seen(Statement),
 }
 
-/// A text's place; made once for looking it up and keeping it.
+/// A text's key: hashed once, for lookup and insertion.
 #[derive(Clone, Copy)]
 pub(super) struct Key {
     hash: u64,
@@ -46,7 +46,7 @@ pub(super) struct Key {
 }
 
 impl StatementCache {
-    /// The key of a text under a `sql_mode`; `None` if it is too long to be kept.
+    /// The key of a text under a `sql_mode`; `None` if it is too long to be cached.
     pub(super) fn key(text: &[u8], sql_mode: u64) -> Option<Key> {
         (text.len() <= TEXT_MAX).then(|| Key { hash: xxh3_64_with_seed(text, sql_mode), sql_mode })
     }
@@ -57,7 +57,7 @@ impl StatementCache {
         (*sql_mode == key.sql_mode && *parsed.text == *text).then_some(parsed)
     }
 
-    /// Takes note of a text that was parsed; the second time the tree is kept.
+    /// Takes note of a text that was parsed; the second time the tree is cached.
     pub(super) fn note(&mut self, key: Key, text: &[u8], statement: Statement) -> Noted {
         if self.slots.is_empty() {
             self.slots.resize(SLOTS, CacheSlot::default());

@@ -182,9 +182,9 @@ impl Context {
         }
     }
 
-    /// DROP TABLE under LOCK TABLES gives the table's lock back at once: whoever waits for the name
-    /// goes on, and waits for what else it needs. A table that was replaced under the same name
-    /// keeps its lock.
+    /// DROP TABLE under LOCK TABLES gives the table's lock back at once: a session that waits for
+    /// the name goes on, and waits for what else it needs. A table that was replaced under the same
+    /// name keeps its lock.
     pub fn unlock_dropped(&mut self, tables: &[Arc<TableDef>]) {
         let catalog = self.instance.catalog().state();
         let Some(locked) = &mut self.table_locks.tables else { return };

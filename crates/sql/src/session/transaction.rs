@@ -24,8 +24,8 @@ use crate::status::Counter;
 use crate::value::temporal::SECOND;
 use crate::variables::ids;
 
-/// An open transaction.
-pub struct Open {
+/// The session's open transaction.
+pub struct SessionTransaction {
     /// The storage engine's side: snapshot, row locks, write set.
     pub storage_transaction: Box<Transaction>,
     /// BEGIN opened it, or autocommit is off: it outlives its statements.
@@ -60,7 +60,7 @@ impl Characteristics {
     }
 }
 
-impl Open {
+impl SessionTransaction {
     /// The engine's transaction and the metadata locks.
     pub(super) fn into_parts(self) -> (Box<Transaction>, Guards) {
         (self.storage_transaction, self.tables)
@@ -84,7 +84,7 @@ impl Context {
     }
 
     /// The open transaction, opened now if there is none.
-    pub fn transaction(&mut self) -> &mut Open {
+    pub fn transaction(&mut self) -> &mut SessionTransaction {
         if self.transaction.is_none() {
             let explicit = !self.autocommit();
             self.open_transaction(explicit, None);
@@ -122,7 +122,7 @@ impl Context {
         };
         let mut storage_transaction = self.instance.engine().begin(self.interrupt.clone(), options);
         storage_transaction.reuse_buffers(std::mem::take(&mut self.transaction_memory));
-        self.transaction = Some(Open {
+        self.transaction = Some(SessionTransaction {
             storage_transaction,
             explicit,
             used: false,
@@ -139,8 +139,8 @@ impl Context {
         self.second_transaction(None)
     }
 
-    /// A second transaction, besides the session's own, which is logged under the name that the session's next
-    /// one has.
+    /// A second transaction, besides the session's own, which is logged under the name that the
+    /// session's next one has.
     pub(crate) fn logged_transaction(&mut self) -> Box<Transaction> {
         self.second_transaction(self.owned_gtid())
     }
@@ -209,7 +209,7 @@ impl Context {
             return;
         }
         let moment = self.real_moment() as u64;
-        let Open { storage_transaction, explicit, read_only, .. } = self.transaction();
+        let SessionTransaction { storage_transaction, explicit, read_only, .. } = self.transaction();
         let (owner, isolation, explicit, read_only) =
             (storage_transaction.owner().0, storage_transaction.isolation(), *explicit, *read_only);
         self.open_transaction.begin(owner, moment, isolation, explicit, read_only);
@@ -255,24 +255,24 @@ impl Context {
         Ok(true)
     }
 
-    /// Without a look into the catalog: true if the transaction keeps the definition already, or
+    /// Without asking the catalog: true if the transaction keeps the definition already, or
     /// does from now on.
     fn rehold(&mut self, table: &Arc<TableDef>, kind: MetadataLockType, definitions: u64) -> Result<bool> {
         self.publish_transaction();
         let own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock));
-        let (mut held, mut kept) = (false, false);
+        let (mut held, mut pinned) = (false, false);
         for guard in own {
             held = true;
-            kept |= guard.pins(table);
+            pinned |= guard.pins(table);
             if guard.pins(table) && (guard.kind() == kind || kind == MetadataLockType::Read) {
                 return Ok(true);
             }
         }
-        if held && !kept {
+        if held && !pinned {
             return Ok(false);
         }
         let guard = self.lock_metadata(&table.lock, kind, held, &[])?;
-        let is_same = kept || self.catalog().definitions_epoch().load(Ordering::Acquire) == definitions;
+        let is_same = pinned || self.catalog().definitions_epoch().load(Ordering::Acquire) == definitions;
         if is_same {
             self.hold(guard, table)?;
         }
@@ -339,10 +339,10 @@ impl Context {
         self.commit()?;
         self.forget_locked_tables();
         let next = self.next_transaction;
-        let told = Characteristics { read_only: options.read_only.or(next.read_only), ..next };
+        let characteristics = Characteristics { read_only: options.read_only.or(next.read_only), ..next };
         self.open_transaction(true, options.read_only);
         self.transaction().used = true;
-        self.tracker.transactions.began(told, options.consistent_snapshot);
+        self.tracker.transactions.began(characteristics, options.consistent_snapshot);
         if options.consistent_snapshot {
             if self.storage_transaction().isolation() == Isolation::RepeatableRead {
                 self.take_consistent_snapshot();
@@ -390,7 +390,7 @@ impl Context {
     }
 
     /// The open transaction, which ends now.
-    pub(super) fn take_transaction(&mut self) -> Option<Open> {
+    pub(super) fn take_transaction(&mut self) -> Option<SessionTransaction> {
         let open = self.transaction.take()?;
         self.open_transaction.end();
         self.tracker.transactions.ended();
@@ -400,8 +400,9 @@ impl Context {
     /// Forgets a transaction in which nothing was done, as if it had not been opened: what SET
     /// TRANSACTION said is for the next one.
     pub(super) fn forget_unused(&mut self) {
-        let is_unused =
-            |open: &Open| !open.used && !open.storage_transaction.has_changes() && open.savepoints.is_empty();
+        let is_unused = |open: &SessionTransaction| {
+            !open.used && !open.storage_transaction.has_changes() && open.savepoints.is_empty()
+        };
         if self.transaction.as_ref().is_some_and(is_unused)
             && self.owned_gtid().is_none()
             && let Some(open) = self.transaction.take()
@@ -441,7 +442,9 @@ impl Context {
             }
             _ => None,
         };
-        let Some(Open { storage_transaction, tables, .. }) = self.take_transaction() else { return Ok(None) };
+        let Some(SessionTransaction { storage_transaction, tables, .. }) = self.take_transaction() else {
+            return Ok(None);
+        };
         if !tables.is_empty() {
             self.count(Counter::HandlerCommit);
         }

@@ -1,4 +1,4 @@
-//! Rows of `SHOW STATUS` as they are gathered, each with its kind, so that metrics can be told from
+//! Rows of `SHOW STATUS` as they are gathered, each with its kind, so that metrics can be made from
 //! them too.
 
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ pub enum MetricKind {
     Gauge,
 }
 
-/// What a row tells.
+/// What a row says.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A number.

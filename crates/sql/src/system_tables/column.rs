@@ -188,7 +188,7 @@ impl SystemColumn {
         }
     }
 
-    /// The column as a client is told of it.
+    /// The column as it is reported to a client.
     pub fn output(&self, schema: &SystemSchema, table: &SystemTable, alias: &str) -> OutputColumn {
         let mut column = OutputColumn::defined(&self.definition(), self.name);
         column.meta.database = schema.name.to_owned();

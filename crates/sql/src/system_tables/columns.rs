@@ -116,7 +116,7 @@ fn lengths(ty: &DataType) -> Option<(i64, i64)> {
     }
 }
 
-/// Digits in all, and behind the point.
+/// Digits in all, and after the point.
 fn numeric(ty: &DataType) -> (Option<u64>, Option<u64>) {
     match ty {
         DataType::Integer { size, sign, .. } => {

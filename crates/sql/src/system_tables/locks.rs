@@ -27,7 +27,7 @@ use crate::catalog::metadata_lock::MetadataLockType;
 use crate::error::{Result, SqlError};
 use crate::instance::Process;
 use crate::session::Context;
-use crate::session::open_transaction::Seen;
+use crate::session::open_transaction::TransactionInfo;
 use crate::value::{DateTime, Datum};
 
 /// The numbers of the sessions whose transactions have these numbers.
@@ -216,7 +216,7 @@ pub(super) fn transactions(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Resu
 fn transaction(
     cx: &Context,
     process: &Process,
-    seen: Seen,
+    seen: TransactionInfo,
     locks: Locks,
     waits_since: Option<u64>,
 ) -> Vec<Datum<'static>> {

@@ -1,6 +1,6 @@
 //! Values as the command line and my.cnf give them.
 //!
-//! Unlike `SET`, an option takes K, M and G behind a number, and nothing is adjusted to the range
+//! Unlike `SET`, an option takes K, M and G after a number, and nothing is adjusted to the range
 //! silently but the block size: a server that starts with another value than the one asked for
 //! helps nobody.
 
@@ -9,7 +9,7 @@ use super::definition::{Variable, VariableType};
 use super::value::Value;
 use thiserror::Error;
 
-/// A value that the variable does not take. The text tells what it does take.
+/// A value that the variable does not take. The text says what it does take.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("'{value}' is no value for {name}: {expected}")]
 pub struct OptionError {

@@ -345,7 +345,8 @@ pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
     Ok(out)
 }
 
-/// What SHOW INDEX and information_schema.STATISTICS tell of one part of a key, from its number on.
+/// What SHOW INDEX and information_schema.STATISTICS describe one part of a key, from its number
+/// on.
 pub(crate) fn key_part(
     table: &TableDef,
     index: &IndexDef,

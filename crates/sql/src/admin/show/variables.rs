@@ -41,7 +41,7 @@ pub(crate) fn status(cx: &Context, global: bool) -> Listing {
     out
 }
 
-/// Seconds for which a client may resume a TLS session, as it is told in its tickets.
+/// Seconds for which a client may resume a TLS session, as its tickets say.
 pub const TLS_TICKET_SECONDS: u64 = 24 * 60 * 60;
 
 /// What TLS is like on this connection. Clients' certificates are not asked for: mode and depth of

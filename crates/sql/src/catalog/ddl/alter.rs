@@ -19,7 +19,7 @@ use std::sync::Arc;
 use storage::TreeId;
 use storage::layout::Layouts;
 
-pub use work::{Work, filler};
+pub use work::{AlterWork, filler};
 
 use super::table::{check_names_of_checks, check_required_key, put_next, repeated_indexes};
 use super::{Plan, Settings, check_name, check_not_system};
@@ -43,8 +43,8 @@ pub struct Alter {
     /// The table as it is.
     pub old: Arc<TableDef>,
     /// What has to be done before it can be committed.
-    pub work: Work,
-    /// The client is told how many rows there were: MySQL would have copied them.
+    pub work: AlterWork,
+    /// The client gets the number of rows: MySQL would have copied them.
     pub counts_rows: bool,
     /// For the client.
     pub warnings: Vec<SqlError>,
@@ -64,7 +64,7 @@ pub struct Alter {
     /// What the log says where the statement says FIRST, if not that
     /// ([`row_id::instead_of_first`]).
     pub instead_of_first: Option<String>,
-    /// It renames the table, or asks for nothing: MySQL tells no number of rows then.
+    /// It renames the table, or asks for nothing: MySQL says no number of rows then.
     pub is_renaming: bool,
     /// What becomes [`TableDef::created`]: now, unless only the name changes.
     created: Option<u32>,
@@ -177,7 +177,7 @@ impl Alter {
             matches!(action, AlterAction::Rename(_) | AlterAction::EnableKeys | AlterAction::DisableKeys)
         };
         let keeps_all = alter.actions.iter().all(only_renames);
-        // A copy is told of, also where nothing but the name changes.
+        // A copy is reported, also where nothing but the name changes.
         let is_renaming =
             keeps_all && !old.is_temporary() && alter.algorithm != Some(crate::ast::AlterAlgorithm::Copy);
         if !keeps_all {
@@ -221,8 +221,8 @@ impl Alter {
     pub fn to_build(&self) -> Vec<usize> {
         let all = 0..self.finished.indexes.len();
         match &self.work {
-            Work::Copy => all.collect(),
-            Work::Indexes { .. } | Work::Definition { .. } => {
+            AlterWork::Copy => all.collect(),
+            AlterWork::Indexes { .. } | AlterWork::Definition { .. } => {
                 all.filter(|&index| self.tree_of(index).is_none()).collect()
             }
         }
@@ -230,7 +230,7 @@ impl Alter {
 
     /// The tree that an index of the new table has already.
     fn tree_of(&self, index: usize) -> Option<TreeId> {
-        if matches!(self.work, Work::Copy) {
+        if matches!(self.work, AlterWork::Copy) {
             return None;
         }
         let origin = self.finished.indexes[index]?;
@@ -259,13 +259,16 @@ impl Alter {
         new.created = self.created;
         self.carry_auto_increment(&mut new);
         new.layouts = match &self.work {
-            Work::Copy => None,
-            Work::Definition { sources: Some(sources) } | Work::Indexes { sources: Some(sources) } => {
+            AlterWork::Copy => None,
+            AlterWork::Definition { sources: Some(sources) }
+            | AlterWork::Indexes { sources: Some(sources) } => {
                 let before = self.old.layouts.as_deref().cloned().unwrap_or_default();
                 let types = self.old.column_types.clone();
                 Some(Arc::new(before.followed_by(LogPosition::ZERO, types, sources.clone())))
             }
-            Work::Definition { sources: None } | Work::Indexes { sources: None } => self.old.layouts.clone(),
+            AlterWork::Definition { sources: None } | AlterWork::Indexes { sources: None } => {
+                self.old.layouts.clone()
+            }
         };
         let next = put_next(state, &new);
         Ok(Plan {
@@ -283,8 +286,8 @@ impl Alter {
         match self.auto_increment {
             None if same => new.counter = self.old.counter.clone(),
             Some(n) if same && self.old.counter.has_passed(n) => match self.work {
-                Work::Definition { .. } => new.counter = Arc::new(self.old.counter.copy()),
-                Work::Indexes { .. } | Work::Copy => new.counter = self.old.counter.clone(),
+                AlterWork::Definition { .. } => new.counter = Arc::new(self.old.counter.copy()),
+                AlterWork::Indexes { .. } | AlterWork::Copy => new.counter = self.old.counter.clone(),
             },
             _ => {}
         }

@@ -23,7 +23,7 @@ struct Wanted {
     database: Option<String>,
 }
 
-/// Every account's grants changed by `change`, which tells if there was anything to change.
+/// Every account's grants changed by `change`, which returns whether there was anything to change.
 fn each(
     accounts: &[crate::ast::Account],
     settings: &Settings,

@@ -188,7 +188,7 @@ fn put(table: TableDef, state: &CatalogState) -> Change {
     Change::PutTable(Arc::new(table), next)
 }
 
-/// The numbers behind those of a table. Trees that were built have numbers of their own.
+/// The numbers after those of a table. Trees that were built have numbers of their own.
 pub(super) fn put_next(state: &CatalogState, table: &TableDef) -> NextNumbers {
     let trees = table.schema.indexes().map(|index| index.tree().0).filter(|&tree| tree < FIRST_BUILT);
     let tree = trees.map(|tree| tree + 1).max().unwrap_or(0).max(state.next.tree);
@@ -339,7 +339,7 @@ pub(super) fn truncate(name: &ObjectName, state: &CatalogState, settings: &Setti
     let mut new = rebuild(&table, database, name, 1, numbers)?;
     take_defaults(&mut new, &table);
     new.created = table.created;
-    // Whoever waits for the table waits for its name.
+    // Sessions that wait for the table wait for its name.
     new.lock = table.lock.clone();
     Ok(Plan { changes: vec![Change::DropTable(table), put(new, state)], ..Plan::default() })
 }

@@ -150,7 +150,7 @@ fn authenticate(user: &mut UserDef, spec: &UserSpec, hasher: PasswordHasher<'_>)
         Secret::Password(password) if password.is_empty() => Vec::new(),
         Secret::Password(password) => hasher(&user.plugin, password)?,
         Secret::Hash(hash) => hash.to_vec(),
-        // The executor has made one, which the client is told.
+        // The executor has made one, which is reported to the client.
         Secret::Random => return Err(SqlError::internal("a random password has not been chosen")),
     };
     user.options.expired = false;

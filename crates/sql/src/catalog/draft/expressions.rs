@@ -22,7 +22,7 @@ pub(super) enum ExprContext<'a> {
     Check {
         /// Its name.
         name: &'a str,
-        /// It stood behind this column.
+        /// It stood after this column.
         of_column: Option<&'a str>,
     },
 }

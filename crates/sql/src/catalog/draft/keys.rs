@@ -115,7 +115,7 @@ impl Draft {
             visible: false,
             generated: None,
         };
-        // MySQL's stands in front. One that nobody is shown stands behind the others, so that
+        // MySQL's stands in front. One that nobody is shown stands after the others, so that
         // readers of the log who ask for the definition find each column where that has it.
         let place = if is_shown { 0 } else { self.columns.len() };
         self.columns.insert(place, DraftColumn { def, expr: None, origin: None, said_null: false });
@@ -192,7 +192,7 @@ impl Draft {
     }
 
     /// Takes out the row id of a table that gets a primary key. False if there is none, or no
-    /// primary key beside it.
+    /// primary key besides it.
     pub fn drop_row_id(&mut self) -> bool {
         let Some(row_id) = self.columns.iter().position(|c| c.def.is_row_id()) else { return false };
         let is_row_id = |k: &DraftKey| k.kind == KeyKind::Primary && self.is_row_id_key(k);

@@ -1,8 +1,8 @@
-//! A barrier that everybody passes, and that somebody may close for a while: FLUSH TABLES WITH READ
-//! LOCK closes that of commits and of DDL, LOCK INSTANCE FOR BACKUP that of DDL.
+//! A barrier that operations enter, and that a session may close for a while: FLUSH TABLES WITH
+//! READ LOCK closes those of commits and of DDL, LOCK INSTANCE FOR BACKUP that of DDL.
 //!
-//! Passing an open barrier is two atomic operations. Whoever closes it waits for those inside; whoever
-//! comes then waits outside.
+//! Entering an open barrier is two atomic operations. The session that closes it waits for those
+//! inside; later ones wait until it opens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -13,10 +13,10 @@ use storage::Interrupt;
 
 use crate::error::{self, Result};
 
-/// See the module.
+/// Entered by many, closed by few.
 #[derive(Debug, Default)]
 pub struct Barrier {
-    // One enters and then looks whether it is closed, the other closes and then looks who is
+    // One enters and then checks whether it is closed, the other closes and then checks who is
     // inside: sequentially consistent, so that at least one of them sees the other.
     inside: AtomicU64,
     closed: AtomicU32,
@@ -24,19 +24,19 @@ pub struct Barrier {
     changed: Condvar,
 }
 
-/// Somebody is inside.
+/// One operation inside; leaves when dropped.
 #[derive(Debug)]
 pub struct Pass(Arc<Barrier>);
 
-/// Somebody keeps it closed.
+/// Keeps the barrier closed until dropped.
 #[derive(Debug)]
 pub struct Closed(Arc<Barrier>);
 
-/// How often a waiter looks whether it was killed.
+/// How often a waiter checks whether it was killed.
 const KILL_CHECK: Duration = Duration::from_millis(50);
 
 impl Barrier {
-    /// Goes in; waits outside while it is closed.
+    /// Enters; waits while it is closed.
     ///
     /// # Errors
     /// 1205 when the time is over, 1317 when killed.

@@ -1,7 +1,7 @@
 //! Who waits for which metadata lock, and what the waiting sessions hold: enough to see that some
 //! wait for each other.
 //!
-//! Only sessions that wait are here, so that a lock that is free costs nothing. A circle is closed
+//! Only sessions that wait are here, so that a lock that is free costs nothing. A cycle is closed
 //! by the wait that begins last. It is broken by ending the wait of a statement rather than that of
 //! DDL, as MySQL weighs them.
 
@@ -21,7 +21,7 @@ struct Wait {
     lock: Arc<MetadataLock>,
     kind: MetadataLockType,
     held: Vec<(Arc<MetadataLock>, MetadataLockType)>,
-    /// Chosen to break a circle.
+    /// Chosen to break a cycle.
     victim: bool,
 }
 
@@ -47,7 +47,7 @@ impl Waits {
         self.len() == 0
     }
 
-    /// Lists a wait. Error 1213 if it closes a circle and is the one to give way.
+    /// Lists a wait. Error 1213 if it closes a cycle and is the one to give way.
     pub(super) fn begin(
         &self,
         session: u64,
@@ -113,7 +113,7 @@ fn waits_for(a: &Wait, b: &Wait) -> bool {
     holds || (same(&b.lock) && !mine && b.kind.goes_before(a.kind))
 }
 
-/// The waits of a circle that the last one is part of, without those that are about to end.
+/// The waits of a cycle that the last one is part of, without those that are about to end.
 fn cycle(waits: &[Wait]) -> Option<Vec<usize>> {
     let last = waits.len().checked_sub(1)?;
     let mut seen = vec![false; waits.len()];
@@ -166,7 +166,7 @@ mod tests {
         let (a, b) = (Arc::<MetadataLock>::default(), Arc::<MetadataLock>::default());
         let waits = Waits::default();
         // DDL holds `b` and waits for readers of `a`; a reader of `b` waits, and a new reader of
-        // `a` behind the DDL.
+        // `a` after the DDL.
         let _ddl = waits
             .begin(1, &a, MetadataLockType::Exclusive, vec![(b.clone(), MetadataLockType::Exclusive)])
             .unwrap();
@@ -177,7 +177,7 @@ mod tests {
         );
     }
 
-    /// A waiter asks whether it is the victim while it holds its lock's latch; breaking the circle
+    /// A waiter asks whether it is the victim while it holds its lock's latch; breaking the cycle
     /// wakes it by that latch. Both waited for each other once.
     #[test]
     fn a_victim_may_ask_while_it_is_chosen() {

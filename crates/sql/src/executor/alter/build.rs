@@ -1,4 +1,4 @@
-//! Building indexes beside writers.
+//! Building indexes concurrently with writers.
 //!
 //! 1. announce  With the table to itself for a moment, the statement publishes a definition whose
 //!    writers keep the new trees, and takes a snapshot: every row is of the snapshot, or written by

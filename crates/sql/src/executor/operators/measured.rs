@@ -15,7 +15,7 @@ pub struct Measured<'p> {
     inner: Running<'p>,
     /// Time spent in it since it was opened.
     spent: Duration,
-    /// Its first row, or that there is none, was told since it was opened.
+    /// Its first row, or that there is none, was measured since it was opened.
     answered: bool,
 }
 
@@ -43,7 +43,7 @@ impl<'p> Measured<'p> {
         let began = profile::now(cx).unwrap_or_default();
         let joined_before = self.rows_joined(frame);
         let found = self.inner.next(cx, frame)?;
-        // A scan looks once more than there are rows.
+        // A scan reads once more than there are rows.
         let behind_last = !found && matches!(self.plan, Operator::TableAccess(_));
         let joined = self.rows_joined(frame).wrapping_sub(joined_before);
         let spent = profile::now(cx).unwrap_or_default().saturating_sub(began);

@@ -1,11 +1,11 @@
 //! Sorting records by the bytes of their keys, in memory as long as that is enough.
 //!
-//! Records lie one behind the other in chunks of memory, and small entries that point to them are
+//! Records lie one after the other in chunks of memory, and small entries that point to them are
 //! sorted. Beyond the budget they are written as a sorted run; the runs are merged in the end
 //! ([`super::merge`]).
 //!
 //! A sort of which only the first rows are wanted keeps at most twice as many, and from then on
-//! refuses what would come behind them.
+//! refuses what would come after them.
 //!
 //! What a sort in memory had is left to the next one of any session ([`SortMemory`]).
 //!
@@ -34,7 +34,7 @@ const SLACK: usize = 1024;
 /// Where a record lies.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// The part of the key behind what all keys begin with.
+    /// The part of the key after what all keys begin with.
     prefix: u64,
     chunk: u32,
     at: u32,
@@ -46,7 +46,7 @@ struct Entry {
 #[derive(Debug, Default)]
 struct Arena {
     chunks: Vec<Vec<u8>>,
-    /// How many of the chunks are in use. Those behind are empty, of an earlier sort, and not
+    /// How many of the chunks are in use. Those after are empty, of an earlier sort, and not
     /// charged yet.
     used: usize,
 }
@@ -122,7 +122,7 @@ impl Arena {
         a.prefix.cmp(&b.prefix).then_with(by_key).then((a.chunk, a.at).cmp(&(b.chunk, b.at)))
     }
 
-    /// Sets the prefixes: the eight bytes behind what all keys have in common.
+    /// Sets the prefixes: the eight bytes after what all keys have in common.
     fn set_prefixes(&self, entries: &mut [Entry]) {
         let Some(first) = entries.first() else { return };
         let first = self.key(first);
@@ -213,7 +213,7 @@ impl Sorter {
         (self.budget.limit() / 16).clamp(CHUNK_MIN, CHUNK_MAX)
     }
 
-    /// Memory that another record of so many bytes takes, beside that which is taken already.
+    /// Memory that another record of so many bytes takes, besides that which is taken already.
     fn growth(&self, len: usize) -> usize {
         let full = self.entries.len() == self.entries.capacity();
         let entries = if full { self.entries.len() * std::mem::size_of::<Entry>() } else { 0 };
@@ -241,10 +241,10 @@ impl Sorter {
         self.entries.truncate(self.limit);
         self.bound = Some(arena.key(&self.entries[self.limit - 1]).to_vec());
         // In the order in which they came, which is the order of their places (O1).
-        let mut kept = std::mem::take(&mut self.entries);
-        kept.sort_unstable_by_key(|e| (e.chunk, e.at));
+        let mut remaining = std::mem::take(&mut self.entries);
+        remaining.sort_unstable_by_key(|e| (e.chunk, e.at));
         let (arena, before) = (std::mem::take(&mut self.arena), self.budget.used());
-        kept.iter().for_each(|e| {
+        remaining.iter().for_each(|e| {
             self.append(arena.key(e), arena.payload(e));
         });
         self.budget.release(before);
@@ -410,7 +410,10 @@ mod tests {
         let left = left(&machine);
         assert_eq!(left.len(), SORT_MEMORIES_MAX);
         for (bytes, entries) in left {
-            assert!((CHUNK_BYTES_RECYCLED / 2..=CHUNKS_KEPT).contains(&bytes) || bytes == 0, "{bytes}");
+            assert!(
+                (CHUNK_BYTES_RECYCLED / 2..=CHUNK_BYTES_RECYCLED).contains(&bytes) || bytes == 0,
+                "{bytes}"
+            );
             assert!(entries <= ENTRIES_RECYCLED);
         }
         machine.assert_clean();

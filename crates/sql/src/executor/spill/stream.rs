@@ -93,7 +93,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Goes on to the next record; false behind the last one.
+    /// Goes on to the next record; false after the last one.
     pub fn advance(&mut self, file: &SpillFile, stream: &Stream) -> Result<bool> {
         if self.payload.end == self.block.len() {
             let Some(&place) = stream.blocks.get(self.next_block) else { return Ok(false) };

@@ -1,5 +1,5 @@
-//! Frames of blocks that have run, kept for those that run next: a session's statements need no
-//! memory for theirs.
+//! Frames of blocks that have run are recycled for those that run next: a session's statements
+//! allocate none.
 //!
 //! All images of a frame together keep no more memory than [`super::recycle`] leaves to one.
 
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use super::{Frame, IMAGE_RECYCLED, Slot};
 use crate::catalog::TableDef;
 
-/// A session keeps the frames of so many blocks: one, and a subquery in it.
+/// A session recycles the frames of so many blocks: one, and a subquery in it.
 const FRAMES_MAX: usize = 2;
 
-/// So many slots, aggregates and group keys of a frame are kept.
+/// So many slots, aggregates and group keys of a frame are recycled.
 const SLOTS_RECYCLED: usize = 4;
 
 /// Recycled frames, each without rows.
@@ -36,10 +36,10 @@ impl FramePool {
         }
         frame.slots.truncate(SLOTS_RECYCLED);
         frame.slots.shrink_to(SLOTS_RECYCLED);
-        let mut kept = IMAGE_RECYCLED;
+        let mut room = IMAGE_RECYCLED;
         for slot in &mut frame.slots {
-            slot.recycle(kept);
-            kept = kept.saturating_sub(slot.image.capacity());
+            slot.recycle(room);
+            room = room.saturating_sub(slot.image.capacity());
         }
         frame.aggregates.clear();
         frame.aggregates.shrink_to(SLOTS_RECYCLED);
@@ -52,10 +52,10 @@ impl FramePool {
 
 impl Slot {
     /// Lets go of all but so much memory for an image.
-    fn recycle(&mut self, kept: usize) {
+    fn recycle(&mut self, room: usize) {
         let (mut image, mut offsets) = (std::mem::take(&mut self.image), std::mem::take(&mut self.offsets));
         image.clear();
-        image.shrink_to(kept);
+        image.shrink_to(room);
         offsets.recycle();
         *self = Self { image, offsets, ..Self::default() };
     }
@@ -80,8 +80,8 @@ mod tests {
         let tables = [None, None];
         let frame = pool.get(tables.iter());
         assert_eq!((frame.slots.len(), frame.slots.capacity()), (SLOTS_RECYCLED, SLOTS_RECYCLED));
-        let kept: Vec<_> = frame.slots.iter().map(|slot| slot.image.capacity()).collect();
-        assert_eq!(kept, [100, IMAGE_RECYCLED - 100, 0, 0]);
+        let room: Vec<_> = frame.slots.iter().map(|slot| slot.image.capacity()).collect();
+        assert_eq!(room, [100, IMAGE_RECYCLED - 100, 0, 0]);
         assert_eq!(frame.image(0), None);
         assert!(frame.aggregates.is_empty() && frame.aggregates.capacity() <= SLOTS_RECYCLED);
         assert_eq!(pool.0.len(), FRAMES_MAX - 1);

@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f("wait_for_executed_gtid_set", (1, 2), super::int, wait_for_executed_gtid_set).volatile(),
 ];
 
-/// How long a wait for transactions sleeps before it looks again.
+/// How long a wait for transactions sleeps before it checks again.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// What is left may be longer than what it is taken from: an interval that is cut in two takes five

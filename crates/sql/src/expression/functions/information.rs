@@ -1,4 +1,4 @@
-//! Functions that tell of the session and the server.
+//! Functions that describe the session and the server.
 
 use super::{Call, Typing, not_null};
 use crate::error::{self, Result};
@@ -79,7 +79,7 @@ pub(super) fn coercibility<'a>(_: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Int(call.arguments[0].ty.coercibility as i64))
 }
 
-/// The most characters of a query attribute that are told of as its length.
+/// The most characters of a query attribute that are reported as its length.
 const ATTRIBUTE_LENGTH: u32 = 65_535;
 
 pub(super) fn attribute_type(_: &[Expr], _: &Typing) -> Type {

@@ -5,7 +5,7 @@
 //! a limit, then error
 //! 3699. A session keeps the patterns it used last compiled ([`Cache`]), so that a row costs a
 //! comparison of the pattern's text. Positions count characters, from 1. Any match ends soon after
-//! KILL (`pattern.rs` tells how).
+//! KILL (`pattern.rs` says how).
 
 mod pattern;
 mod stepped;
@@ -146,7 +146,7 @@ fn search<'a>(cx: &mut Context, call: Call<'a>, flags_at: usize, name: &str) -> 
 /// The bytes of a match's groups, the whole of it first.
 type Groups = Vec<Option<Range<usize>>>;
 
-/// A search that goes on behind each match.
+/// A search that goes on after each match.
 struct Matches<'s> {
     text: &'s str,
     matcher: Matcher<'s>,
@@ -255,13 +255,13 @@ impl Search<'_> {
                 rest = chars.as_str();
                 continue;
             }
-            if let Some((name, behind)) = rest.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+            if let Some((name, after)) = rest.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
                 let group = self.pattern.group_named(name);
                 let is_set = |&group: &usize| groups.get(group).is_some_and(Option::is_some);
                 let group = group.filter(is_set);
                 let group = group.ok_or_else(|| error::REGEXP_INVALID_CAPTURE_GROUP_NAME.plain())?;
                 out.push_str(text_of(group));
-                rest = behind;
+                rest = after;
                 continue;
             }
             let digits = group_digits(rest, count);

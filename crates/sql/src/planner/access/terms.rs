@@ -52,7 +52,7 @@ impl Candidate<'_> {
 
     /// The hidden column that has an expression's values, if there is an index on it.
     fn key_part(&self, e: &Expr) -> Option<usize> {
-        // Whoever plans has seen to it that they are ready where the table has any.
+        // The planner has resolved them where the table has any.
         let computed = self.table.computed.get().filter(|_| e.sources() == 1 << self.slot)?;
         let is_it = |(column, of): &&(usize, Expr)| {
             self.table.columns[*column].is_key_part() && of.with_source(self.slot).is_same(e)

@@ -80,7 +80,7 @@ pub(in crate::session) struct SessionSettings {
 }
 
 impl Context {
-    /// What statements begin with.
+    /// The settings, decoded.
     pub(in crate::session) fn session_settings(&self) -> &SessionSettings {
         &self.session_settings
     }
@@ -103,7 +103,7 @@ impl Context {
         result
     }
 
-    /// CLIENT_SESSION_TRACK: the client is told of what changes in the session.
+    /// CLIENT_SESSION_TRACK: the client is notified of what changes in the session.
     pub(in crate::session) fn switch_tracking(&mut self, on: bool) {
         self.tracker.switch(on);
         self.tracker.configure(&self.variables);
@@ -150,8 +150,8 @@ impl Context {
         self.session_settings.results
     }
 
-    /// What clients are told of texts in `character_set_results`: the connection's collation if it
-    /// is one of that set.
+    /// What is reported to clients of texts in `character_set_results`: the connection's collation
+    /// if it is one of that set.
     pub fn results_collation(&self) -> Option<Collation> {
         let results = self.results_charset()?;
         let connection = self.connection_collation();

@@ -1,4 +1,4 @@
-//! What a session's statements mean, and what a session tells of itself.
+//! What a session's statements mean, and what a session describes itself.
 
 use super::super::definition::{Variable, VariableType, choice, double, other, switch, text, uint};
 use super::super::ids::sql_mode;

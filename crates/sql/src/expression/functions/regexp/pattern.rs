@@ -336,7 +336,7 @@ fn escape_len(escape: &[u8]) -> usize {
     }
 }
 
-/// How far behind the `{` its `}` is.
+/// How far after the `{` its `}` is.
 fn interval_end(interval: &[u8]) -> Result<usize, Code> {
     let end = interval.iter().position(|&b| b == b'}').ok_or(error::REGEXP_BAD_INTERVAL)?;
     let number = |n: &[u8]| std::str::from_utf8(n).ok()?.parse::<u32>().ok();
@@ -349,7 +349,7 @@ fn interval_end(interval: &[u8]) -> Result<usize, Code> {
     }
 }
 
-/// How far behind the `[` its `]` is.
+/// How far after the `[` its `]` is.
 fn class_end(class: &[u8]) -> Result<usize, Code> {
     let mut i = 1 + usize::from(class.get(1) == Some(&b'^'));
     let first = i;
