@@ -11,7 +11,7 @@ use common::{Server, run, value};
 use sql::Session;
 
 /// Runs the statement while checkpoints are made, one after the other.
-fn beside_checkpoints(server: &Server, session: &mut Session, statement: &str) {
+fn during_checkpoints(server: &Server, session: &mut Session, statement: &str) {
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -35,7 +35,7 @@ fn one_round(round: u64, table: &str, statement: &str, next: &str) {
     for sql in ["CREATE DATABASE d; USE d", table, "INSERT INTO t (a) VALUES (''), ('y')"] {
         run(&mut session, sql).unwrap();
     }
-    beside_checkpoints(&server, &mut session, statement);
+    during_checkpoints(&server, &mut session, statement);
     drop(session);
     let server = server.power_cut();
     let mut session = server.session();
@@ -71,7 +71,7 @@ fn checkpoints_beside_an_alter_keep_the_numbers_that_it_gives() {
         for sql in ["CREATE DATABASE d; USE d", TABLE, rows] {
             run(&mut session, sql).unwrap();
         }
-        beside_checkpoints(&server, &mut session, "ALTER TABLE t AUTO_INCREMENT = 130");
+        during_checkpoints(&server, &mut session, "ALTER TABLE t AUTO_INCREMENT = 130");
         drop(session);
         let server = server.power_cut();
         let mut session = server.session();

@@ -217,7 +217,8 @@ fn each_entry(
     mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {
     let Some(tree) = table.schema.index(index).map(storage::schema::Index::tree) else { return Ok(()) };
-    let mut scan = cx.storage_transaction().scan(tree, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
+    let mut scan =
+        cx.storage_transaction().scan(tree, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
     let mut steps = 0_u64;
     while scan.next(cx.storage_transaction())? {
         each(scan.key(), scan.value())?;

@@ -386,11 +386,11 @@ fn changed_document(field: &Field<'_>, before: Option<&[u8]>) -> Result<Vec<u8>>
         let legs = path.legs();
         let value = || convert::stored(change.value.into());
         match change.operation {
-            JsonOperation::Replace => edit::set(&mut tree, legs, value()?, ReadMode::Replace),
+            JsonOperation::Replace => edit::set(&mut tree, legs, value()?, Mode::Replace),
             JsonOperation::Insert if matches!(legs.last(), Some(Leg::Cell(_))) => {
                 edit::insert(&mut tree, legs, value()?)
             }
-            JsonOperation::Insert => edit::set(&mut tree, legs, value()?, ReadMode::Insert),
+            JsonOperation::Insert => edit::set(&mut tree, legs, value()?, Mode::Insert),
             JsonOperation::Remove => edit::remove(&mut tree, legs),
         }
         .map_err(corrupt)?;
