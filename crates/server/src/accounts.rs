@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use protocol::{Account, AccountSource, Decoys, Plugin};
-use sql::Database;
+use sql::Instance;
 use sql::parser::client_text;
 use sql::types::Collation;
 use sql::variables::ids;
 
 /// The catalog as authentication sees it.
-pub struct Accounts<'a>(pub &'a Database);
+pub struct Accounts<'a>(pub &'a Instance);
 
 impl Accounts<'_> {
     /// True if root could come in without a password.

@@ -1,4 +1,4 @@
-//! Opening and closing the database with the server's options.
+//! Opening and closing the instance with the server's options.
 
 use crate::datadir::Datadir;
 use crate::options::Options;
@@ -6,8 +6,8 @@ use crate::server::StartError;
 use crate::stop::Stop;
 use env::Env;
 use protocol::Plugin;
-use sql::Database;
-use sql::database::OpenOptions;
+use sql::Instance;
+use sql::instance::OpenOptions;
 use sql::status::Status;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub fn open(
     datadir: &Datadir,
     status: &Arc<Status>,
     stop: &Stop,
-) -> Result<Arc<Database>, StartError> {
+) -> Result<Arc<Instance>, StartError> {
     let stop = stop.clone();
     let options = OpenOptions {
         datadir: datadir.path().to_owned(),
@@ -32,7 +32,7 @@ pub fn open(
         on_shutdown: Box::new(move || stop.request("SHUTDOWN")),
     };
     let database =
-        on_a_large_stack(|| Database::open(env.clone(), options))?.map_err(StartError::Database)?;
+        on_a_large_stack(|| Instance::open(env.clone(), options))?.map_err(StartError::Database)?;
     let env = env.clone();
     database.set_password_hasher(Box::new(move |plugin, password| {
         Plugin::from_name(plugin).hash_password(password, &*env)
@@ -55,6 +55,6 @@ fn on_a_large_stack<T: Send>(open: impl FnOnce() -> T + Send) -> std::io::Result
 }
 
 /// Checkpoints the tables and closes the log.
-pub fn close(database: &Database) -> Result<(), sql::SqlError> {
+pub fn close(database: &Instance) -> Result<(), sql::SqlError> {
     database.close()
 }

@@ -8,8 +8,8 @@
 //!
 //! 1. server  The session executes the statement and writes its OK into the connection's buffer.
 //! 2. sql     The session has a pending reply instead of an outcome, where the statement allows it
-//!    (`sql/src/session/unsettled.rs`): it holds the metadata locks and the commit's pass until the
-//!    outcome is known.
+//!    (`sql/src/session/pending_reply.rs`): it holds the metadata locks and the commit's pass until
+//!    the outcome is known.
 //! 3. server  [`Outbox::defer`] detaches the written packets from the connection and registers
 //!    [`Outbox::on_outcome`] as the completion. The session waits for the next command.
 //! 4. storage The pending commit releases what the transaction still holds, and calls the
@@ -40,7 +40,7 @@ use crate::threads::Threads;
 use parking_lot::{Condvar, Mutex};
 use protocol::{Connection, DeferredReply};
 use sql::SqlError;
-use sql::session::Unsettled;
+use sql::session::PendingReply;
 use sql::status::{Counter, Counters};
 use std::io;
 use std::sync::Arc;
@@ -78,7 +78,11 @@ impl Outbox {
     ///
     /// # Errors
     /// The connection's output can't be detached; the client gets no reply then.
-    pub(crate) fn defer(self: &Arc<Self>, connection: &mut Connection, pending: Unsettled) -> io::Result<()> {
+    pub(crate) fn defer(
+        self: &Arc<Self>,
+        connection: &mut Connection,
+        pending: PendingReply,
+    ) -> io::Result<()> {
         let mut slot = self.slot.lock();
         if !connection.detach_reply(&mut slot.reply) {
             return Err(io::ErrorKind::Unsupported.into());
@@ -86,7 +90,7 @@ impl Outbox {
         slot.is_deferred = true;
         drop(slot);
         let outbox = self.clone();
-        pending.leave(move |outcome| outbox.on_outcome(outcome));
+        pending.on_complete(move |outcome| outbox.on_outcome(outcome));
         Ok(())
     }
 

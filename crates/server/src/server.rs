@@ -20,7 +20,7 @@ use env::Env;
 use protocol::identity::{Ahead, GivenFiles};
 use protocol::{Authenticator, Identity, Login};
 use replication::semi_sync::SemiSync;
-use sql::Database;
+use sql::Instance;
 use sql::admin::binary_log;
 use sql::status::Status;
 use sql::types::Collation;
@@ -64,7 +64,7 @@ pub struct Server {
     /// The system variables.
     pub variables: Arc<GlobalVariables>,
     /// Log, tables, catalog.
-    pub database: Arc<Database>,
+    pub database: Arc<Instance>,
     /// Who is connected.
     pub connections: Arc<Connections>,
     /// What connections run on.

@@ -105,7 +105,7 @@ fn run(server: &Arc<Server>, peer: Peer, slot: ConnectionSlot, id: u64) {
         counters.count(Counter::AbortedClients);
         tracing::error!("connection {id} was closed after an internal error");
     }
-    server.status.leave(&counters);
+    server.status.deregister(&counters);
 }
 
 fn serve(server: &Arc<Server>, peer: Peer, slot: &ConnectionSlot, id: u64, counters: Arc<Counters>) {
@@ -248,7 +248,7 @@ pub fn open_session(
     session.set_interactive(login.interactive);
     session.set_tracking(connection.capabilities().has(Capabilities::SESSION_TRACK));
     if connection.is_plain() {
-        session.let_replies_leave();
+        session.allow_deferred_replies();
     }
     Ok(session)
 }
@@ -357,7 +357,7 @@ impl Client<'_> {
 
     /// Sends the reply, or defers it until the commit that it acknowledges is durable.
     fn reply(&mut self) -> io::Result<()> {
-        match self.session.take_unsettled() {
+        match self.session.take_pending_reply() {
             Some(pending) => {
                 self.reply_is_deferred = true;
                 self.outbox.defer(&mut self.connection, pending)

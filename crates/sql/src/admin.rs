@@ -28,8 +28,8 @@ use crate::sink::ResultSink;
 use crate::status::Counter;
 use crate::value::Datum;
 
-/// Runs a statement of this kind, and tells if it had a result set; `None` if it is of another
-/// kind.
+/// Runs a statement of this kind, and returns whether it had a result set; `None` if it is of
+/// another kind.
 pub fn execute(
     cx: &mut Context,
     statement: &Statement,

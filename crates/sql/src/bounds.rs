@@ -5,7 +5,7 @@
 //! Whatever works on data or texts of a client's size asks now and then whether it may go on
 //! ([`check`]), without being handed anything: the parser for each expression; resolving, planning
 //! and each operation of an expression that is evaluated ([`crate::stack::check`] asks here, too);
-//! loops over long texts and lists, by an [`Ticker`]; and whoever is about to take much memory at
+//! loops over long texts and lists, by an [`Ticker`]; and code that is about to take much memory at
 //! once ([`reserve`]).
 //!
 //! Memory is counted by the allocator for each thread ([`stdx::memory`]): all that the statement's

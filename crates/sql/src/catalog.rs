@@ -1,8 +1,8 @@
 //! The catalog: databases, tables, stored functions and users.
 //!
-//! It lives twice: as records in a tree of the store ([`record`]), and in memory as a [`State`],
-//! which statements read. A DDL statement becomes a list of [`Change`]s ([`ddl::plan`]), which are
-//! written to a batch and made in memory.
+//! It lives twice: as records in a tree of the store ([`record`]), and in memory as a
+//! [`CatalogState`], which statements read. A DDL statement becomes a list of [`Change`]s
+//! ([`ddl::plan`]), which are written to a batch and made in memory.
 //!
 //! 1. plan     From the statement, the state, and what the session says: names checked, numbers
 //!    given.
@@ -12,7 +12,7 @@
 //!    atomic: both or none.
 //! 4. publish  The changes are made in memory; statements from now on see them.
 //!
-//! At a start the records are read as of the store's checkpoint, and the DDL statements behind it
+//! At a start the records are read as of the store's checkpoint, and the DDL statements after it
 //! are planned and applied again, in their places among the row events ([`Replay`]).
 //!
 //! (C1) What a DDL statement does is a function of its logged text and settings and of the state
@@ -21,7 +21,7 @@
 //! (C2) One DDL statement at a time, from plan to publish.
 //! (C3) A definition that a transaction uses is not changed before it ends ([`metadata_lock`]).
 //! (C4) A statement that names trees built for it is logged only once a checkpoint has these trees
-//!      and, in its notes, tells whose they are: replay finds them there, with the values that
+//!      and, in its notes, says whose they are: replay finds them there, with the values that
 //!      clients have seen. Where the notes name no trees, or not those of this statement (the store
 //!      is older than the statement: a copy of a running server, a recovery to a point), replay
 //!      builds them from the rows as of the statement's place in the log.
@@ -57,7 +57,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use storage::TreeId;
 
 pub use account::UserDef;
-pub use objects::{FunctionDef, State};
+pub use objects::{CatalogState, FunctionDef};
 pub use record::Change;
 pub(crate) use replay::settings_of;
 pub use replay::{Rehearsal, Replay};
@@ -72,7 +72,7 @@ use crate::parser::{ParseOptions, parse};
 /// The catalog in memory.
 #[derive(Default)]
 pub struct Catalog {
-    state: RwLock<Arc<State>>,
+    state: RwLock<Arc<CatalogState>>,
     /// Held by the DDL statement that runs (C2).
     ddl: Mutex<()>,
     /// Counts the changes of accounts.
@@ -92,18 +92,18 @@ pub type Pending = HashMap<u64, BuiltTrees>;
 pub struct BuiltTrees {
     /// In the order of the indexes.
     pub trees: Vec<TreeId>,
-    /// [`statement_hash`]; `None` in notes of versions that did not tell.
+    /// [`statement_hash`]; `None` in notes of versions that did not say.
     pub statement: Option<u64>,
 }
 
-/// What notes tell of the statement that trees were built for: its text, as the log will have it.
+/// What notes describe the statement that trees were built for: its text, as the log will have it.
 pub fn statement_hash(text: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(text)
 }
 
 impl Catalog {
     /// A catalog of what was read at the start.
-    pub fn new(state: State) -> Self {
+    pub fn new(state: CatalogState) -> Self {
         Self {
             state: RwLock::new(Arc::new(state)),
             ddl: Mutex::new(()),
@@ -115,7 +115,7 @@ impl Catalog {
     }
 
     /// Everything as it is now. What is held stays as it is.
-    pub fn state(&self) -> Arc<State> {
+    pub fn state(&self) -> Arc<CatalogState> {
         self.state.read().clone()
     }
 
@@ -168,7 +168,7 @@ impl Catalog {
     }
 
     /// Moves with every change of a definition or an account, in the same moment for those who ask
-    /// for definitions: what was found behind a look at it is as it was, as long as it stays.
+    /// for definitions: what was found after a look at it is as it was, as long as it stays.
     pub fn definitions_epoch(&self) -> &AtomicU64 {
         &self.definitions_epoch
     }
@@ -182,11 +182,11 @@ impl Catalog {
     }
 
     /// At a start: everything as of the store's checkpoint.
-    pub fn put_state(&self, state: State) {
+    pub fn put_state(&self, state: CatalogState) {
         *self.state.write() = Arc::new(state);
     }
 
-    /// From now on checkpoints tell of trees that were built for a table, until
+    /// From now on checkpoints describe trees that were built for a table, until
     /// [`Self::forget_pending`].
     pub fn put_pending(&self, table: u64, built: BuiltTrees) {
         self.pending.lock().insert(table, built);
@@ -197,7 +197,7 @@ impl Catalog {
         self.pending.lock().remove(&table);
     }
 
-    /// From now on checkpoints tell of the counters of tables that `changes` make, until
+    /// From now on checkpoints describe the counters of tables that `changes` make, until
     /// [`Self::forget_counters`]: a checkpoint may have their records before they are published,
     /// and a table that is altered has another number then.
     pub fn put_counters(&self, changes: &[Change]) {
@@ -235,7 +235,7 @@ const PENDING: u64 = 1 << 63;
 const STATEMENT: u64 = 1 << 62;
 
 /// See [`Catalog::notes`].
-pub fn notes(state: &State, pending: &Pending) -> Vec<u8> {
+pub fn notes(state: &CatalogState, pending: &Pending) -> Vec<u8> {
     let mut out = Vec::new();
     let mut pair = |key: u64, value: u64| {
         out.extend_from_slice(&key.to_le_bytes());
@@ -252,9 +252,9 @@ pub fn notes(state: &State, pending: &Pending) -> Vec<u8> {
     out
 }
 
-/// Raises counters to what a checkpoint's notes say, and returns the trees they tell of. Notes of
+/// Raises counters to what a checkpoint's notes say, and returns the trees they describe. Notes of
 /// tables that are gone mean nothing.
-pub fn read_notes(state: &State, notes: &[u8]) -> Pending {
+pub fn read_notes(state: &CatalogState, notes: &[u8]) -> Pending {
     let mut next = HashMap::new();
     let mut pending = Pending::new();
     let mut c = stdx::cursor::Cursor::new(notes);

@@ -185,7 +185,7 @@ fn execute_checked(
             let ended = cx.characteristics();
             create_start::commit(cx)?;
             match is_plain(cx, *completion) {
-                true => cx.commit_or_leave()?,
+                true => cx.commit_or_defer()?,
                 false => cx.commit()?,
             }
             cx.commit_empty()?;
@@ -215,12 +215,12 @@ fn truncates_log(cx: &Context, name: &ObjectName) -> bool {
     }
     match name.database.as_deref().or(cx.default_database()) {
         Some(database) if database.eq_ignore_ascii_case("mysql") => {
-            cx.database.statement_logs().truncate(&name.name)
+            cx.instance.statement_logs().truncate(&name.name)
         }
         Some(database) if database.eq_ignore_ascii_case("performance_schema") => {
             let is_summary = name.name.eq_ignore_ascii_case("events_statements_summary_by_digest");
             if is_summary {
-                cx.database.statement_digests().clear();
+                cx.instance.statement_digests().clear();
             }
             is_summary
         }
@@ -338,7 +338,7 @@ fn is_plain(cx: &Context, completion: Completion) -> bool {
     completion == Completion::default() && cx.completion_type() == 0
 }
 
-/// Behind COMMIT and ROLLBACK: what the statement says, or `completion_type`. A chained transaction
+/// After COMMIT and ROLLBACK: what the statement says, or `completion_type`. A chained transaction
 /// is like the one before.
 fn complete(cx: &mut Context, completion: Completion, ended: Option<Characteristics>) -> Result<Done> {
     let default = cx.completion_type();

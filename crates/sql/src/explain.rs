@@ -6,9 +6,9 @@
 //! - [`units`]: the SELECTs and their numbers. [`path`], [`expression`], [`names`]: parts of a plan
 //!   as text.
 //!
-//! (E1) What is told is read from the very plan that would run, so it can't differ from it.
-//!      Conditions without a source are evaluated to tell if they let any row through; subqueries
-//!      are not.
+//! (E1) What is shown is read from the very plan that would run, so it can't differ from it.
+//!      Conditions without a source are evaluated to see whether they let any row through;
+//!      subqueries are not.
 
 pub mod blame;
 pub mod expression;
@@ -163,7 +163,7 @@ pub fn execute(cx: &mut Context, explain: &Explain, text: &[u8], sink: &mut dyn 
     describe(cx, &subject, format, profile.as_deref())?.send(cx, sink)
 }
 
-/// Runs the query, and tells what its parts did.
+/// Runs the query, and says what its parts did.
 fn measured(cx: &mut Context, subject: &Subject) -> Result<Box<Profile>> {
     cx.profile = Some(Box::default());
     let outcome = subject.query().map_or(Ok(0), |query| query::run(cx, query, &mut |_, _| Ok(true)));
@@ -177,7 +177,7 @@ fn describe(
     format: Format,
     profile: Option<&Profile>,
 ) -> Result<Listing> {
-    let numbers = subject.query().map(units::Numbers::of).unwrap_or_default();
+    let numbers = subject.query().map(units::SelectNumbers::of).unwrap_or_default();
     let mut blocks = Vec::new();
     if let Some(query) = subject.query() {
         closed_blocks(cx, &query.body, &numbers, &mut blocks);
@@ -201,7 +201,7 @@ fn one_text(text: String) -> Listing {
 fn closed_blocks<'p>(
     cx: &mut Context,
     body: &'p crate::planner::Body,
-    numbers: &units::Numbers,
+    numbers: &units::SelectNumbers,
     found: &mut Vec<&'p Block>,
 ) {
     use crate::planner::Body;
@@ -210,7 +210,7 @@ fn closed_blocks<'p>(
     }
     match body {
         Body::Block(block) => {
-            if block.gate.iter().any(|e| is_false(cx, e)) {
+            if block.constant_filter.iter().any(|e| is_false(cx, e)) {
                 found.push(block);
             }
             units::nested(block).iter().for_each(|n| closed_blocks(cx, &n.query.body, numbers, found));

@@ -56,7 +56,8 @@ pub enum Node {
     JsonPath(Box<[u8]>, Arc<crate::value::json::Path>),
     /// `JSON_VALUE(..)`
     JsonValue(Box<functions::json::JsonValue>),
-    /// A text that is no number where one is wanted: told once in a statement, not for each row.
+    /// A text that is no number where one is wanted: a warning once in a statement, not for each
+    /// row.
     Misread(Box<Misread>),
     /// A column of one of the row's sources.
     Column {
@@ -231,8 +232,8 @@ impl Expr {
         Expr { node: Node::Constant(value), ty }
     }
 
-    /// A TEXT or BLOB column, COALESCE, GREATEST and LEAST as a number: nothing is told of texts
-    /// that are none.
+    /// A TEXT or BLOB column, COALESCE, GREATEST and LEAST as a number: no warning is given for
+    /// texts that are none.
     pub fn read_quietly(&mut self) {
         let is_quiet = match &self.node {
             Node::Column { .. } => self.ty.code == code::BLOB,
@@ -254,7 +255,7 @@ impl Expr {
             && self.ty.decimals > 0
     }
 
-    /// A text as an exact number: of what functions and TEXT columns give nothing is told that is
+    /// A text as an exact number: values of functions and TEXT columns give no warning if they are
     /// none.
     pub fn read_as_decimal(&mut self) {
         let is_quiet = match &self.node {
@@ -270,7 +271,7 @@ impl Expr {
         }
     }
 
-    /// The same as a number that is compared: a constant text that is none is told once.
+    /// The same as a number that is compared: a constant text that is none gives one warning.
     pub fn read_once(&mut self) {
         self.read_quietly();
         let Node::Constant(text @ Datum::Bytes(bytes)) = &self.node else { return };
@@ -377,7 +378,7 @@ impl Expr {
             // Most are told apart without being printed. A statement that is to end has no use for
             // the answer.
             (a, b) => {
-                self.looks_like(other)
+                self.may_equal(other)
                     && crate::bounds::check().is_ok()
                     && format!("{a:?}") == format!("{b:?}")
             }
@@ -385,7 +386,7 @@ impl Expr {
     }
 
     /// True unless it is seen at once that the trees differ.
-    fn looks_like(&self, other: &Expr) -> bool {
+    fn may_equal(&self, other: &Expr) -> bool {
         match (&self.node, &other.node) {
             (Node::Constant(a), Node::Constant(b)) => a == b,
             (Node::Column { source: a, column: b }, Node::Column { source: c, column: d }) => {
@@ -395,10 +396,10 @@ impl Expr {
             (Node::UserVariable(a), Node::UserVariable(b)) => a == b,
             (Node::Arithmetic(_, a), Node::Arithmetic(_, b))
             | (Node::Compare(_, _, a), Node::Compare(_, _, b)) => {
-                a.iter().zip(b.iter()).all(|(a, b)| a.looks_like(b))
+                a.iter().zip(b.iter()).all(|(a, b)| a.may_equal(b))
             }
             (Node::Call(a, x), Node::Call(b, y)) => {
-                std::ptr::eq(*a, *b) && x.len() == y.len() && x.iter().zip(y).all(|(a, b)| a.looks_like(b))
+                std::ptr::eq(*a, *b) && x.len() == y.len() && x.iter().zip(y).all(|(a, b)| a.may_equal(b))
             }
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         }

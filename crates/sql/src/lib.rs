@@ -21,9 +21,9 @@
 //! like), [`routine`] (stored functions: statements within a statement), [`variables`] and
 //! [`status`] (what SET sets and SHOW STATUS counts), [`statement_digests`] (what statements of a
 //! form cost), [`statement_log`] (general and slow query log), [`system_tables`]
-//! (`information_schema` and its like), [`error`] (everything a client can be told), [`types`] and
-//! [`value`] (what it all computes with), [`database`] (what the sessions share), [`bounds`] (what
-//! a statement may take), [`replicas`] (who follows this server).
+//! (`information_schema` and its like), [`error`] (everything that can be reported to a client),
+//! [`types`] and [`value`] (what it all computes with), [`database`] (what the sessions share),
+//! [`bounds`] (what a statement may take), [`replicas`] (who follows this server).
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -31,11 +31,11 @@ pub mod admin;
 pub mod ast;
 pub mod bounds;
 pub mod catalog;
-pub mod database;
 pub mod error;
 pub mod executor;
 pub mod explain;
 pub mod expression;
+pub mod instance;
 pub mod parser;
 pub mod planner;
 pub mod privilege;
@@ -52,8 +52,8 @@ pub mod types;
 pub mod value;
 pub mod variables;
 
-pub use database::{Account, Database, Kill};
 pub use error::SqlError;
+pub use instance::{Account, Instance, Kill};
 pub use session::{Connection, Session};
 pub use sink::{ColumnMeta, OkInfo, ResultSink};
 pub use value::Datum;

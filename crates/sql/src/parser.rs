@@ -121,7 +121,7 @@ pub struct Parser<'a> {
     beyond_first_block: bool,
 }
 
-/// Parses a text that holds one statement; anything behind its `;` is an error. `None` if there is
+/// Parses a text that holds one statement; anything after its `;` is an error. `None` if there is
 /// none (error 1065).
 pub fn parse(text: &[u8], options: &ParseOptions) -> Result<Option<Statement>, ParseError> {
     let mut parser = Parser::new(text, options);
@@ -211,7 +211,7 @@ impl<'a> Parser<'a> {
         self.current = self.lexer.next();
     }
 
-    /// The token behind the current one.
+    /// The token after the current one.
     fn peek(&self) -> Lexeme {
         self.lexer.clone().next()
     }
@@ -335,7 +335,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A name behind a dot, or as a label: any word will do.
+    /// A name after a dot, or as a label: any word will do.
     fn any_ident(&mut self) -> Parsed<Ident> {
         let lexeme = self.current;
         let ident = match lexeme.token {
@@ -471,7 +471,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// The answer of whoever bounds the statement, as an error of the parser.
+    /// The answer of the statement's bounds, as an error of the parser.
     #[inline]
     fn within(&self, bounds: crate::error::Result<()>) -> Parsed<()> {
         bounds.map_err(|e| self.error(e.number, &e.sqlstate, e.message))

@@ -12,7 +12,7 @@
 //! (P1) Nothing is evaluated here that a later execution could see differently: keys of access
 //!      paths, limits, parameters, variables and what subqueries give stay expressions.
 //! (P2) What a subquery or derived table takes from around it is a parameter of its plan: a plan
-//!      never looks beyond its own sources.
+//!      never reads beyond its own sources.
 
 pub mod access;
 pub mod block;
@@ -56,7 +56,7 @@ pub struct Query {
     pub body: Body,
     /// What they are.
     pub columns: Vec<OutputColumn>,
-    /// The same as clients are told it, once one was.
+    /// The same as it is reported to clients, once it was.
     pub described: OnceLock<Arc<Described>>,
     /// ORDER BY of what is no block, over the rows' values.
     pub order: Vec<(Expr, bool)>,
@@ -77,7 +77,7 @@ impl Query {
         let Body::Block(block) = &self.body else { return false };
         let one_group = block.group.as_ref().is_none_or(|group| group.keys.is_empty());
         let is_limited = block.limit.count.is_some() || self.limit.count.is_some();
-        let has_filter = !block.gate.is_empty() || block.having.is_some();
+        let has_filter = !block.constant_filter.is_empty() || block.having.is_some();
         one_group
             && !is_limited
             && !has_filter
@@ -138,8 +138,8 @@ pub struct Block {
     pub slots: Vec<Option<Arc<TableDef>>>,
     /// What the query calls the source of each slot.
     pub names: Vec<Box<str>>,
-    /// What must be true for there to be any row; it reads no source.
-    pub gate: Vec<Expr>,
+    /// Conditions that read no source: evaluated once; if one is not true, there are no rows.
+    pub constant_filter: Vec<Expr>,
     /// FROM and WHERE.
     pub from: Operator,
     /// The select list.
@@ -168,7 +168,7 @@ pub struct Block {
     pub made_first: Vec<Arc<Derived>>,
     /// Select items that ORDER BY or GROUP BY goes by and that are computed once for it.
     pub reused: Option<Box<reuse::Reused>>,
-    /// The select list is computed behind the sort: what it does, it does in that order.
+    /// The select list is computed after the sort: what it does, it does in that order.
     pub late_items: bool,
     /// SQL_CALC_FOUND_ROWS: rows are counted beyond LIMIT.
     pub counts_all: bool,
@@ -206,7 +206,7 @@ pub enum Operator {
     /// One row without sources.
     One(Vec<Expr>),
     /// A table's rows.
-    Access(Box<Access>),
+    TableAccess(Box<TableAccess>),
     /// Rows made by a query or a provider.
     Rows(Box<Rows>),
     /// For each row of the first the rows of the second.
@@ -217,20 +217,20 @@ pub enum Operator {
 
 /// Reads a table.
 #[derive(Debug)]
-pub struct Access {
+pub struct TableAccess {
     /// The slot that it fills.
     pub slot: usize,
     /// The table.
     pub table: Arc<TableDef>,
     /// How it finds the rows.
-    pub path: access::Path,
+    pub path: access::AccessPath,
     /// What the rows must fulfil.
     pub filter: Vec<Expr>,
     /// The columns to be read from the index's entries, if they hold all that the query reads: no
     /// row is looked up then.
     pub covering: Option<Box<[usize]>>,
-    /// See [`Self::settled`].
-    pub settled: OnceLock<Box<[bool]>>,
+    /// See [`Self::implied_by_keys`].
+    pub implied_by_keys: OnceLock<Box<[bool]>>,
     /// How it locks them; not at all for a plain SELECT.
     pub locking: Option<Locking>,
     /// Rows that the path is expected to give.

@@ -100,7 +100,7 @@ impl Replicas {
     }
 
     /// The connection has ended.
-    pub fn leave(&self, connection: u64) {
+    pub fn deregister(&self, connection: u64) {
         self.end_stream(connection);
         self.registered.lock().remove(&connection);
     }
@@ -139,8 +139,8 @@ mod tests {
         replicas.register(2, replica(5, 2));
         replicas.register(3, replica(9, 3));
         assert_eq!(replicas.registered(), [replica(5, 2), replica(9, 3)]);
-        replicas.leave(2);
-        replicas.leave(1);
+        replicas.deregister(2);
+        replicas.deregister(1);
         assert_eq!(replicas.registered(), [replica(9, 3)]);
     }
 }

@@ -20,7 +20,7 @@ mod variables;
 
 use std::sync::Arc;
 
-use plans::OfRoutine;
+use plans::RoutineCache;
 pub use plans::RoutinePlans;
 pub use variables::Locals;
 use variables::Variables;
@@ -83,7 +83,7 @@ pub struct Frame {
     routine: Arc<Routine>,
     /// The instruction that runs.
     at: usize,
-    kept: OfRoutine,
+    cached: RoutineCache,
     /// What it may do; `None` for what the session's account may.
     grants: Option<Arc<Grants>>,
 }
@@ -193,17 +193,17 @@ pub fn call(
     }
     locals.resize(routine.variables.len(), Datum::Null);
     let grants = rights::of_call(cx, routine)?;
-    let mut kept = cx.routine_plans.take(routine);
-    let around = plans::enter(cx, &mut kept);
+    let mut cached = cx.routine_plans.take(routine);
+    let around = plans::enter(cx, &mut cached);
     let status = cx.status.clone();
-    cx.frames.push(Frame { locals, routine: routine.clone(), at: 0, kept, grants });
+    cx.frames.push(Frame { locals, routine: routine.clone(), at: 0, cached, grants });
     let outcome = rights::check(cx, routine).and_then(|()| run(cx, routine));
     if let Some(frame) = cx.frames.pop() {
-        cx.routine_plans.put(frame.kept);
+        cx.routine_plans.put(frame.cached);
     }
     // The calling statement's figures are its own again.
     cx.status = status;
-    plans::leave(cx, around);
+    plans::restore_settings(cx, around);
     outcome
 }
 
@@ -220,7 +220,7 @@ fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
         at += 1;
         match action {
             Action::Statement(statement) => {
-                with_kept(cx, |cx| executor::execute_nested(cx, statement, &routine.text))?;
+                with_cached_plan(cx, |cx| executor::execute_nested(cx, statement, &routine.text))?;
             }
             Action::Assign(index, value) => {
                 let (value, charset) = match value {
@@ -269,24 +269,24 @@ fn resolved<T>(
         basis.evaluates(&expr);
         Ok(expr)
     };
-    with_kept(cx, |cx| plan::run(cx, make, |cx, expr| run(cx, expr)))
+    with_cached_plan(cx, |cx| plan::run(cx, make, |cx, expr| run(cx, expr)))
 }
 
-/// Runs the instruction by the plan that is kept of it; what its subqueries give is this
+/// Runs the instruction by its cached plan; what its subqueries give is this
 /// execution's own.
-fn with_kept<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+fn with_cached_plan<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
     let plan = |cx: &mut Context| {
         let frame = cx.frames.last_mut()?;
-        frame.kept.plans.get_mut(frame.at).map(std::mem::take)
+        frame.cached.plans.get_mut(frame.at).map(std::mem::take)
     };
-    let kept = plan(cx);
-    let around = std::mem::replace(&mut cx.kept_plan, kept);
+    let cached = plan(cx);
+    let around = std::mem::replace(&mut cx.cached_plan, cached);
     let outcome = cx.with_own_results(run);
-    let kept = std::mem::replace(&mut cx.kept_plan, around);
+    let cached = std::mem::replace(&mut cx.cached_plan, around);
     if let Some(frame) = cx.frames.last_mut()
-        && let Some(place) = frame.kept.plans.get_mut(frame.at)
+        && let Some(place) = frame.cached.plans.get_mut(frame.at)
     {
-        *place = kept.unwrap_or_default();
+        *place = cached.unwrap_or_default();
     }
     outcome
 }

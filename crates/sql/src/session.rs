@@ -4,12 +4,12 @@
 //! 2. Each starts a new moment and an empty list of warnings, is executed ([`crate::executor`]),
 //!    and ends: outside of a longer transaction its changes are committed, or taken back if it
 //!    failed.
-//! 3. Only then the client is told ([`ResultSink::finish`]), so that nobody hears of what is not
-//!    committed. A caller that has to wait for more commands anyhow may take the wait for the log
-//!    from the session ([`Session::take_unsettled`]).
+//! 3. Only then the client gets its reply ([`ResultSink::finish`]), so that no client learns of
+//!    what is not committed. A caller that has to wait for more commands anyhow may take the wait
+//!    for the log from the session ([`Session::take_pending_reply`]).
 //!
 //! A result set's rows go out as they are found, before the statement's end is known; the error
-//! comes behind them.
+//! comes after them.
 
 mod context;
 pub(crate) mod deadline;
@@ -19,6 +19,7 @@ mod hints;
 mod logged;
 pub mod named_locks;
 pub mod open_transaction;
+mod pending_reply;
 mod prepared;
 pub(crate) mod read_only;
 pub mod series;
@@ -27,7 +28,6 @@ pub mod table_locks;
 mod temporary;
 pub mod tracking;
 pub mod transaction;
-mod unsettled;
 pub mod variables;
 pub(crate) mod xa;
 
@@ -36,14 +36,14 @@ use std::sync::Arc;
 
 use crate::ast::{Statement, StatementKind};
 use crate::catalog::metadata_lock;
-use crate::database::{Database, Kill, Process};
 use crate::error::{self, Result, SqlError};
 use crate::executor;
 use crate::executor::spill::queue::Queue;
+use crate::instance::{Instance, Kill, Process};
 use crate::parser::{ParseOptions, Parser, client_text};
-use crate::planner::plan::Kept;
+use crate::planner::plan::CachedPlan;
 use crate::sink::{OkInfo, ResultSink, StateChange, status_flag};
-use crate::statement_digests::{Found, StatementDigests};
+use crate::statement_digests::{StatementDigests, TallyCache};
 use crate::statement_log;
 use crate::status::Counter;
 use crate::types::{Charset, Collation};
@@ -55,8 +55,8 @@ use statement_cache::{Noted, StatementCache};
 
 pub use context::{Context, Modes, StatementStatus};
 pub(crate) use context::{Examined, UserVariables};
+pub use pending_reply::PendingReply;
 pub use prepared::{Description, Parameter};
-pub use unsettled::Unsettled;
 
 /// What a connection's TLS is like, for SHOW STATUS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub struct TlsSession {
 
 /// What is known of a client when it has authenticated.
 pub struct Connection {
-    /// The id, as the handshake told it: from [`Database::reserve_id`].
+    /// The id, as the handshake sent it: from [`Instance::reserve_id`].
     pub id: u64,
     /// The name that the client gave.
     pub user: String,
@@ -108,16 +108,16 @@ pub struct Session {
     released: bool,
     interactive: bool,
     /// Replies that have to wait may be left to others.
-    may_leave: bool,
+    may_defer_reply: bool,
     /// What runs is a prepared statement.
     executes_prepared: bool,
-    /// The tallies of statements that are not kept.
-    digests_found: Found,
+    /// The tallies of statements that are not cached.
+    digests_found: TallyCache,
 }
 
 impl Session {
-    pub(crate) fn new(database: Arc<Database>, connection: Connection) -> Result<Self> {
-        let mut cx = Context::new(database.clone(), &connection);
+    pub(crate) fn new(instance: Arc<Instance>, connection: Connection) -> Result<Self> {
+        let mut cx = Context::new(instance.clone(), &connection);
         let collation = Collation::by_id(connection.collation).unwrap_or(Collation::UTF8MB4_0900_AI_CI);
         variables::put_charsets(&mut cx, collation.charset(), collation);
         cx.set_default_database(None);
@@ -126,8 +126,8 @@ impl Session {
         let handles = (cx.interrupt.clone(), shared);
         let process = Process::new(connection.id, user, connection.account, handles, connection.on_kill);
         let process = Arc::new(process);
-        database.register(process.clone())?;
-        let prepared = PreparedStatements::new(database.prepared_count().clone());
+        instance.register(process.clone())?;
+        let prepared = PreparedStatements::new(instance.prepared_count().clone());
         let mut session = Session {
             cx,
             prepared,
@@ -137,9 +137,9 @@ impl Session {
             multi_statements: connection.multi_statements,
             released: false,
             interactive: false,
-            may_leave: false,
+            may_defer_reply: false,
             executes_prepared: false,
-            digests_found: Found::default(),
+            digests_found: TallyCache::default(),
         };
         if let Some(name) = connection.database.filter(|name| !name.is_empty()) {
             session.use_database(&name)?;
@@ -149,7 +149,7 @@ impl Session {
     }
 
     fn log_connect(&self) {
-        let logs = self.cx.database.statement_logs();
+        let logs = self.cx.instance.statement_logs();
         if logs.enabled() & statement_log::GENERAL == 0 {
             return;
         }
@@ -161,7 +161,7 @@ impl Session {
 
     /// A command that is no statement, for the general log.
     pub fn log_command(&self, command: &'static str, text: &[u8]) {
-        self.cx.database.statement_logs().command(&self.cx, command, text);
+        self.cx.instance.statement_logs().command(&self.cx, command, text);
     }
 
     /// The connection's id.
@@ -174,9 +174,9 @@ impl Session {
         let text = without_terminator(text);
         let shown = client_text::shown(text, self.cx.client_charset());
         self.cx.interrupt.statement_begins();
-        self.process.begin(&shown, self.cx.database.env().monotonic_coarse());
+        self.process.begin(&shown, self.cx.instance.env().monotonic_coarse());
         let outcome = self.statements(text, sink);
-        self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
+        self.process.end(self.cx.instance.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         outcome
     }
@@ -197,13 +197,13 @@ impl Session {
             let rest = &text[at..];
             let converted =
                 client != client.of_statements() && at < *ascii_from.get_or_insert_with(find_ascii);
-            // What is kept is found by the client's bytes, which mean something else in another
-            // character set.
+            // A cached statement is found by the client's bytes, which mean something else in
+            // another character set.
             let key = if converted { None } else { StatementCache::key(rest, sql_mode) };
             if let Some(parsed) = key.and_then(|key| self.cache.find(key, rest)).cloned() {
-                return self.kept_statement(&parsed, false, sink);
+                return self.run_cached_statement(&parsed, false, sink);
             }
-            self.cx.kept_plan = None;
+            self.cx.cached_plan = None;
             let options = ParseOptions { sql_mode, from_client: true, ..ParseOptions::default() };
             let (own, converted_end) = match converted {
                 true => {
@@ -237,7 +237,7 @@ impl Session {
             };
             if let (Some(key), true) = (key, last && can_be_repeated(&statement.kind)) {
                 return match self.cache.note(key, rest, statement) {
-                    Noted::Kept(parsed) => self.kept_statement(&parsed, false, sink),
+                    Noted::Cached(parsed) => self.run_cached_statement(&parsed, false, sink),
                     Noted::Seen(statement) => self.statement(&statement, rest, None, false, sink),
                 };
             }
@@ -267,21 +267,21 @@ impl Session {
         Err(e)
     }
 
-    /// Runs a statement that is kept, by the plan of its last execution if that is still good.
-    fn kept_statement(
+    /// Runs a cached statement, by the plan of its last execution if that is still good.
+    fn run_cached_statement(
         &mut self,
         parsed: &prepared::Parsed,
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
         // What a plan calls is noted when it is made.
-        let kept = match self.cx.tracker.transactions.is_on() {
-            true => Kept::default(),
-            false => std::mem::take(&mut *parsed.kept.lock()),
+        let cached = match self.cx.tracker.transactions.is_on() {
+            true => CachedPlan::default(),
+            false => std::mem::take(&mut *parsed.cached_plan.lock()),
         };
-        self.cx.kept_plan = Some(kept);
+        self.cx.cached_plan = Some(cached);
         let outcome = self.statement(&parsed.statement, &parsed.text, Some(parsed), more, sink);
-        *parsed.kept.lock() = self.cx.kept_plan.take().unwrap_or_default();
+        *parsed.cached_plan.lock() = self.cx.cached_plan.take().unwrap_or_default();
         outcome
     }
 
@@ -289,23 +289,23 @@ impl Session {
         &mut self,
         statement: &Statement,
         text: &[u8],
-        kept: Option<&prepared::Parsed>,
+        parsed: Option<&prepared::Parsed>,
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
         if let StatementKind::Execute { name, using } = &statement.kind {
             let own = statement.span.of(text);
-            self.cx.database.statement_logs().command(&self.cx, "Query", own);
+            self.cx.instance.statement_logs().command(&self.cx, "Query", own);
             return self.execute_named(name, using, more, sink);
         }
-        let digests = self.cx.database.statement_digests();
+        let digests = self.cx.instance.statement_digests();
         if !digests.is_on() {
             return self.uncounted_statement(statement, text, more, sink);
         }
         let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
         let own = statement.span.of(text);
-        let tally = match kept {
-            Some(kept) => digests.of_kept(&self.cx, &mut kept.tally.lock(), own, sql_mode),
+        let tally = match parsed {
+            Some(parsed) => digests.of_cached(&self.cx, &mut parsed.tally.lock(), own, sql_mode),
             None => digests.of_text(&self.cx, &mut self.digests_found, own, sql_mode),
         };
         let begun = StatementDigests::begin(&self.cx);
@@ -322,7 +322,7 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        match self.cx.database.statement_logs().enabled() {
+        match self.cx.instance.statement_logs().enabled() {
             0 => self.unlogged_statement(statement, text, more, sink),
             logs => self.logged_statement(logs, statement, text, more, sink),
         }
@@ -347,7 +347,7 @@ impl Session {
             false => ("Query", Cow::Borrowed(own)),
         };
         let own = statement_log::hidden(&statement.kind, &own, sql_mode);
-        self.cx.database.statement_logs().command(&self.cx, command, &own);
+        self.cx.instance.statement_logs().command(&self.cx, command, &own);
         if logs & statement_log::SLOW == 0 {
             return self.unlogged_statement(statement, text, more, sink);
         }
@@ -367,8 +367,8 @@ impl Session {
     ) -> Result<()> {
         let cx = &mut self.cx;
         assert!(
-            cx.unsettled.is_none(),
-            "L1 of unsettled.rs: a statement runs once the one before is settled"
+            cx.pending_reply.is_none(),
+            "L1 of pending_reply.rs: a statement runs once the one before is complete"
         );
         cx.begin_moment();
         cx.count(Counter::Questions);
@@ -384,7 +384,7 @@ impl Session {
         cx.storing = false;
         cx.strict_error();
         cx.tracker.statement_begins();
-        cx.set_may_leave(self.may_leave && !more, &statement.kind);
+        cx.set_may_defer_reply(self.may_defer_reply && !more, &statement.kind);
         let deadline = self.deadline(statement);
         let outcome = self.run(statement, text, sink);
         let outcome = self.end_deadline(deadline, outcome);
@@ -419,10 +419,10 @@ impl Session {
     /// `max_execution_time` and the hint of that name, which are for queries only.
     fn deadline(&self, statement: &Statement) -> Option<Deadline> {
         let hinted = hints::time_limit(&statement.remarks.hints).filter(|limit| !limit.is_zero());
-        let limit = hinted.unwrap_or(self.cx.settled().max_execution_time);
-        let database = &self.cx.database;
+        let limit = hinted.unwrap_or(self.cx.session_settings().max_execution_time);
+        let instance = &self.cx.instance;
         let limited = !limit.is_zero() && matches!(statement.kind, StatementKind::Query(_));
-        limited.then(|| database.deadlines().set(database.env(), &self.cx.interrupt, limit))
+        limited.then(|| instance.deadlines().set(instance.env(), &self.cx.interrupt, limit))
     }
 
     /// A statement that was interrupted because its time was over says so.
@@ -467,17 +467,17 @@ impl Session {
         }
     }
 
-    /// From here on the caller asks for [`Session::take_unsettled`] after each command, before its
-    /// client is told.
-    pub fn let_replies_leave(&mut self) {
-        self.may_leave = true;
+    /// From here on the caller asks for [`Session::take_pending_reply`] after each command, before
+    /// the reply is sent.
+    pub fn allow_deferred_replies(&mut self) {
+        self.may_defer_reply = true;
     }
 
     /// What the reply to the command that was just executed waits for, if that was left to the
-    /// caller: what was written to the sink holds once it is settled, and the session may run
+    /// caller: what was written to the sink holds once it is complete, and the session may run
     /// nothing before.
-    pub fn take_unsettled(&mut self) -> Option<Unsettled> {
-        self.cx.unsettled.take()
+    pub fn take_pending_reply(&mut self) -> Option<PendingReply> {
+        self.cx.pending_reply.take()
     }
 
     /// CLIENT_SESSION_TRACK: the client wants to know what its statements change in the session.
@@ -485,7 +485,7 @@ impl Session {
         self.cx.switch_tracking(on);
     }
 
-    /// What changed in the session and the client was not yet told of.
+    /// What changed in the session and the client was not yet notified of.
     pub fn take_changes(&mut self) -> Vec<StateChange> {
         tracking::take_changes(&mut self.cx)
     }
@@ -515,7 +515,7 @@ impl Session {
         self.cx.drop_all_temporary();
         self.cx.forget_all_locks();
         self.cx.release_named_locks();
-        let globals = self.cx.database.globals().clone();
+        let globals = self.cx.instance.globals().clone();
         self.cx.change_variables(|v| *v = SessionVariables::new(&globals));
         variables::put_charsets(&mut self.cx, self.collation.charset(), self.collation);
         let database = self.cx.default_database().map(str::to_owned);
@@ -605,18 +605,18 @@ impl Drop for Session {
         self.cx.forget_gtid();
         self.cx.drop_all_temporary();
         self.cx.release_named_locks();
-        self.cx.database.unregister(&self.process);
+        self.cx.instance.unregister(&self.process);
     }
 }
 
-/// Commits or takes back what the statement did, unless the transaction goes on behind it.
+/// Commits or takes back what the statement did, unless the transaction goes on after it.
 fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Result<executor::Done> {
     let Some(open) = &cx.transaction else { return outcome };
     let ends = |e: &SqlError| {
         let timeout = e.is(error::LOCK_WAIT_TIMEOUT);
-        e.ends_transaction() || (timeout && cx.database.globals().bool(ids::INNODB_ROLLBACK_ON_TIMEOUT))
+        e.ends_transaction() || (timeout && cx.instance.globals().bool(ids::INNODB_ROLLBACK_ON_TIMEOUT))
     };
-    let lost = open.engine.must_roll_back() || outcome.as_ref().is_err_and(ends);
+    let lost = open.storage_transaction.must_roll_back() || outcome.as_ref().is_err_and(ends);
     match outcome {
         Err(e) if lost || !open.explicit => {
             cx.rollback();
@@ -625,11 +625,11 @@ fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Resu
         }
         Ok(done) if !open.explicit => {
             // A commit that could not even begin leaves the transaction open.
-            cx.commit_or_leave().inspect_err(|_| cx.rollback())?;
+            cx.commit_or_defer().inspect_err(|_| cx.rollback())?;
             Ok(done)
         }
         Ok(done) => {
-            cx.await_or_leave_reads()?;
+            cx.await_or_defer_reads()?;
             cx.forget_unused();
             Ok(done)
         }
@@ -677,7 +677,7 @@ pub(crate) fn syntax_error(near: &str) -> SqlError {
 }
 
 /// The client does not read any more, or its rows cannot be kept for it, which an [`SqlError`]
-/// inside tells: the statement ends.
+/// inside says: the statement ends.
 pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
     if let Some(e) = e.get_ref().and_then(|e| e.downcast_ref::<SqlError>()) {
         return e.clone();

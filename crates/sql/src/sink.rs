@@ -32,7 +32,7 @@ pub struct ColumnMeta {
     pub type_code: u8,
     /// Column flags; see [`column_flag`].
     pub flags: u16,
-    /// Digits behind the point; 31 if there is no fixed number of them.
+    /// Digits after the point; 31 if there is no fixed number of them.
     pub decimals: u8,
     /// The character set that the client wants the names in, if that is not UTF-8.
     pub names: Option<Charset>,
@@ -117,7 +117,7 @@ pub struct OkInfo<'a> {
     pub changes: Vec<StateChange>,
 }
 
-/// A change of the session's state, as the protocol tells it.
+/// A change of the session's state, as the protocol says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StateChange {
     /// A system variable was set: its name and its value now.

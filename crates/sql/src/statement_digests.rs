@@ -2,7 +2,7 @@
 //! `performance_schema.events_statements_summary_by_digest`.
 //!
 //! 1. find    A statement's form is its text without values ([`parser::digest`]), under its default
-//!    database. A text that is kept, prepared or repeated, knows its tally; others are found by a
+//!    database. A cached text, prepared or repeated, knows its tally; others are found by a
 //!    hash of their tokens that is cheaper to make.
 //! 2. run     What the session counts anyway is read before and after.
 //! 3. count   The difference is added to the session's own [`Tally`] of the form.
@@ -79,7 +79,7 @@ const SUMS: usize = Sum::NoIndexUsed as usize + 1;
 pub(crate) struct Sums {
     sums: [AtomicU64; SUMS],
     counted: [AtomicU64; COUNTED.len()],
-    /// Picoseconds; the least one is kept as its difference to the greatest number.
+    /// Picoseconds; the least one is stored as its difference to the greatest number.
     least: AtomicU64,
     most: AtomicU64,
     /// Microseconds since 1970.
@@ -193,10 +193,10 @@ struct Forms {
 
 /// What a session keeps to find its tallies.
 #[derive(Debug, Default)]
-pub(crate) struct Found(HashMap<u128, Arc<Tally>>);
+pub(crate) struct TallyCache(HashMap<u128, Arc<Tally>>);
 
 /// What a session had counted when a statement began.
-pub(crate) struct Begun {
+pub(crate) struct StatementStart {
     at: Duration,
     waited: Duration,
     examined: Examined,
@@ -223,26 +223,32 @@ impl StatementDigests {
         drop(old);
     }
 
-    /// The tally of a kept statement: the one that it had before, if it is still good.
-    pub(crate) fn of_kept(
+    /// The tally of a cached statement: the one that it had before, if it is still good.
+    pub(crate) fn of_cached(
         &self,
         cx: &Context,
-        kept: &mut Option<Arc<Tally>>,
+        cached: &mut Option<Arc<Tally>>,
         text: &[u8],
         sql_mode: u64,
     ) -> Arc<Tally> {
-        if let Some(tally) = kept
+        if let Some(tally) = cached
             && self.is_good(tally, cx)
         {
             return tally.clone();
         }
         let tally = self.tally(cx, text, sql_mode);
-        *kept = Some(tally.clone());
+        *cached = Some(tally.clone());
         tally
     }
 
-    /// The tally of a statement that is not kept.
-    pub(crate) fn of_text(&self, cx: &Context, found: &mut Found, text: &[u8], sql_mode: u64) -> Arc<Tally> {
+    /// The tally of a statement that is not cached.
+    pub(crate) fn of_text(
+        &self,
+        cx: &Context,
+        found: &mut TallyCache,
+        text: &[u8],
+        sql_mode: u64,
+    ) -> Arc<Tally> {
         let key = quick::key(text, sql_mode);
         if let Some(tally) = found.0.get(&key)
             && self.is_good(tally, cx)
@@ -295,9 +301,9 @@ impl StatementDigests {
     }
 
     /// A statement begins.
-    pub(crate) fn begin(cx: &Context) -> Begun {
-        Begun {
-            at: cx.database.env().monotonic(),
+    pub(crate) fn begin(cx: &Context) -> StatementStart {
+        StatementStart {
+            at: cx.instance.env().monotonic(),
             waited: storage::lock::waited_by_thread(),
             examined: cx.examined,
             counted: COUNTED.map(|counter| cx.counters.get(counter)),
@@ -317,7 +323,7 @@ impl StatementDigests {
     }
 }
 
-impl Begun {
+impl StatementStart {
     /// The statement has ended, and has sent so many rows.
     pub(crate) fn end(
         self,
@@ -327,7 +333,7 @@ impl Begun {
         kind: &StatementKind,
         (rows, failed): (u64, bool),
     ) {
-        let took = cx.database.env().monotonic().saturating_sub(self.at);
+        let took = cx.instance.env().monotonic().saturating_sub(self.at);
         let sums = &tally.sums;
         let picoseconds =
             |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000);
@@ -371,7 +377,7 @@ impl Begun {
 fn bucket_of(time: Duration) -> usize {
     let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1);
     let octave = micros.ilog2();
-    // The two bits behind the first one.
+    // The two bits after the first one.
     let quarter = (micros << 2 >> octave) as u32 & (BUCKETS_OF_OCTAVE - 1);
     ((octave * BUCKETS_OF_OCTAVE + quarter) as usize).min(BUCKETS - 1)
 }

@@ -161,7 +161,7 @@ pub(crate) struct Timing {
 
 impl Timing {
     pub(crate) fn begin(cx: &Context) -> Self {
-        let env = cx.database.env();
+        let env = cx.instance.env();
         let waited = storage::lock::waited_by_thread();
         Self { start: env.monotonic(), began: env.now() / 1_000_000, waited, examined: cx.examined }
     }
@@ -170,7 +170,7 @@ impl Timing {
     /// tables are logged only where `log_slow_admin_statements` says so.
     pub(crate) fn end(self, cx: &Context, kind: &StatementKind, text: &[u8], rows_sent: u64) {
         use StatementKind as S;
-        let took = cx.database.env().monotonic().saturating_sub(self.start);
+        let took = cx.instance.env().monotonic().saturating_sub(self.start);
         let limit = match cx.variables().get(ids::LONG_QUERY_TIME) {
             Value::Double(seconds) => Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX),
             _ => Duration::MAX,
@@ -181,7 +181,7 @@ impl Timing {
         }
         let variables = cx.variables();
         let reads_all = cx.examined.full_scans > self.examined.full_scans;
-        let globals = cx.database.globals();
+        let globals = cx.instance.globals();
         let is_unindexed = || reads_all && globals.bool(ids::LOG_QUERIES_NOT_USING_INDEXES);
         let rows_examined = cx.examined.rows - self.examined.rows;
         if !is_slow && !is_unindexed() || rows_examined < variables.uint(ids::MIN_EXAMINED_ROW_LIMIT) {
@@ -191,7 +191,7 @@ impl Timing {
             matches!(kind, S::AlterTable(_) | S::CreateIndex(_) | S::DropIndex(_) | S::TableMaintenance(_));
         if !is_administrative || globals.bool(ids::LOG_SLOW_ADMIN_STATEMENTS) {
             let rows = [rows_sent, rows_examined];
-            cx.database.statement_logs().slow_statement(cx, text, &self, took, rows);
+            cx.instance.statement_logs().slow_statement(cx, text, &self, took, rows);
         }
     }
 }

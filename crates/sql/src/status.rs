@@ -1,23 +1,24 @@
 //! Status: what `SHOW STATUS` shows.
 //!
 //! 1. Each session counts into [`Counters`] of its own, so no two threads share a cache line.
-//! 2. When it ends, [`Status::leave`] adds them to those of all ended sessions.
+//! 2. When it ends, [`Status::deregister`] adds them to those of all ended sessions.
 //! 3. `SHOW GLOBAL STATUS` sums the living and the ended, and asks each [`Source`] for what is
 //!    counted elsewhere: the log, the store, the list of connections.
 //!
 //! (S1) A counter never goes back: a session is in the sum either as living or as ended, under one
 //!      latch.
 //! (S2) Counters are statistics. Every access is relaxed and orders nothing.
-//! (S3) One thread at a time counts into one of a session's counters: its own, or whoever sends its
-//!      reply while it sends nothing itself. Those of all ended sessions are counted under the
-//!      latch. So an addition need not be atomic, which would cost more than all else about it.
+//! (S3) One thread at a time counts into one of a session's counters: its own, or the one that
+//!      sends its reply while it sends nothing itself. Those of all ended sessions are counted
+//!      under the latch. So an addition need not be atomic, which would cost more than all else
+//!      about it.
 
 mod counter;
 pub mod engine;
 mod rows;
 
 pub use counter::{COUNTERS, Counter};
-pub use rows::{Distribution, Kind, Rows, Value};
+pub use rows::{Distribution, MetricKind, Rows, Value};
 
 use parking_lot::{Mutex, RwLock};
 use std::borrow::Cow;
@@ -75,7 +76,7 @@ struct Sessions {
 }
 
 impl Status {
-    /// Counters for a new session; to be given back to [`Status::leave`].
+    /// Counters for a new session; to be given back to [`Status::deregister`].
     pub fn join(&self) -> Arc<Counters> {
         let counters = Arc::<Counters>::default();
         self.sessions.lock().living.push(counters.clone());
@@ -83,7 +84,7 @@ impl Status {
     }
 
     /// Ends a session's counting (S1).
-    pub fn leave(&self, counters: &Arc<Counters>) {
+    pub fn deregister(&self, counters: &Arc<Counters>) {
         let mut sessions = self.sessions.lock();
         if let Some(place) = sessions.living.iter().position(|c| Arc::ptr_eq(c, counters)) {
             sessions.living.swap_remove(place);
@@ -163,8 +164,8 @@ mod tests {
         let (a, b) = (status.join(), status.join());
         a.add(Counter::BytesSent, 10);
         b.add(Counter::BytesSent, 5);
-        status.leave(&a);
-        status.leave(&a);
+        status.deregister(&a);
+        status.deregister(&a);
         status.restart(&b);
         b.add(Counter::BytesSent, 2);
         assert_eq!(value(&status.rows(None), "Bytes_sent"), "17");

@@ -5,7 +5,7 @@
 //! 1. find     FROM asks [`find`] before the catalog. Names of these schemas and their tables are
 //!    the same in any case.
 //! 2. narrow   Equalities that the query demands of the schema's and the table's name reach the
-//!    maker of the rows as [`Wanted`], so that a look at one table does not list all. The query
+//!    maker of the rows as [`Wanted`], so that reading one table does not list all. The query
 //!    tests its conditions nevertheless.
 //! 3. make     Each table is a function that hands over its rows; the columns are in
 //!    [`column::SystemColumn`]s.

@@ -67,7 +67,7 @@ pub enum Datum<'a> {
 pub struct Converted<T> {
     /// The value.
     pub value: T,
-    /// False if text went on behind the number, or did not start with one.
+    /// False if text went on after the number, or did not start with one.
     pub whole: bool,
 }
 

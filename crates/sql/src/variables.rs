@@ -18,7 +18,7 @@
 //!      by themselves.
 //!
 //! Elsewhere: how the engine takes its settings from here ([`engine`]), option syntax and my.cnf
-//! (`server::options`), privileges ([`Variable::asks`] tells who needs one), variables whose value
+//! (`server::options`), privileges ([`Variable::asks`] says who needs one), variables whose value
 //! is asked of the session or the log ([`Variable::is_computed`]).
 
 mod convert;
@@ -35,7 +35,7 @@ mod tests;
 mod value;
 
 pub use convert::Assigned;
-pub use definition::{Asks, Kind, Scope, Variable, VariableId};
+pub use definition::{Asks, Scope, Variable, VariableId, VariableType};
 pub use error::{VariableError, Warning};
 pub use global::GlobalVariables;
 pub use ids::sql_mode;

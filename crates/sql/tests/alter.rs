@@ -96,7 +96,7 @@ fn shown(session: &mut Session) -> Model {
 }
 
 /// Without `x` its value is of no account.
-fn settled(mut model: Model) -> Model {
+fn normalized(mut model: Model) -> Model {
     if !model.has_x {
         model.rows.values_mut().for_each(|r| r.1 = X);
     }
@@ -124,13 +124,13 @@ fn one_run(seed: u64) {
         }
         drop(session);
         server = server.power_cut();
-        let found = settled(shown(&mut server.session()));
-        let (before, after) = (settled(before), settled(model));
+        let found = normalized(shown(&mut server.session()));
+        let (before, after) = (normalized(before), normalized(model));
         assert!(found == before || found == after, "seed {seed}\n{found:?}\n{before:?}\n{after:?}");
         model = found;
     }
     let server = server.restart();
-    assert_eq!(settled(shown(&mut server.session())), model, "seed {seed}");
+    assert_eq!(normalized(shown(&mut server.session())), model, "seed {seed}");
 }
 
 #[test]

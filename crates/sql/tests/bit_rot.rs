@@ -37,13 +37,13 @@ use stdx::random::Random;
 use world::{Answers, EXECUTED, World};
 
 /// What the error log says, and panics.
-static TOLD: Mutex<String> = Mutex::new(String::new());
+static ERROR_LOG: Mutex<String> = Mutex::new(String::new());
 
-struct Tell;
+struct ErrorLog;
 
-impl io::Write for Tell {
+impl io::Write for ErrorLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        TOLD.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+        ERROR_LOG.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
         Ok(bytes.len())
     }
 
@@ -52,18 +52,18 @@ impl io::Write for Tell {
     }
 }
 
-fn told() -> String {
-    TOLD.lock().unwrap().clone()
+fn error_log() -> String {
+    ERROR_LOG.lock().unwrap().clone()
 }
 
 const PANIC: &str = "PANIC";
 
 fn listen() {
     let errors = tracing_subscriber::fmt().with_max_level(tracing_subscriber::filter::LevelFilter::WARN);
-    errors.with_ansi(false).with_writer(|| Tell).init();
+    errors.with_ansi(false).with_writer(|| ErrorLog).init();
     std::panic::set_hook(Box::new(|panic| {
         eprintln!("{panic}");
-        TOLD.lock().unwrap().push_str(&format!("{PANIC}: {panic}\n"));
+        ERROR_LOG.lock().unwrap().push_str(&format!("{PANIC}: {panic}\n"));
     }));
 }
 
@@ -87,7 +87,7 @@ fn trial(world: &World, damage: &Damage, random: &mut Random) -> Outcome {
         Ok(server) => server,
         Err(error) => {
             let after = world::read(&env);
-            let text = format!("{error}\n{}", told());
+            let text = format!("{error}\n{}", error_log());
             let changed = changed(&damage.files, &after);
             return match damage.is_named_in(&text) {
                 _ if !changed.is_empty() => {
@@ -99,22 +99,22 @@ fn trial(world: &World, damage: &Damage, random: &mut Random) -> Outcome {
         }
     };
     let answers = world::ask(&server);
-    let verdict = judge(world, damage, &answers, &told())?;
-    kept(damage, &world::read(&env.copy(1)))?;
+    let verdict = judge(world, damage, &answers, &error_log())?;
+    check_retained(damage, &world::read(&env.copy(1)))?;
 
     // And on from there.
     let added = world::go_on(&server);
-    let Server { env, database } = server;
+    let Server { env, instance } = server;
     let env = if random.chance(1, 2) {
-        let closed = database.close();
-        drop(database);
+        let closed = instance.close();
+        drop(instance);
         closed.map(|()| env).map_err(|e| format!("no clean stop: {e}"))?
     } else {
         let copy = env.copy(random.next_u64());
-        drop(database);
+        drop(instance);
         copy
     };
-    kept(damage, &world::read(&env)).map_err(|e| format!("after the stop: {e}"))?;
+    check_retained(damage, &world::read(&env)).map_err(|e| format!("after the stop: {e}"))?;
     let server = world.start(env.clone()).map_err(|e| format!("no second start: {e}"))?;
     // Compactions take tables away, also if a filter is damaged that they have no use for; but none
     // that lacks something. One may take it away while the questions are asked.
@@ -133,7 +133,7 @@ fn trial(world: &World, damage: &Damage, random: &mut Random) -> Outcome {
     if let Some((question, answer)) = worse.first() {
         // A compaction may have found what nobody had read before.
         let is_told =
-            is_error(&later[*question]) && damage.is_named_in(&(later[*question].clone() + &told()));
+            is_error(&later[*question]) && damage.is_named_in(&(later[*question].clone() + &error_log()));
         if !is_told {
             return Err(differ("after a second start", question, answer, &later[*question]));
         }
@@ -161,16 +161,21 @@ fn is_error(answer: &str) -> bool {
 
 fn differ(when: &str, question: &str, expected: &str, found: &str) -> String {
     let cut = |text: &str| text.chars().take(600).collect::<String>();
-    format!("{when}: {question}\nexpected: {}\nfound: {}\nerror log: {}", cut(expected), cut(found), told())
+    format!(
+        "{when}: {question}\nexpected: {}\nfound: {}\nerror log: {}",
+        cut(expected),
+        cut(found),
+        error_log()
+    )
 }
 
 /// Whether a server's answers may be what they are.
-fn judge(world: &World, damage: &Damage, answers: &Answers, told: &str) -> Outcome {
+fn judge(world: &World, damage: &Damage, answers: &Answers, error_log: &str) -> Outcome {
     let mut expected = &world.expected;
     let mut verdict = Verdict::Right;
     if answers[EXECUTED] != expected[EXECUTED] {
         let shorter = world.shorter.get(&answers[EXECUTED]);
-        let torn = !world.is_clean && told.contains("cut off") && damage.is_named_in(told);
+        let torn = !world.is_clean && error_log.contains("cut off") && damage.is_named_in(error_log);
         match shorter {
             Some(shorter) if torn => (expected, verdict) = (shorter, Verdict::TornEnd),
             _ => return Err(differ("lost", EXECUTED, &expected[EXECUTED], &answers[EXECUTED])),
@@ -184,7 +189,7 @@ fn judge(world: &World, damage: &Damage, answers: &Answers, told: &str) -> Outco
         if !is_error(answer) {
             return Err(differ("another answer", question, expected, answer));
         }
-        if !damage.is_named_in(&format!("{answer}{told}")) {
+        if !damage.is_named_in(&format!("{answer}{error_log}")) {
             return Err(differ("an error without the file's name", question, expected, answer));
         }
         verdict = verdict.max(Verdict::Error);
@@ -199,7 +204,7 @@ fn changed(before: &Files, after: &Files) -> Vec<String> {
 }
 
 /// Whether the log's bytes are there, which a repair could need.
-fn kept(damage: &Damage, after: &Files) -> Result<(), String> {
+fn check_retained(damage: &Damage, after: &Files) -> Result<(), String> {
     for (path, before) in damage.files.iter().filter(|(path, _)| is_log_file(path)) {
         let Some(now) = after.get(path) else { return Err(format!("{} is gone", name(path))) };
         let (begin, end) = before.split_at(now.len().min(before.len()));
@@ -245,15 +250,15 @@ fn trials() {
     for seed in first.. {
         let world = World::new(seed);
         worlds += 1;
-        let panics = told().contains(PANIC);
-        assert!(!panics, "world {seed}: {}", told());
+        let panics = error_log().contains(PANIC);
+        assert!(!panics, "world {seed}: {}", error_log());
         for trial_number in 0..TRIALS_EACH.min(left) {
             let mut random = Random::new(seed << 20 | trial_number);
             let damage = Damage::draw(&mut random, &world.files, &world.older);
-            TOLD.lock().unwrap().clear();
+            ERROR_LOG.lock().unwrap().clear();
             let outcome = catch_unwind(AssertUnwindSafe(|| trial(&world, &damage, &mut random)));
-            let outcome = outcome.unwrap_or_else(|_| Err(told()));
-            let outcome = if told().contains(PANIC) { Err(told()) } else { outcome };
+            let outcome = outcome.unwrap_or_else(|_| Err(error_log()));
+            let outcome = if error_log().contains(PANIC) { Err(error_log()) } else { outcome };
             match outcome {
                 Ok(verdict) => {
                     *counts.entry(verdict).or_default() += 1;

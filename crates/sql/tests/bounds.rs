@@ -191,14 +191,14 @@ fn killed_statements_end_soon_whatever_they_do() {
     for statement in statements {
         let id = session.id();
         let shown: String = statement.chars().take(100).collect();
-        let database = server.database.clone();
+        let instance = server.instance.clone();
         let (send, ended) = std::sync::mpsc::channel::<()>();
         let killer = std::thread::spawn(move || {
             // It may be done before.
             if ended.recv_timeout(Duration::from_millis(300)).is_ok() {
                 return None;
             }
-            let mut other = Server { env: env::SimEnv::new(1), database }.session();
+            let mut other = Server { env: env::SimEnv::new(1), instance }.session();
             run(&mut other, &format!("KILL QUERY {id}")).unwrap();
             Some(RealEnv.monotonic())
         });

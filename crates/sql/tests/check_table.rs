@@ -13,7 +13,7 @@ use storage::WriteBatch;
 
 /// The key that a row has in the index on `a`.
 fn entry(server: &Server, a: i32, id: i32) -> (storage::TreeId, Vec<u8>) {
-    let table = server.database.catalog().table("d", "t").unwrap();
+    let table = server.instance.catalog().table("d", "t").unwrap();
     let index = table.schema.index(1).unwrap();
     let mut key = Vec::new();
     index.encode_values(&[Some(&a.to_le_bytes())], &mut key).unwrap();
@@ -37,8 +37,8 @@ fn checked(lost: &[(i32, i32)], gained: &[(i32, i32)]) -> Vec<Vec<String>> {
         let (tree, key) = entry(&server, a, id);
         batch.put(tree, &key, &[]);
     }
-    let visible = server.database.engine().log().visible();
-    server.database.engine().store().write(&batch, LogPosition::from_u64(visible.to_u64() + 1));
+    let visible = server.instance.engine().log().visible();
+    server.instance.engine().store().write(&batch, LogPosition::from_u64(visible.to_u64() + 1));
     // What was written becomes visible with the next commit.
     run(&mut session, "INSERT INTO d.t VALUES (4, 40)").unwrap();
     rows(&mut session, "CHECK TABLE d.t").into_iter().map(|row| row[2..].to_vec()).collect()

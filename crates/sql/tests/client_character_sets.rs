@@ -70,7 +70,7 @@ fn seen(session: &mut Session) -> Vec<String> {
 #[test]
 fn definitions_are_those_that_a_client_of_utf8_would_make() {
     let server = Server::new(1);
-    server.database.set_password_hasher(Box::new(|_, password| Some(format!("{password:?}").into_bytes())));
+    server.instance.set_password_hasher(Box::new(|_, password| Some(format!("{password:?}").into_bytes())));
     let mut session = client_of_latin1(&server);
     for sql in DEFINITIONS {
         send(&mut session, sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
@@ -99,7 +99,7 @@ fn definitions_are_those_that_a_client_of_utf8_would_make() {
     let row = &before[before.len() - 10..];
     assert_eq!(row, ["1", "Ö", "ü", "ä", "þ", "FE", "äé", "ßß", "D6", "Å"]);
     // The client's password is what it types.
-    let hash = server.database.account("üser", "localhost").unwrap().auth_string;
+    let hash = server.instance.account("üser", "localhost").unwrap().auth_string;
     assert_eq!(hash, format!("{:?}", latin1("pä")).into_bytes());
     drop((session, other));
     let server = server.restart().power_cut();
@@ -200,7 +200,7 @@ fn statements_that_older_versions_logged_in_the_client_s_character_set_are_repla
     let status = StatusVars { charset: Some([8, 8, 255]), ..StatusVars::default() };
     let event = QueryEvent { status, ..QueryEvent::new(0, b"d", &sql) };
     let context = GroupContext::new(1, 0, 80408);
-    server.database.engine().commit_ddl(context, &event, WriteBatch::new(), None).unwrap();
+    server.instance.engine().commit_ddl(context, &event, WriteBatch::new(), None).unwrap();
     let server = server.power_cut();
     let shown = rows(&mut server.session(), "SHOW CREATE TABLE d.t").concat().concat();
     assert!(shown.contains("`ä` int DEFAULT '1' COMMENT 'ö'") && shown.contains("enum('Ö')"), "{shown}");

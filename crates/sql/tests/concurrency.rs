@@ -112,7 +112,7 @@ fn a_kill_between_statements_ends_none() {
     let mut session = server.session();
     let id = value(&mut session, "SELECT CONNECTION_ID()").parse().unwrap();
     for _ in 0..2 {
-        server.database.process(id).unwrap().kill(sql::Kill::Query);
+        server.instance.process(id).unwrap().kill(sql::Kill::Query);
         assert_eq!(value(&mut session, "SELECT 1 + 1"), "2");
     }
 }
@@ -128,7 +128,7 @@ fn a_killed_statement_ends_and_its_session_goes_on() {
     .unwrap();
     run(&mut holder, "BEGIN; UPDATE d.t SET v = 2").unwrap();
     let mut waiter = server.session();
-    let process = server.database.processes().into_iter().find(|p| p.id == waiter.id()).unwrap();
+    let process = server.instance.processes().into_iter().find(|p| p.id == waiter.id()).unwrap();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let killed = run(&mut waiter, "UPDATE d.t SET v = 3").err().map(|e| e.number);

@@ -11,12 +11,12 @@ use common::{Server, run, value};
 use sql::Session;
 
 /// Runs the statement while checkpoints are made, one after the other.
-fn beside_checkpoints(server: &Server, session: &mut Session, statement: &str) {
+fn during_checkpoints(server: &Server, session: &mut Session, statement: &str) {
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_done.load(Ordering::Relaxed) {
-                server.database.engine().checkpoint().unwrap();
+                server.instance.engine().checkpoint().unwrap();
             }
         });
         let outcome = run(session, statement).map(|_| ());
@@ -35,7 +35,7 @@ fn one_round(round: u64, table: &str, statement: &str, next: &str) {
     for sql in ["CREATE DATABASE d; USE d", table, "INSERT INTO t (a) VALUES (''), ('y')"] {
         run(&mut session, sql).unwrap();
     }
-    beside_checkpoints(&server, &mut session, statement);
+    during_checkpoints(&server, &mut session, statement);
     drop(session);
     let server = server.power_cut();
     let mut session = server.session();
@@ -71,7 +71,7 @@ fn checkpoints_beside_an_alter_keep_the_numbers_that_it_gives() {
         for sql in ["CREATE DATABASE d; USE d", TABLE, rows] {
             run(&mut session, sql).unwrap();
         }
-        beside_checkpoints(&server, &mut session, "ALTER TABLE t AUTO_INCREMENT = 130");
+        during_checkpoints(&server, &mut session, "ALTER TABLE t AUTO_INCREMENT = 130");
         drop(session);
         let server = server.power_cut();
         let mut session = server.session();
@@ -97,7 +97,7 @@ fn a_counter_is_set_back_with_the_statement_only() {
             let checkpoints = scope.spawn(|| {
                 let mut dead = Vec::new();
                 while !is_done.load(Ordering::Relaxed) {
-                    server.database.engine().checkpoint().unwrap();
+                    server.instance.engine().checkpoint().unwrap();
                     dead.push(server.env.copy_after_cut(round));
                 }
                 dead

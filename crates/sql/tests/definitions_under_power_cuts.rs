@@ -437,7 +437,7 @@ fn checkpoints(server: &Server, mut random: Random, running: &AtomicU64) {
         if random.chance(1, 5) {
             let _ = run(&mut session, "FLUSH BINARY LOGS");
         } else {
-            let _ = server.database.engine().checkpoint();
+            let _ = server.instance.engine().checkpoint();
         }
         next = server.env.operations() + random.below(80);
     }
@@ -485,9 +485,9 @@ fn one_round(seed: u64, counts: &mut Counts) -> Result<(), String> {
     counts.definitions += cases.iter().map(Case::definitions).sum::<u64>();
     let scripts = || cases.iter().map(Case::script).collect::<String>();
 
-    let Server { env, database } = server;
+    let Server { env, instance } = server;
     env.power_cut();
-    drop(database);
+    drop(instance);
     let mut env = env.reboot();
     while random.chance(1, 3) {
         env.cut_at(1 + random.below(60));
@@ -506,9 +506,9 @@ fn one_round(seed: u64, counts: &mut Counts) -> Result<(), String> {
         *in_flight += u64::from(case.in_flight.is_some());
     }
 
-    server.database.close().map_err(|e| format!("no clean stop: {e}\n{}", scripts()))?;
-    let Server { env, database } = server;
-    drop(database);
+    server.instance.close().map_err(|e| format!("no clean stop: {e}\n{}", scripts()))?;
+    let Server { env, instance } = server;
+    drop(instance);
     let server = start(env, "a clean stop")?;
     let second = shown(&server, &cases).map_err(|e| format!("after a clean stop: {e}\n{}", scripts()))?;
     for ((case, before), found) in cases.iter().zip(&first).zip(&second) {

@@ -52,7 +52,7 @@ fn compare_maps(log: &[u8], full: bool) -> BTreeSet<String> {
             }
             Event::TableMap(mut map) => {
                 let name = String::from_utf8(map.table.clone()).unwrap();
-                let Ok(table) = server.database.catalog().table("gold", &name) else { continue };
+                let Ok(table) = server.instance.catalog().table("gold", &name) else { continue };
                 if table.columns.len() != map.columns.len() {
                     continue; // It has the key that every table has here.
                 }
@@ -84,7 +84,7 @@ fn events(server: &Server, from: LogPosition, mut visit: impl FnMut(EventHeader,
         visit(EventHeader::decode(bytes).unwrap(), decode(bytes, replayed.event.fde).unwrap());
         Ok::<_, LogError>(())
     };
-    server.database.log().replay(from, each).unwrap();
+    server.instance.log().replay(from, each).unwrap();
 }
 
 /// The events of the statement that a session of these settings runs, of the kind that `pick`
@@ -98,7 +98,7 @@ fn logged<T>(settings: &str, sql: &str, mut pick: impl FnMut(EventHeader, Event<
     if !settings.is_empty() {
         run(&mut session, settings).unwrap();
     }
-    let from = server.database.log().visible();
+    let from = server.instance.log().visible();
     run(&mut session, sql).unwrap();
     let mut picked = Vec::new();
     events(&server, from, |header, event| picked.extend(pick(header, event)));
@@ -219,7 +219,7 @@ fn rows_tell_which_checks_were_off() {
     for sql in ["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)", "SET unique_checks = 0"] {
         run(&mut session, sql).unwrap();
     }
-    let from = server.database.log().visible();
+    let from = server.instance.log().visible();
     for sql in
         ["BEGIN", "INSERT INTO d.t VALUES (1)", "SET unique_checks = 1", "UPDATE d.t SET id = 2", "COMMIT"]
     {
@@ -324,7 +324,7 @@ fn rows_whose_images_lack_columns_are_whole_after_a_power_cut() {
             run(&mut session, sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
         }
         // Some rows are in tables on disk, with the columns of before an ALTER that touches none.
-        server.database.engine().checkpoint().unwrap();
+        server.instance.engine().checkpoint().unwrap();
         for sql in [
             "ALTER TABLE t ADD COLUMN late INT DEFAULT 77, ALGORITHM = INSTANT",
             &format!("SET binlog_row_image = {image}"),
@@ -374,7 +374,7 @@ fn last_logged(session: &mut Session) -> String {
 }
 
 fn columns(server: &Server) -> Vec<String> {
-    let table = server.database.catalog().table("d", "t").unwrap();
+    let table = server.instance.catalog().table("d", "t").unwrap();
     table.columns.iter().map(|c| format!("{} {} {:?} {}", c.name, c.ty, c.default, c.visible)).collect()
 }
 
@@ -556,7 +556,7 @@ fn alter_places_columns_in_the_order_of_its_actions() {
         }
         let outcome = run(&mut session, &format!("ALTER TABLE t {actions}"));
         let names = |server: &Server| -> String {
-            let table = server.database.catalog().table("d", "t").unwrap();
+            let table = server.instance.catalog().table("d", "t").unwrap();
             table.columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(",")
         };
         if let Err(e) = outcome {

@@ -147,8 +147,8 @@ impl Table {
 }
 
 /// Texts that compare as equal may come in any order, and one of them stands for a group: they are
-/// told as one.
-fn told(session: &mut Session, sql: &str, ordered: bool) -> Vec<Vec<String>> {
+/// shown as one.
+fn normalized_rows(session: &mut Session, sql: &str, ordered: bool) -> Vec<Vec<String>> {
     let mut found = rows(session, sql);
     found.iter_mut().flatten().for_each(|value| *value = value.to_lowercase().trim_end().to_owned());
     if !ordered {
@@ -192,16 +192,19 @@ fn check(seed: u64) {
         for _ in 0..15 {
             let (query, ordered) = table.query();
             let with = |hint: &str| query.replace("HINT", hint);
-            let expected =
-                told(&mut own, &with(&format!("IGNORE INDEX (PRIMARY, {})", all.join(", "))), ordered);
+            let expected = normalized_rows(
+                &mut own,
+                &with(&format!("IGNORE INDEX (PRIMARY, {})", all.join(", "))),
+                ordered,
+            );
             let hints = all.iter().map(|index| format!("FORCE INDEX ({index})"));
             for hint in hints.chain([String::new()]) {
-                assert_eq!(told(&mut own, &with(&hint), ordered), expected, "{}", with(&hint));
+                assert_eq!(normalized_rows(&mut own, &with(&hint), ordered), expected, "{}", with(&hint));
             }
         }
         run(&mut own, if table.below(2) == 0 { "COMMIT" } else { "ROLLBACK" }).unwrap();
         if round == 3 {
-            server.database.engine().store().checkpoint(&[]).unwrap();
+            server.instance.engine().store().checkpoint(&[]).unwrap();
         }
     }
     for name in ["t", "u"] {

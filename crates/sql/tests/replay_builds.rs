@@ -126,7 +126,7 @@ fn server_and_base(seed: u64) -> (Server, Base) {
     let mut session = server.session();
     must(&mut session, &TABLES);
     must(&mut session, &ROWS);
-    server.database.engine().checkpoint().unwrap();
+    server.instance.engine().checkpoint().unwrap();
     let base = copy_store(&server);
     must(&mut session, &LATER);
     (server, base)
@@ -206,17 +206,17 @@ fn trees_of_another_statement_are_not_taken() {
         let mut session = server.session();
         must(&mut session, &TABLES);
         must(&mut session, &ROWS);
-        let table = server.database.catalog().table("d", "a").unwrap();
-        let store = server.database.engine().store();
+        let table = server.instance.catalog().table("d", "a").unwrap();
+        let store = server.instance.engine().store();
         let noted: Vec<TreeId> = match number {
             2 => (0..trees).map(|_| store.new_tree()).collect(),
             // Those that the table has: they have entries.
             _ => (0..trees).map(|index| table.schema.index(index % 2).unwrap().tree()).collect(),
         };
         let statement = Some(statement_hash(statement.as_bytes()));
-        server.database.catalog().put_pending(table.id, BuiltTrees { trees: noted, statement });
-        server.database.engine().checkpoint().unwrap();
-        server.database.catalog().forget_pending(table.id);
+        server.instance.catalog().put_pending(table.id, BuiltTrees { trees: noted, statement });
+        server.instance.engine().checkpoint().unwrap();
+        server.instance.catalog().forget_pending(table.id);
         let base = copy_store(&server);
         must(&mut session, changes);
         must(&mut session, &[create]);
@@ -271,7 +271,7 @@ fn counters_are_what_they_were_before_a_kill() {
             let mut session = server.session();
             must(&mut session, &TABLES);
             must(&mut session, &ROWS);
-            server.database.engine().checkpoint().unwrap();
+            server.instance.engine().checkpoint().unwrap();
             let base = copy_store(&server);
             must(&mut session, statements);
             let expected = shown(&mut session);

@@ -105,7 +105,7 @@ fn one_run(seed: u64) {
         before = model.clone();
         if random.chance(1, 40) {
             // Checkpoints move the place where replay begins.
-            let _ = server.database.engine().checkpoint();
+            let _ = server.instance.engine().checkpoint();
         }
     }
     drop(session);

@@ -57,7 +57,7 @@ fn recorded(text: &str) -> (&str, Vec<Recorded<'_>>) {
     (table, all)
 }
 
-fn told(session: &mut Session, expression: &str) -> String {
+fn described(session: &mut Session, expression: &str) -> String {
     match run(session, &format!("select {expression} as x from t")) {
         Ok(printed) => {
             let c = &printed.columns[0];
@@ -136,7 +136,7 @@ fn results_are_told_as_mysql_tells_them() {
     ] {
         run(&mut session, sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
     }
-    let mut ours: Vec<String> = all.iter().map(|r| told(&mut session, &r.expression)).collect();
+    let mut ours: Vec<String> = all.iter().map(|r| described(&mut session, &r.expression)).collect();
     for class in 0..=2 {
         let of_class = |i: &usize| stands_alone(all[*i].template) == class && !ours[*i].starts_with("error");
         let numbers: Vec<usize> = (0..all.len()).filter(of_class).collect();

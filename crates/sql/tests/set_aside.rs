@@ -22,7 +22,7 @@ fn damage(server: &Server, records: &[(&[u8], &[u8])]) {
     let mut batch = WriteBatch::new();
     records.iter().for_each(|(key, value)| batch.put(CATALOG, key, value));
     let event = QueryEvent::new(0, b"", b"CREATE DATABASE IF NOT EXISTS d");
-    server.database.engine().commit_ddl(GroupContext::new(1, 0, 80408), &event, batch, None).unwrap();
+    server.instance.engine().commit_ddl(GroupContext::new(1, 0, 80408), &event, batch, None).unwrap();
 }
 
 /// What lies in the data directory.
@@ -45,7 +45,7 @@ fn records_that_cannot_be_read_are_set_aside() {
         .unwrap();
     run(&mut session, "CREATE TABLE good (a INT PRIMARY KEY); INSERT INTO good VALUES (1), (2)").unwrap();
     run(&mut session, "CREATE FUNCTION f() RETURNS INT DETERMINISTIC RETURN 1; CREATE USER u").unwrap();
-    let store = server.database.engine().store();
+    let store = server.instance.engine().store();
     let record = store.get(CATALOG, b"td\0bad", store.snapshot_visible().position()).unwrap().unwrap();
     // Its trees can be read, its text can't.
     let broken = [&record[..record.len() - 20], b" OF_NO_KNOWN_ENGINE"].concat();
@@ -107,7 +107,7 @@ fn no_root_is_made_while_an_administrator_is_set_aside() {
     let server = Server::new(3);
     damage(&server, &[(b"uroot\0localhost", b"")]);
     let server = server.restart();
-    assert!(server.database.account("root", "localhost").is_none(), "nobody becomes root without a password");
+    assert!(server.instance.account("root", "localhost").is_none(), "nobody becomes root without a password");
 }
 
 /// Logs a statement that does nothing to the running catalog, as a version with a defect would
@@ -115,7 +115,7 @@ fn no_root_is_made_while_an_administrator_is_set_aside() {
 fn log(server: &Server, sql: &str) {
     let event = QueryEvent::new(0, b"d", sql.as_bytes());
     let context = GroupContext::new(1, 0, 80408);
-    server.database.engine().commit_ddl(context, &event, WriteBatch::new(), None).unwrap();
+    server.instance.engine().commit_ddl(context, &event, WriteBatch::new(), None).unwrap();
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn damage_of_the_catalog_itself_stops_the_start_and_changes_nothing() {
     let mut session = server.session();
     run(&mut session, "CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY, b VARCHAR(100))").unwrap();
     drop(session);
-    server.database.close().unwrap();
+    server.instance.close().unwrap();
     let env = server.env.clone();
     drop(server);
     let tables: Vec<_> = env
@@ -197,7 +197,7 @@ fn damage_of_the_catalog_itself_stops_the_start_and_changes_nothing() {
 fn tables_without_any_log_are_no_new_server() {
     let server = Server::new(3);
     run(&mut server.session(), "CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY)").unwrap();
-    server.database.close().unwrap();
+    server.instance.close().unwrap();
     let env = server.env.clone();
     drop(server);
     for (dir, what) in [("/data", "binlog"), ("/data/store", "CURRENT"), ("/data/store", "manifest")] {
@@ -228,7 +228,7 @@ fn with_statement_of_another_version(sql: &str) -> SimEnv {
     drop(session);
     server.env.power_cut();
     let env = server.env.clone();
-    drop(server.database);
+    drop(server.instance);
     env.reboot()
 }
 

@@ -195,7 +195,7 @@ fn random_queries_give_the_same_with_next_to_no_memory() {
     fill(&mut plenty, &mut random);
     run(&mut tiny, &format!("USE d; {TINY}")).unwrap();
     let mut generator = Generator(random);
-    let spill = server.database.spill();
+    let spill = server.instance.spill();
     let mut spilled = 0;
     for _ in 0..80 {
         let sql = generator.query();
@@ -246,7 +246,7 @@ fn a_failing_disk_fails_the_statement_and_leaves_nothing() {
             server.env.fail(Fault::Write, "/spill/", after);
             let failed = run(&mut session, sql).map(|_| ()).unwrap_err();
             assert_eq!(failed.number, 1026, "{sql}: {failed}");
-            assert_eq!((files(&server), server.database.spill().taken()), (0, 0), "{sql}");
+            assert_eq!((files(&server), server.instance.spill().taken()), (0, 0), "{sql}");
         }
         server.env.fail(Fault::Name, "/spill/", 0);
         assert_eq!(run(&mut session, sql).map(|_| ()).unwrap_err().number, 1004, "{sql}");
@@ -256,7 +256,7 @@ fn a_failing_disk_fails_the_statement_and_leaves_nothing() {
             let failed = run(&mut session, sql).map(|_| ()).unwrap_err();
             assert!([1026, 1114].contains(&failed.number), "{sql}: {failed}");
             server.env.set_capacity(None);
-            assert_eq!((files(&server), server.database.spill().taken()), (0, 0), "{sql}");
+            assert_eq!((files(&server), server.instance.spill().taken()), (0, 0), "{sql}");
         }
         assert_eq!(value(&mut session, sql), answer, "{sql}");
     }
@@ -269,10 +269,10 @@ fn the_servers_memory_bounds_all_its_queries() {
     fill(&mut session, &mut Random::new(4));
     run(&mut session, "SET GLOBAL temptable_max_ram = 2097152").unwrap();
     multiply(&mut session);
-    server.database.spill().restart_peak();
+    server.instance.spill().restart_peak();
     rows(&mut session, "SELECT DISTINCT id, REPEAT(b, 20) FROM t");
     assert!(writes(&server) > 0);
-    assert!(server.database.spill().peak() <= 5 << 20, "{}", server.database.spill().peak());
+    assert!(server.instance.spill().peak() <= 5 << 20, "{}", server.instance.spill().peak());
 }
 
 /// All rows have the same key: a division does not help.
@@ -335,17 +335,17 @@ fn a_killed_statement_stops_in_the_middle_of_its_files() {
 /// Kills a statement while it writes its files; false if it was over before that.
 fn is_killed(server: &Server, session: &mut Session, sql: &str) -> bool {
     let id: u64 = value(session, "SELECT CONNECTION_ID()").parse().unwrap();
-    let (database, env) = (server.database.clone(), server.env.clone());
+    let (instance, env) = (server.instance.clone(), server.env.clone());
     let begun = writes(server);
     let killer = std::thread::spawn(move || {
         while env.counters_of("/spill/").writes < begun + 2 {
             std::thread::yield_now();
         }
-        database.process(id).unwrap().kill(sql::Kill::Query);
+        instance.process(id).unwrap().kill(sql::Kill::Query);
     });
     let outcome = run(session, sql).map(|_| ());
     killer.join().unwrap();
-    assert_eq!((files(server), server.database.spill().taken()), (0, 0), "{sql}");
+    assert_eq!((files(server), server.instance.spill().taken()), (0, 0), "{sql}");
     match outcome {
         Ok(()) => false,
         Err(e) if e.number == 1317 => true,
@@ -358,7 +358,7 @@ fn counters_tell_what_went_to_files() {
     let server = Server::new(8);
     let mut session = server.session();
     fill(&mut session, &mut Random::new(8));
-    session.set_counters(server.database.status().join());
+    session.set_counters(server.instance.status().join());
     let counters = |session: &mut Session| {
         let names =
             "'Sort_merge_passes', 'Created_tmp_files', 'Created_tmp_disk_tables', 'Created_tmp_tables'";

@@ -38,9 +38,9 @@ fn run_and_stop(env: SimEnv, statements: &[&str]) -> Files {
     for sql in statements {
         run(&mut server.session(), sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
     }
-    server.database.close().unwrap();
-    let Server { env, database } = server;
-    drop(database);
+    server.instance.close().unwrap();
+    let Server { env, instance } = server;
+    drop(instance);
     files(&env)
 }
 

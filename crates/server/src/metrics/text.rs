@@ -8,7 +8,7 @@
 //!   always, for rates over them need that.
 //! - Texts, positions mostly, are no metrics.
 
-use sql::status::{Distribution, Kind, Rows, Value};
+use sql::status::{Distribution, MetricKind, Rows, Value};
 use std::fmt::Write;
 
 /// The exponents of the histograms' bounds: 16 µs to 16 s, and groups of 1 to 1023.
@@ -117,13 +117,13 @@ fn pages(out: &mut String, rows: &Rows) {
     let _ = writeln!(out, "{name} {dirty}");
 }
 
-fn number(out: &mut String, row: &str, kind: Kind, value: u64) {
+fn number(out: &mut String, row: &str, kind: MetricKind, value: u64) {
     let lower = row.to_ascii_lowercase();
     let (name, kind) = match (lower.strip_prefix("duramen_"), kind) {
-        (Some(_), Kind::Counter) => (format!("{lower}_total"), "counter"),
-        (Some(_), Kind::Gauge) => (lower, "gauge"),
-        (None, Kind::Counter) => (format!("mysql_global_status_{lower}"), "counter"),
-        (None, Kind::Gauge) => (format!("mysql_global_status_{lower}"), "gauge"),
+        (Some(_), MetricKind::Counter) => (format!("{lower}_total"), "counter"),
+        (Some(_), MetricKind::Gauge) => (lower, "gauge"),
+        (None, MetricKind::Counter) => (format!("mysql_global_status_{lower}"), "counter"),
+        (None, MetricKind::Gauge) => (format!("mysql_global_status_{lower}"), "gauge"),
     };
     let own = row.strip_prefix("Duramen_");
     match own.and_then(|own| HELP.iter().find(|(name, _)| *name == own)) {

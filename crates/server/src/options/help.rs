@@ -1,6 +1,6 @@
 //! The text of `duramen serve --help`: the options are the registry's lines.
 
-use sql::variables::{self, GlobalVariables, Kind, Variable, VariableId};
+use sql::variables::{self, GlobalVariables, Variable, VariableId, VariableType};
 use std::fmt::Write as _;
 
 const INTRODUCTION: &str = "\
@@ -49,7 +49,7 @@ fn section(out: &mut String, defaults: &GlobalVariables, title: &str, wanted: im
 fn shown(variable: &Variable, id: VariableId, value: &str) -> String {
     let size = variable.name().ends_with("size") || id == variables::ids::MAX_ALLOWED_PACKET;
     match (variable.kind(), value.parse::<u64>()) {
-        (Kind::UInt { .. }, Ok(v)) if size && v > 0 && v % (1 << 20) == 0 => format!("{}M", v >> 20),
+        (VariableType::UInt { .. }, Ok(v)) if size && v > 0 && v % (1 << 20) == 0 => format!("{}M", v >> 20),
         _ => value.to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! What an option's name means.
 
-use sql::variables::{self, Kind, VariableId};
+use sql::variables::{self, VariableId, VariableType};
 
 /// An option that is not simply a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,8 +94,8 @@ fn option(name: &str) -> Option<VariableId> {
 
 fn can_be_off(id: VariableId) -> bool {
     match id.variable().kind() {
-        Kind::Bool(_) => true,
-        Kind::Enum { names, .. } => names.contains(&"ON"),
+        VariableType::Bool(_) => true,
+        VariableType::Enum { names, .. } => names.contains(&"ON"),
         _ => false,
     }
 }

@@ -21,7 +21,7 @@ use binlog::gtid::{Gtid, GtidSet};
 use binlog::log::{Examined, InFront, IndexState, LogError, Loss};
 use binlog::position::{FileNumber, LogPosition};
 use env::Env;
-use sql::catalog::{State, record};
+use sql::catalog::{CatalogState, record};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub(super) struct Examination {
     records: Vec<record::Record>,
     pub(super) store: StoreState,
     /// `None` if it can't be read.
-    pub(super) catalog: Option<State>,
+    pub(super) catalog: Option<CatalogState>,
     /// Objects that are set aside, or a catalog that can't be read.
     pub(super) catalog_is_damaged: bool,
     /// The catalog has lost records, and it is unknown which.
@@ -827,7 +827,7 @@ pub(super) fn one_line(set: &GtidSet) -> String {
 }
 
 impl Trees {
-    fn of(catalog: Option<&State>) -> Trees {
+    fn of(catalog: Option<&CatalogState>) -> Trees {
         let mut trees = BTreeMap::new();
         let mut add = |tree: TreeId, name: String, is_secondary| {
             trees.insert(tree, Tree { name, is_secondary });

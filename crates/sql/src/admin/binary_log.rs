@@ -1,6 +1,6 @@
 //! The log as clients see it: SHOW BINARY LOGS and their like, PURGE, RESET.
 //!
-//! (B1) Nothing behind the durable position is shown: a crash could take it back.
+//! (B1) Nothing after the durable position is shown: a crash could take it back.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use binlog::{FileNumber, LogPosition};
 use super::event_info;
 use super::listing::{Listing, cells, int, text, uint};
 use crate::ast::{LogEvents, PurgeTo};
-use crate::database::Database;
 use crate::error::{self, Result, SqlError};
+use crate::instance::Instance;
 use crate::session::Context;
 use crate::sink::ResultSink;
 use crate::value::temporal::SECOND;
@@ -28,7 +28,7 @@ const FIRST_EVENT: u64 = 4;
 /// SHOW BINARY LOGS.
 pub fn files(cx: &Context) -> Listing {
     let mut out = Listing::new([text("Log_name", 255), uint("File_size"), text("Encrypted", 3)]);
-    for file in cx.database.log().files() {
+    for file in cx.instance.log().files() {
         out.push(cells![file.name, file.size, "No"]);
     }
     out
@@ -38,7 +38,7 @@ pub fn files(cx: &Context) -> Listing {
 /// transaction that began WITH CONSISTENT SNAPSHOT these are the transactions that it sees, so that
 /// a dump needs no lock to know where it starts.
 pub fn status(cx: &Context) -> Result<Listing> {
-    let log = cx.database.log();
+    let log = cx.instance.log();
     let Published { position, gtids } = published(cx)?;
     let mut out = Listing::new([
         text("File", 255),
@@ -53,7 +53,7 @@ pub fn status(cx: &Context) -> Result<Listing> {
 
 /// What the session sees of the log, durable (B1).
 pub fn published(cx: &Context) -> Result<Published> {
-    let log = cx.database.log();
+    let log = cx.instance.log();
     let published = cx.snapshot_start().cloned().unwrap_or_else(|| log.published());
     log.ensure_durable(published.position).map_err(SqlError::internal)?;
     Ok(published)
@@ -81,7 +81,7 @@ pub fn parse_purged(text: &str) -> Option<(bool, GtidSet)> {
 /// SET GLOBAL gtid_purged: transactions are declared as executed, and as not in this log any more.
 pub fn set_purged(cx: &Context, adds: bool, set: &GtidSet) -> Result<()> {
     let cannot = |why: &str| error::CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS.with(&[&why]);
-    let log = cx.database.log();
+    let log = cx.instance.log();
     let mut added = set.clone();
     if !adds {
         let before = log.gtid_purged().map_err(SqlError::internal)?;
@@ -104,7 +104,7 @@ pub fn events(
     (skip, count): (u64, u64),
     sink: &mut dyn ResultSink,
 ) -> Result<()> {
-    let log = cx.database.log().clone();
+    let log = cx.instance.log().clone();
     let file = match &which.file {
         Some(name) => named(&log, name).ok_or_else(|| cannot_show("Could not find target log"))?,
         None => log.files().into_iter().next().ok_or_else(|| cannot_show("Could not find target log"))?,
@@ -177,22 +177,22 @@ fn cannot_show(why: &str) -> SqlError {
 
 /// PURGE BINARY LOGS. What recovery still needs stays, whatever was asked for.
 pub fn purge(cx: &mut Context, to: &PurgeTo) -> Result<()> {
-    let log = cx.database.log().clone();
+    let log = cx.instance.log().clone();
     let keep = match to {
         PurgeTo::File(name) => {
             named(&log, name).ok_or_else(|| error::BINLOG_PURGE_UNKNOWN_LOG.plain())?.number
         }
         PurgeTo::Before(moment) => first_since(&log, unix_micros(cx, moment)?)?,
     };
-    check_nothing_aside(&cx.database)?;
-    let removed = cx.database.engine().purge_log_to(keep).map_err(SqlError::internal)?;
+    check_nothing_aside(&cx.instance)?;
+    let removed = cx.instance.engine().purge_log_to(keep).map_err(SqlError::internal)?;
     tracing::info!("purged {} binary log files before {}", removed.len(), log.file_name(keep));
     Ok(())
 }
 
 /// Error 1378 while an object is set aside: what the log has of it is needed to bring it back.
-fn check_nothing_aside(database: &Database) -> Result<()> {
-    match database.catalog().state().set_aside.values().next() {
+fn check_nothing_aside(instance: &Instance) -> Result<()> {
+    match instance.catalog().state().set_aside.values().next() {
         None => Ok(()),
         Some(object) => {
             let mut error = error::LOG_IN_USE.plain();
@@ -211,12 +211,12 @@ pub fn reset(cx: &mut Context, number: u64) -> Result<()> {
     let named = u32::try_from(number).ok().filter(|number| (1..=NUMBER_MAX).contains(number));
     let named =
         named.ok_or_else(|| error::RESET_SOURCE_TO_VALUE_OUT_OF_RANGE.with(&[&number, &NUMBER_MAX]))?;
-    check_nothing_aside(&cx.database)?;
+    check_nothing_aside(&cx.instance)?;
     let _closed = cx.begin_reset()?;
-    cx.database.engine().reset_log(named).map_err(SqlError::internal)?;
+    cx.instance.engine().reset_log(named).map_err(SqlError::internal)?;
     tracing::info!(
         "the binary log begins anew with {}",
-        cx.database.log().file_name(cx.database.log().end().file())
+        cx.instance.log().file_name(cx.instance.log().end().file())
     );
     Ok(())
 }
@@ -224,20 +224,20 @@ pub fn reset(cx: &mut Context, number: u64) -> Result<()> {
 /// Removes the log files that were left for the next one more than `binlog_expire_logs_seconds`
 /// ago, as far as recovery can do without them; nothing where that is 0 or
 /// `binlog_expire_logs_auto_purge` is off.
-pub fn purge_expired(database: &Database) -> Result<()> {
-    let globals = database.globals();
+pub fn purge_expired(instance: &Instance) -> Result<()> {
+    let globals = instance.globals();
     let seconds = globals.uint(ids::BINLOG_EXPIRE_LOGS_SECONDS);
-    let is_needed = check_nothing_aside(database).is_err();
+    let is_needed = check_nothing_aside(instance).is_err();
     if seconds == 0 || is_needed || !globals.bool(ids::BINLOG_EXPIRE_LOGS_AUTO_PURGE) {
         return Ok(());
     }
-    let log = database.log();
-    let now = i64::try_from(database.env().now()).unwrap_or(i64::MAX);
+    let log = instance.log();
+    let now = i64::try_from(instance.env().now()).unwrap_or(i64::MAX);
     let keep = first_since(log, now - seconds as i64 * SECOND)?;
     if log.files().first().is_none_or(|oldest| oldest.number >= keep) {
         return Ok(());
     }
-    let removed = database.engine().purge_log_to(keep).map_err(SqlError::internal)?;
+    let removed = instance.engine().purge_log_to(keep).map_err(SqlError::internal)?;
     if let (Some(&first), Some(&last)) = (removed.first(), removed.last()) {
         tracing::info!(
             "the log files {} to {} are expired and purged",
@@ -262,7 +262,7 @@ fn unix_micros(cx: &mut Context, moment: &crate::ast::Expr) -> Result<i64> {
 }
 
 /// The oldest file that was still written to at or after a moment. A file was left when the next
-/// one was begun, which the next one's first event tells.
+/// one was begun, which the next one's first event says.
 fn first_since(log: &Log, moment: i64) -> Result<FileNumber> {
     let files = log.files();
     for pair in files.windows(2) {

@@ -1,15 +1,15 @@
 //! What changes the server or other sessions: KILL, FLUSH, RESET, SHUTDOWN.
 
 use crate::ast::{Flush, FlushLock, FlushOption, FlushWhat, Ident, KillWhat, ResetWhat, Text};
-use crate::database::Kill;
 use crate::error::{self, Result, SqlError};
+use crate::instance::Kill;
 use crate::privilege::Privileges;
 use crate::session::Context;
 
 /// KILL. Who kills themselves gets error 1317, as from any other's KILL.
 pub fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
     let unknown = || error::NO_SUCH_THREAD.with(&[&id]);
-    let process = cx.database.processes().into_iter().find(|p| p.id == id).ok_or_else(unknown)?;
+    let process = cx.instance.processes().into_iter().find(|p| p.id == id).ok_or_else(unknown)?;
     if process.user().0 != cx.user.0 {
         let may = cx.need_any(Privileges::SUPER, "CONNECTION_ADMIN", "CONNECTION_ADMIN");
         let may = may.and_then(|()| cx.need_power_over(process.account()));
@@ -20,7 +20,7 @@ pub fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
         KillWhat::Query => Kill::Query,
     };
     match id == cx.id {
-        // It is told before its connection ends.
+        // It is notified before its connection ends.
         true => process.interrupt(what),
         false => process.kill(what),
     }
@@ -64,25 +64,25 @@ fn unsupported(option: &FlushOption) -> Option<&'static str> {
 }
 
 fn flush_one(cx: &mut Context, option: &FlushOption) -> Result<()> {
-    let log = cx.database.log();
+    let log = cx.instance.log();
     match option {
         FlushOption::BinaryLogs => log.rotate().map_err(SqlError::internal),
         FlushOption::Logs => {
-            cx.database.statement_logs().reopen_general();
-            cx.database.statement_logs().reopen_slow();
+            cx.instance.statement_logs().reopen_general();
+            cx.instance.statement_logs().reopen_slow();
             log.rotate().map_err(SqlError::internal)
         }
         FlushOption::GeneralLogs => {
-            cx.database.statement_logs().reopen_general();
+            cx.instance.statement_logs().reopen_general();
             Ok(())
         }
         FlushOption::SlowLogs => {
-            cx.database.statement_logs().reopen_slow();
+            cx.instance.statement_logs().reopen_slow();
             Ok(())
         }
         FlushOption::EngineLogs => log.ensure_durable(log.end()).map_err(SqlError::internal),
         FlushOption::Status => {
-            cx.database.status().restart(&cx.counters);
+            cx.instance.status().restart(&cx.counters);
             Ok(())
         }
         // Messages go to standard error, and accounts are always as they were last changed.
@@ -122,6 +122,6 @@ pub fn install_plugin(name: &Ident, library: &Text) -> Result<()> {
 
 /// SHUTDOWN: the reply still goes out.
 pub fn shutdown(cx: &mut Context) -> Result<()> {
-    cx.database.request_shutdown();
+    cx.instance.request_shutdown();
     Ok(())
 }

@@ -137,7 +137,7 @@ pub struct Listing {
     rows: Vec<Vec<Datum<'static>>>,
     /// The column that LIKE tests.
     pattern_column: usize,
-    /// The pattern is shown behind the tested column's name: `Database (a%)`.
+    /// The pattern is shown after the tested column's name: `Database (a%)`.
     shows_pattern: bool,
 }
 
@@ -153,7 +153,7 @@ impl Listing {
         self
     }
 
-    /// A pattern is shown behind the tested column's name.
+    /// A pattern is shown after the tested column's name.
     pub fn showing_pattern(mut self) -> Self {
         self.shows_pattern = true;
         self

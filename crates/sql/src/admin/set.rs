@@ -21,7 +21,7 @@ use crate::value::Datum;
 use crate::variables::{self, Asks, Assigned, SessionVariables, Value, VariableId, Warning, ids, sql_mode};
 
 /// A checked item that is not of the session's variables.
-enum Step {
+enum SetAction {
     Global(VariableId, Assigned),
     Local(usize, DataType, Datum<'static>, Type),
     User(Box<str>, Datum<'static>, Type),
@@ -34,9 +34,9 @@ enum Step {
 /// What a SET statement will do.
 struct Plan<'t> {
     session: SessionVariables,
-    steps: Vec<Step>,
+    actions: Vec<SetAction>,
     warnings: Vec<Warning>,
-    /// `sql_mode` behind each assignment.
+    /// `sql_mode` after each assignment.
     modes: Vec<u64>,
     /// The session's variables that are assigned.
     assigned: Vec<VariableId>,
@@ -48,9 +48,9 @@ struct Plan<'t> {
 /// Does all items, or none. `text` is the statement's.
 pub fn set(cx: &mut Context, items: &[SetItem], text: &[u8]) -> Result<()> {
     let session = cx.variables().clone();
-    let (steps, warnings, assigned) = (Vec::new(), Vec::new(), Vec::new());
+    let (actions, warnings, assigned) = (Vec::new(), Vec::new(), Vec::new());
     let modes = Vec::new();
-    let mut plan = Plan { session, steps, warnings, modes, assigned, text, in_statement: false };
+    let mut plan = Plan { session, actions, warnings, modes, assigned, text, in_statement: false };
     let checked = items.iter().try_for_each(|item| plan.check(cx, item));
     if plan.in_statement {
         cx.end_statement(checked.is_ok());
@@ -64,7 +64,7 @@ impl Plan<'_> {
         match item {
             SetItem::UserVariable { name, value } => {
                 let (value, ty) = self.evaluate(cx, value)?;
-                self.steps.push(Step::User(name.as_str().into(), value, ty));
+                self.actions.push(SetAction::User(name.as_str().into(), value, ty));
                 Ok(())
             }
             SetItem::Variable { scope, name, value } => {
@@ -128,7 +128,7 @@ impl Plan<'_> {
             Some(value) => self.evaluate(cx, value)?,
             None => (Datum::Null, Type::NULL),
         };
-        self.steps.push(Step::Local(place, of, value, ty));
+        self.actions.push(SetAction::Local(place, of, value, ty));
         Ok(())
     }
 
@@ -165,14 +165,14 @@ impl Plan<'_> {
         if id == ids::SESSION_TRACK_GTIDS && cx.in_transaction() {
             return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&id.variable().name()]));
         }
-        let warning = self.session.set(cx.database.globals(), id, &assigned)?;
+        let warning = self.session.set(cx.instance.globals(), id, &assigned)?;
         self.warnings.extend(warning);
         if id == ids::SQL_MODE {
             self.modes.push(self.session.uint(id));
         }
         self.assigned.push(id);
         if id == ids::LAST_INSERT_ID || id == ids::IDENTITY {
-            self.steps.push(Step::LastInsertId(self.session.uint(id)));
+            self.actions.push(SetAction::LastInsertId(self.session.uint(id)));
         }
         Ok(())
     }
@@ -182,11 +182,11 @@ impl Plan<'_> {
         if id == ids::GTID_PURGED {
             return self.gtid_purged(cx, &assigned);
         }
-        let value = cx.database.globals().check(id, &assigned, is_strict(cx))?;
+        let value = cx.instance.globals().check(id, &assigned, is_strict(cx))?;
         if id == ids::READ_ONLY || sets_read_only(cx, id, &value) {
             cx.check_may_set_read_only()?;
         }
-        self.steps.push(Step::Global(id, assigned));
+        self.actions.push(SetAction::Global(id, assigned));
         Ok(())
     }
 
@@ -199,7 +199,7 @@ impl Plan<'_> {
             other => return Err(wrong_value("gtid_next", other)),
         };
         self.assigned.push(ids::GTID_NEXT);
-        self.steps.push(Step::GtidNext(gtid));
+        self.actions.push(SetAction::GtidNext(gtid));
         Ok(())
     }
 
@@ -210,7 +210,7 @@ impl Plan<'_> {
         let Assigned::Text(text) = assigned else { return Err(wrong_value("gtid_purged", assigned)) };
         let parsed = binary_log::parse_purged(text);
         let (adds, set) = parsed.ok_or_else(|| wrong_value("gtid_purged", assigned))?;
-        self.steps.push(Step::GtidPurged { adds, set });
+        self.actions.push(SetAction::GtidPurged { adds, set });
         Ok(())
     }
 
@@ -255,7 +255,7 @@ impl Plan<'_> {
             if cx.in_transaction() {
                 return Err(error::CANT_CHANGE_TX_CHARACTERISTICS.plain());
             }
-            self.steps.push(Step::NextTransaction { isolation, read_only });
+            self.actions.push(SetAction::NextTransaction { isolation, read_only });
             return Ok(());
         };
         if let Some(isolation) = isolation {
@@ -274,36 +274,36 @@ impl Plan<'_> {
         }
         let strict = is_strict(cx);
         let (mut warnings, mut modes) = (self.warnings, self.modes);
-        for step in &self.steps {
+        for step in &self.actions {
             match step {
-                Step::Global(id, assigned) => {
-                    let value = cx.database.globals().check(*id, assigned, strict)?;
+                SetAction::Global(id, assigned) => {
+                    let value = cx.instance.globals().check(*id, assigned, strict)?;
                     let _closed = if sets_read_only(cx, *id, &value) { cx.close_commits()? } else { None };
-                    warnings.extend(cx.database.globals().set(*id, assigned, strict)?);
+                    warnings.extend(cx.instance.globals().set(*id, assigned, strict)?);
                     if *id == ids::SQL_MODE {
-                        modes.push(cx.database.globals().uint(*id));
+                        modes.push(cx.instance.globals().uint(*id));
                     }
                     if *id == ids::OFFLINE_MODE && value == Value::Bool(true) {
                         cx.end_others_for_offline_mode();
                     }
                 }
-                Step::GtidPurged { adds, set } => binary_log::set_purged(cx, *adds, set)?,
-                Step::GtidNext(gtid) => cx.set_gtid_next(*gtid)?,
+                SetAction::GtidPurged { adds, set } => binary_log::set_purged(cx, *adds, set)?,
+                SetAction::GtidNext(gtid) => cx.set_gtid_next(*gtid)?,
                 _ => {}
             }
         }
         let session = self.session;
         cx.change_variables(|variables| *variables = session);
         self.assigned.iter().for_each(|&id| cx.tracker.variable(id));
-        for step in self.steps {
+        for step in self.actions {
             match step {
-                Step::Global(..) | Step::GtidPurged { .. } | Step::GtidNext(_) => {}
-                Step::User(name, value, ty) => cx.set_user_variable(&name, value, ty),
-                Step::Local(place, of, value, ty) => {
+                SetAction::Global(..) | SetAction::GtidPurged { .. } | SetAction::GtidNext(_) => {}
+                SetAction::User(name, value, ty) => cx.set_user_variable(&name, value, ty),
+                SetAction::Local(place, of, value, ty) => {
                     routine::assign(cx, place, &of, value, ty.collation.charset())?;
                 }
-                Step::LastInsertId(id) => cx.status.last_insert_id = id,
-                Step::NextTransaction { isolation, read_only } => {
+                SetAction::LastInsertId(id) => cx.status.last_insert_id = id,
+                SetAction::NextTransaction { isolation, read_only } => {
                     cx.next_transaction.isolation = isolation.or(cx.next_transaction.isolation);
                     cx.next_transaction.read_only = read_only.or(cx.next_transaction.read_only);
                     cx.tracker.transactions.one_shot_set();
@@ -401,7 +401,7 @@ fn may_set_global(cx: &Context, id: VariableId) -> Result<()> {
 fn sets_read_only(cx: &Context, id: VariableId, value: &Value) -> bool {
     [ids::READ_ONLY, ids::SUPER_READ_ONLY].contains(&id)
         && *value == Value::Bool(true)
-        && !cx.database.globals().bool(id)
+        && !cx.instance.globals().bool(id)
 }
 
 const SESSION_ADMIN: [&str; 2] = ["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"];

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use env::Env;
 use env::sim::SimEnv;
 
-use crate::database::{Database, OpenOptions};
+use crate::instance::{Instance, OpenOptions};
 use crate::session::{Connection, Session};
 use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::status::Status;
@@ -18,7 +18,7 @@ use crate::variables::GlobalVariables;
 
 /// A server with one client.
 struct Server {
-    database: Arc<Database>,
+    instance: Arc<Instance>,
     session: Session,
     stopped: Arc<AtomicBool>,
 }
@@ -52,9 +52,9 @@ impl ResultSink for Lines {
     }
 }
 
-fn connection(database: &Database, user: &str) -> Connection {
+fn connection(instance: &Instance, user: &str) -> Connection {
     Connection {
-        id: database.reserve_id(),
+        id: instance.reserve_id(),
         user: user.to_owned(),
         host: "localhost".to_owned(),
         account: (user.to_owned(), "localhost".to_owned()),
@@ -82,13 +82,13 @@ impl Server {
             status: Arc::new(Status::default()),
             on_shutdown: Box::new(move || stop.store(true, Ordering::Relaxed)),
         };
-        let database = Database::open(env, options).unwrap();
-        database.set_password_hasher(Box::new(|plugin, password| {
+        let instance = Instance::open(env, options).unwrap();
+        instance.set_password_hasher(Box::new(|plugin, password| {
             Some([plugin.as_bytes(), b":", password].concat())
         }));
-        let mut session = database.connect(connection(&database, "root")).unwrap();
-        session.set_counters(database.status().join());
-        Self { database, session, stopped }
+        let mut session = instance.connect(connection(&instance, "root")).unwrap();
+        session.set_counters(instance.status().join());
+        Self { instance, session, stopped }
     }
 
     /// Runs statements, one a line, and gives what the last one says.
@@ -323,7 +323,7 @@ fn the_log_is_shown_and_purged() {
 #[test]
 fn sessions_are_listed_and_killed() {
     let mut server = Server::start();
-    let mut other = server.database.connect(connection(&server.database, "nobody")).unwrap();
+    let mut other = server.instance.connect(connection(&server.instance, "nobody")).unwrap();
     let all = server.run("SHOW FULL PROCESSLIST");
     // A heading, two sessions, and that the table will be removed.
     assert_eq!(all.lines().count(), 4, "{all}");
@@ -348,7 +348,7 @@ fn sessions_are_listed_and_killed() {
 #[test]
 fn who_is_no_administrator_changes_nothing_of_the_server() {
     let server = Server::start();
-    let mut other = server.database.connect(connection(&server.database, "nobody")).unwrap();
+    let mut other = server.instance.connect(connection(&server.instance, "nobody")).unwrap();
     let denied = |what: &str| {
         format!("1227 Access denied; you need (at least one of) the {what} privilege(s) for this operation")
     };
@@ -366,13 +366,13 @@ fn who_is_no_administrator_changes_nothing_of_the_server() {
 fn everybody_changes_their_own_password_only() {
     let mut server = Server::start();
     server.run("CREATE USER nobody@localhost\nCREATE USER other@localhost");
-    let mut other = server.database.connect(connection(&server.database, "nobody")).unwrap();
+    let mut other = server.instance.connect(connection(&server.instance, "nobody")).unwrap();
     let mut own = |statement: &str| run(&mut other, statement);
     assert_eq!(own("ALTER USER nobody@localhost IDENTIFIED BY 'a'"), "");
     assert_eq!(own("ALTER USER CURRENT_USER() IDENTIFIED BY 'b'"), "");
     assert_eq!(own("SET PASSWORD = 'c'"), "");
     assert_eq!(
-        server.database.account("nobody", "localhost").unwrap().auth_string,
+        server.instance.account("nobody", "localhost").unwrap().auth_string,
         b"caching_sha2_password:c"
     );
     for refused in [

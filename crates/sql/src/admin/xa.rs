@@ -15,7 +15,7 @@ pub fn recover(cx: &Context, convert: bool, sink: &mut dyn ResultSink) -> Result
         .map_err(|_| error::XAER_RMERR.plain())?;
     let mut out =
         Listing::new([int("formatID"), int("gtrid_length"), int("bqual_length"), text("data", 258)]);
-    for (xid, _) in cx.database.engine().prepared() {
+    for (xid, _) in cx.instance.engine().prepared() {
         let name = [xid.gtrid.as_slice(), &xid.bqual].concat();
         let shown = match convert {
             true => name.iter().fold("0x".to_owned(), |hex, b| hex + &format!("{b:02X}")).into_bytes(),

@@ -64,7 +64,7 @@ pub enum DataType {
         charset: Charset,
     },
     Date,
-    /// Digits behind the second: 0 if absent.
+    /// Digits after the second: 0 if absent.
     Time {
         precision: Option<u32>,
     },

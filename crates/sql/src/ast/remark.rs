@@ -1,4 +1,4 @@
-//! What a statement's text brings beside what the statement does: warnings of syntax that MySQL
+//! What a statement's text brings besides what the statement does: warnings of syntax that MySQL
 //! means to remove, and optimizer hints about the whole statement.
 
 use super::SetItem;
@@ -89,7 +89,7 @@ impl Remarks {
 }
 
 impl Remark {
-    /// The warning that the client is told.
+    /// The warning that the client gets.
     pub fn warning(&self) -> SqlError {
         let instead = |what: &str, instead: &str| error::WARN_DEPRECATED_SYNTAX.with(&[&what, &instead]);
         let advice = |text: &str| error::WARN_DEPRECATED_WITH_ADVICE.with(&[&text]);

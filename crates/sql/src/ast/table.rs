@@ -36,7 +36,7 @@ pub enum TableContent {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TableDefinition {
     pub columns: Vec<ColumnDefinition>,
-    /// Table-level ones; those written behind a column are in its attributes.
+    /// Table-level ones; those written after a column are in its attributes.
     pub keys: Vec<KeyDefinition>,
     pub foreign_keys: Vec<ForeignKey>,
     pub checks: Vec<Check>,
@@ -166,7 +166,7 @@ pub enum IndexAlgorithm {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignKey {
-    /// `CONSTRAINT name`, else the index name behind FOREIGN KEY.
+    /// `CONSTRAINT name`, else the index name after FOREIGN KEY.
     pub name: Option<Ident>,
     pub columns: Vec<Ident>,
     pub references: References,
@@ -296,7 +296,7 @@ impl AlterTable {
     }
 }
 
-/// What the log's text has behind the table's name if columns are placed in the order of the
+/// What the log's text has after the table's name if columns are placed in the order of the
 /// actions. Older versions placed those that are changed first, and row events go by the columns'
 /// places: their logs must mean what they meant.
 pub const IN_ORDER: &str = " /* placed in order */";

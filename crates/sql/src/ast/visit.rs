@@ -1,9 +1,9 @@
 //! Walking over trees: every query, table and expression that a statement holds, wherever it
 //! stands.
 //!
-//! A [`Visitor`] is told of each on the way down. What it overrides it goes into itself, by calling
-//! the `walk_` function of the same name. A match without `_` arms keeps this complete when the
-//! tree grows.
+//! A [`Visitor`] is called for each on the way down. What it overrides it goes into itself, by
+//! calling the `walk_` function of the same name. A match without `_` arms keeps this complete when
+//! the tree grows.
 
 use super::{
     Aggregate, Delete, Expr, ExprKind, FrameBound, Insert, InsertSource, JoinCondition, JsonOn, JsonValue,

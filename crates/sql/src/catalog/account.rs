@@ -181,7 +181,7 @@ fn host_matches(pattern: &str, host: &str) -> bool {
     like::name_matches(host.as_bytes(), pattern.as_bytes(), None, Collation(33))
 }
 
-/// `192.0.2.0/255.255.255.0`, or the number of bits behind the slash.
+/// `192.0.2.0/255.255.255.0`, or the number of bits after the slash.
 fn in_network(network: &str, mask: &str, host: &str) -> bool {
     let (Ok(IpAddr::V4(network)), Ok(IpAddr::V4(host)), Some(bits)) =
         (network.parse(), host.parse(), mask_bits(mask))

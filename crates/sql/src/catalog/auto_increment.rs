@@ -4,7 +4,7 @@
 //! it needs at once, so concurrent inserts of single rows get consecutive numbers and each
 //! statement's are its own. Numbers are not given back: a failed insert leaves a gap.
 //!
-//! After a restart the counter starts behind everything that was ever *used*: checkpoints carry all
+//! After a restart the counter starts after everything that was ever *used*: checkpoints carry all
 //! counters in their notes, and replay raises them by the rows it sees.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

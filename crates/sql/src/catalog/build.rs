@@ -79,7 +79,7 @@ impl Trees {
 }
 
 /// Makes a definition. `selected` are the columns of the query of a CREATE TABLE .. SELECT: those
-/// that the definition names too are as it has them, and all stand behind those that only it has.
+/// that the definition names too are as it has them, and all stand after those that only it has.
 pub fn build(
     database: &str,
     name: &str,

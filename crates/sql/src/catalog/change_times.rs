@@ -26,7 +26,7 @@ impl ChangeTimes {
 
     /// Notes that rows of the table of this number were changed, in seconds since 1970.
     pub fn changed(&self, table: u64, seconds: u32) {
-        // The number's low half tells whose time it is.
+        // The number's low half says whose time it is.
         let value = table << 32 | u64::from(seconds);
         let word = self.word(table);
         if word.load(Relaxed) != value {

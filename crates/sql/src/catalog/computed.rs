@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::draft::parse_kept;
+use super::draft::parse_stored;
 use super::table::{Default, TableDef};
 use crate::error::{self, Result};
 use crate::expression::{Expr, Node, Resolver, Scope};
@@ -42,12 +42,12 @@ impl Computed {
             };
             match (&column.generated, &column.default) {
                 (Some(generated), _) => {
-                    let expr = resolver.expr(&parse_kept(&generated.expr)?)?;
+                    let expr = resolver.expr(&parse_stored(&generated.expr)?)?;
                     stored_function(&expr).map_or(Ok(()), |name| Err(refused(&name)))?;
                     computed.generated.push((number, expr));
                 }
                 (None, Default::Expression(text)) => {
-                    let expr = resolver.expr(&parse_kept(text)?)?;
+                    let expr = resolver.expr(&parse_stored(text)?)?;
                     stored_function(&expr).map_or(Ok(()), |name| Err(refused(&name)))?;
                     computed.defaults.push((number, expr));
                 }
@@ -55,7 +55,7 @@ impl Computed {
             }
         }
         for (number, check) in table.checks.iter().enumerate() {
-            let expr = resolver.expr(&parse_kept(&check.expr)?)?;
+            let expr = resolver.expr(&parse_stored(&check.expr)?)?;
             if let Some(name) = stored_function(&expr) {
                 return Err(error::CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED.with(&[&check.name, &name]));
             }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::auto_increment::Counter;
 use super::build::{Environment, check_name};
-use super::objects::State;
+use super::objects::CatalogState;
 use super::record::Change;
 use super::set_aside::{ObjectKind, SetAside};
 use super::temporary::TemporaryTables;
@@ -69,7 +69,7 @@ pub struct Plan {
     pub warnings: Vec<SqlError>,
     /// The text for the log, if it isn't the statement's own.
     pub logged: Option<LoggedText>,
-    /// Rows that the client is told of.
+    /// Rows that the client is notified of.
     pub affected: u64,
 }
 
@@ -167,14 +167,14 @@ pub fn is_ddl(kind: &StatementKind) -> bool {
 }
 
 /// A CREATE TABLE .. SELECT whose query has these columns. The text for the log is that of the
-/// table, without query. `auto_increment` is the AUTO_INCREMENT value behind the query's rows, if
+/// table, without query. `auto_increment` is the AUTO_INCREMENT value after the query's rows, if
 /// these don't tell it: rows that IGNORE or REPLACE left out have taken numbers, and nothing else
 /// in the log says so.
 pub fn create_selecting(
     create: &CreateTable,
     selected: &[ColumnDef],
     auto_increment: Option<u64>,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<Plan> {
     let mut plan = table::create(create, selected, state, settings)?;
@@ -192,7 +192,7 @@ pub fn create_selecting(
 }
 
 /// True if a CREATE TABLE has nothing to do; error 1050 without IF NOT EXISTS, and those of names.
-pub fn is_there(create: &CreateTable, state: &State, settings: &Settings) -> Result<bool> {
+pub fn is_there(create: &CreateTable, state: &CatalogState, settings: &Settings) -> Result<bool> {
     Ok(table::existing_note(create, state, settings)?.is_some())
 }
 
@@ -200,7 +200,7 @@ pub fn is_there(create: &CreateTable, state: &State, settings: &Settings) -> Res
 pub fn plan(
     statement: &Statement,
     text: &[u8],
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
     hasher: PasswordHasher<'_>,
 ) -> Result<Plan> {
@@ -240,7 +240,7 @@ pub fn plan(
 /// it waits.
 pub fn tables_to_rename(
     pairs: &[(ObjectName, ObjectName)],
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<Vec<Arc<TableDef>>> {
     let mut tables: Vec<Arc<TableDef>> = Vec::new();
@@ -257,14 +257,14 @@ pub fn tables_to_rename(
 pub fn provisional(
     name: &ObjectName,
     definition: &TableDefinition,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<TableDef> {
     table::provisional(name, definition, state, settings)
 }
 
 /// A table as the session sees it; errors 1046, 1049 and 1146.
-pub fn existing_table(name: &ObjectName, state: &State, settings: &Settings) -> Result<Arc<TableDef>> {
+pub fn existing_table(name: &ObjectName, state: &CatalogState, settings: &Settings) -> Result<Arc<TableDef>> {
     let (database, name) = settings.object(name)?;
     settings.existing(state, database, name)
 }
@@ -275,7 +275,7 @@ impl Settings {
     }
 
     /// A table as the session sees it; errors 1049 and 1146.
-    fn existing(&self, state: &State, database: &str, name: &str) -> Result<Arc<TableDef>> {
+    fn existing(&self, state: &CatalogState, database: &str, name: &str) -> Result<Arc<TableDef>> {
         match self.temporary.get(database, name) {
             Some(table) => Ok(table.clone()),
             None => table::existing(state, database, name),
@@ -336,7 +336,7 @@ fn create_database(
     name: &str,
     if_not_exists: bool,
     options: &DatabaseOptions,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<Plan> {
     check_name(name, error::WRONG_DB_NAME)?;
@@ -353,13 +353,13 @@ fn create_database(
     Ok(Plan { affected: 1, ..Plan::one(Change::PutDatabase(name.to_owned(), collation)) })
 }
 
-fn alter_database(name: &str, options: &DatabaseOptions, state: &State) -> Result<Plan> {
+fn alter_database(name: &str, options: &DatabaseOptions, state: &CatalogState) -> Result<Plan> {
     let database = state.database(name).ok_or_else(|| error::BAD_DB_ERROR.with(&[&name]))?;
     let collation = collation_of(options, database.collation)?;
     Ok(Plan { affected: 1, ..Plan::one(Change::PutDatabase(name.to_owned(), collation)) })
 }
 
-fn drop_database(name: &str, if_exists: bool, state: &State) -> Result<Plan> {
+fn drop_database(name: &str, if_exists: bool, state: &CatalogState) -> Result<Plan> {
     check_not_system(name)?;
     let Some(database) = state.database(name) else {
         let e = error::DB_DROP_EXISTS.with(&[&name]);

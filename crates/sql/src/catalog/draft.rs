@@ -16,7 +16,7 @@ use binlog::row::ColumnType;
 use storage::TreeId;
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 
-use self::expressions::{Place, canonical};
+use self::expressions::{ExprContext, canonical};
 use super::auto_increment::Counter;
 use super::build::{Environment, Numbers, Options, check_constraint_name, check_name};
 use super::collations::KeyCollations;
@@ -97,7 +97,7 @@ pub struct DraftCheck {
     pub expr: ast::Expr,
     /// Rows are tested.
     pub enforced: bool,
-    /// It stood behind this column.
+    /// It stood after this column.
     pub of_column: Option<String>,
 }
 
@@ -114,7 +114,7 @@ pub struct Finished {
 const COLUMNS_MAX: usize = 1017;
 
 /// An expression that the catalog keeps as text.
-pub fn parse_kept(text: &str) -> Result<ast::Expr> {
+pub fn parse_stored(text: &str) -> Result<ast::Expr> {
     Ok(parse_expression(text.as_bytes(), &ParseOptions::default())?)
 }
 
@@ -136,8 +136,8 @@ impl Draft {
         let mut draft = Draft::new(table.collation, environment);
         for (number, def) in table.columns.iter().enumerate() {
             let expr = match (&def.generated, &def.default) {
-                (Some(generated), _) => Some(parse_kept(&generated.expr)?),
-                (None, Default::Expression(text)) => Some(parse_kept(text)?),
+                (Some(generated), _) => Some(parse_stored(&generated.expr)?),
+                (None, Default::Expression(text)) => Some(parse_stored(text)?),
                 _ => None,
             };
             let (def, origin) = (def.clone(), Some(number));
@@ -164,7 +164,7 @@ impl Draft {
         }
         for check in &table.checks {
             let name = Some(check.name.clone());
-            let expr = parse_kept(&check.expr)?;
+            let expr = parse_stored(&check.expr)?;
             draft.checks.push(DraftCheck { name, expr, enforced: check.enforced, of_column: None });
         }
         draft.auto_column = table.auto_column.map(|c| table.columns[c].name.clone());
@@ -181,7 +181,7 @@ impl Draft {
         self.keys.iter().position(|k| k.name.as_deref().is_some_and(|n| n.eq_ignore_ascii_case(name)))
     }
 
-    /// Adds a column at the end, with the keys and checks that stand behind it.
+    /// Adds a column at the end, with the keys and checks that stand after it.
     pub fn add_column(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
         self.make_way(&ast.name);
         if self.find(&ast.name).is_some() {
@@ -214,7 +214,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The keys and checks that stand behind a column.
+    /// The keys and checks that stand after a column.
     pub fn add_attributes(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
         let name = ast.name.as_str();
         for check in &ast.attributes.checks {
@@ -463,7 +463,7 @@ impl Draft {
         for number in 0..self.columns.len() {
             let Some(expr) = self.columns[number].expr.clone() else { continue };
             let generated = self.columns[number].def.generated.is_some();
-            let place = if generated { Place::Generated(number) } else { Place::Default(number) };
+            let place = if generated { ExprContext::Generated(number) } else { ExprContext::Default(number) };
             let text = canonical(self, expr, place)?;
             let def = &mut self.columns[number].def;
             match &mut def.generated {
@@ -489,7 +489,7 @@ impl Draft {
             crate::bounds::check()?;
             // One that is made of the table's name may be too long.
             check_constraint_name(&name)?;
-            let place = Place::Check { name: &name, of_column: check.of_column.as_deref() };
+            let place = ExprContext::Check { name: &name, of_column: check.of_column.as_deref() };
             let expr = canonical(self, check.expr.clone(), place)?;
             if !names.insert(name.to_ascii_lowercase()) {
                 return Err(error::CHECK_CONSTRAINT_DUP_NAME.with(&[&name]));

@@ -3,16 +3,16 @@
 //!
 //! Statements hold a table's lock until their transaction ends: to read or to write. DDL and LOCK
 //! TABLES .. WRITE hold it exclusively, LOCK TABLES .. READ against writers. ALTER TABLE keeps
-//! other DDL away as long as it runs, and users only where it must. Whoever waits for one of the
-//! latter keeps new users out. A lock outlives its table; whoever gets one asks the catalog again
-//! whether the table is still the same.
+//! other DDL away as long as it runs, and users only where it must. A waiter for one of the
+//! latter keeps new users out. A lock outlives its table; a session that gets one asks the catalog
+//! again whether the table is still the same.
 //!
 //! (M1) DDL takes several exclusive locks in the order of their names, and holds no other lock but
 //!      those of LOCK TABLES.
 //! (M2) Waits that wait for each other are found when the last of them begins ([`waits`]): one of
-//!      them gets error 1213. A circle that goes through row locks too is ended by their timeout.
+//!      them gets error 1213. A cycle that goes through row locks too is ended by their timeout.
 
-pub mod gate;
+pub mod barrier;
 pub mod waits;
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use waits::Waits;
 
 /// What a lock lets its holder do, and keeps others from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetadataLockType {
     /// A statement that reads.
     Read,
     /// A statement that writes.
@@ -45,10 +45,10 @@ pub enum Kind {
     Upgraded,
 }
 
-impl Kind {
+impl MetadataLockType {
     /// True if two sessions may not hold these at once.
-    pub fn excludes(self, other: Kind) -> bool {
-        use Kind as K;
+    pub fn excludes(self, other: MetadataLockType) -> bool {
+        use MetadataLockType as K;
         match (self, other) {
             (K::Exclusive, _) | (_, K::Exclusive) => true,
             (K::Upgraded, K::Read | K::Write | K::ReadOnly) => true,
@@ -64,21 +64,32 @@ impl Kind {
         }
     }
 
-    /// True if the lock itself knows who has it: not a statement's, of which sessions tell.
+    /// True if the lock itself knows who has it: statements' locks are listed by their sessions.
     fn is_named(self) -> bool {
-        !matches!(self, Kind::Read | Kind::Write)
+        !matches!(self, MetadataLockType::Read | MetadataLockType::Write)
     }
 
     /// True for DDL.
     fn is_definition(self) -> bool {
-        matches!(self, Kind::Exclusive | Kind::Upgradable | Kind::NoWrite | Kind::Upgraded)
+        matches!(
+            self,
+            MetadataLockType::Exclusive
+                | MetadataLockType::Upgradable
+                | MetadataLockType::NoWrite
+                | MetadataLockType::Upgraded
+        )
     }
 
-    /// True if whoever waits for this keeps new ones of the other kind out, so as not to wait for
+    /// True if a waiter for this keeps new ones of the other kind out, so as not to wait for
     /// ever.
-    fn goes_before(self, other: Kind) -> bool {
-        matches!(self, Kind::Exclusive | Kind::ReadOnly | Kind::NoWrite | Kind::Upgraded)
-            && matches!(other, Kind::Read | Kind::Write)
+    fn goes_before(self, other: MetadataLockType) -> bool {
+        matches!(
+            self,
+            MetadataLockType::Exclusive
+                | MetadataLockType::ReadOnly
+                | MetadataLockType::NoWrite
+                | MetadataLockType::Upgraded
+        ) && matches!(other, MetadataLockType::Read | MetadataLockType::Write)
             && self.excludes(other)
     }
 }
@@ -86,41 +97,41 @@ impl Kind {
 /// One table's lock.
 #[derive(Debug, Default)]
 pub struct MetadataLock {
-    state: Mutex<State>,
+    state: Mutex<LockState>,
     changed: Condvar,
 }
 
 /// Holders by kind, and sessions that wait for the kinds that go before others.
 #[derive(Debug, Default)]
-struct State {
+struct LockState {
     holders: [u32; 7],
     waiting: [u32; 7],
     /// The sessions that hold it in another way than statements do: there are few.
-    named: Vec<(u64, Kind)>,
+    named: Vec<(u64, MetadataLockType)>,
 }
 
-const KINDS: [Kind; 7] = [
-    Kind::Read,
-    Kind::Write,
-    Kind::ReadOnly,
-    Kind::Exclusive,
-    Kind::Upgradable,
-    Kind::NoWrite,
-    Kind::Upgraded,
+const KINDS: [MetadataLockType; 7] = [
+    MetadataLockType::Read,
+    MetadataLockType::Write,
+    MetadataLockType::ReadOnly,
+    MetadataLockType::Exclusive,
+    MetadataLockType::Upgradable,
+    MetadataLockType::NoWrite,
+    MetadataLockType::Upgraded,
 ];
 
-impl State {
-    fn admits(&self, kind: Kind, holds_already: bool) -> bool {
+impl LockState {
+    fn admits(&self, kind: MetadataLockType, holds_already: bool) -> bool {
         KINDS.iter().all(|&other| {
             let held = self.holders[other as usize] > 0 && kind.excludes(other);
             // Who holds the table already must not wait for one that waits for it.
-            let behind = !holds_already && self.waiting[other as usize] > 0 && other.goes_before(kind);
-            !held && !behind
+            let must_queue = !holds_already && self.waiting[other as usize] > 0 && other.goes_before(kind);
+            !held && !must_queue
         })
     }
 }
 
-impl State {
+impl LockState {
     /// Asserts that no two hold it that exclude each other, and that those who hold it by name are
     /// known by it.
     fn check_invariants(&self) {
@@ -142,7 +153,7 @@ impl State {
 #[derive(Debug)]
 pub struct Guard {
     lock: Arc<MetadataLock>,
-    kind: Kind,
+    kind: MetadataLockType,
     session: u64,
     /// Where the definition is that it keeps; 0 if that is not known.
     definition: usize,
@@ -162,20 +173,25 @@ pub struct Waiter<'a> {
     /// Who waits now.
     pub waits: &'a Waits,
     /// What the session holds; asked for only if it has to wait.
-    pub held: &'a dyn Fn() -> Vec<(Arc<MetadataLock>, Kind)>,
+    pub held: &'a dyn Fn() -> Vec<(Arc<MetadataLock>, MetadataLockType)>,
     /// Told when the wait begins (true) and when it is over: SHOW PROCESSLIST says so.
     pub on_wait: &'a dyn Fn(bool),
 }
 
-/// How often a waiter looks whether it was killed.
+/// How often a waiter checks whether it was killed.
 const KILL_CHECK: Duration = Duration::from_millis(50);
 
 impl MetadataLock {
     /// Takes the lock. `holds_already` says that the session has it in another kind.
     ///
     /// # Errors
-    /// 1205 when the time is over, 1213 to break a circle, 1317 when killed.
-    pub fn lock(self: &Arc<Self>, kind: Kind, holds_already: bool, waiter: &Waiter<'_>) -> Result<Guard> {
+    /// 1205 when the time is over, 1213 to break a cycle, 1317 when killed.
+    pub fn lock(
+        self: &Arc<Self>,
+        kind: MetadataLockType,
+        holds_already: bool,
+        waiter: &Waiter<'_>,
+    ) -> Result<Guard> {
         let mut state = self.state.lock();
         if !state.admits(kind, holds_already) {
             state.waiting[kind as usize] += 1;
@@ -206,7 +222,12 @@ impl MetadataLock {
     }
 
     #[cold]
-    fn wait(self: &Arc<Self>, kind: Kind, holds_already: bool, waiter: &Waiter<'_>) -> Result<()> {
+    fn wait(
+        self: &Arc<Self>,
+        kind: MetadataLockType,
+        holds_already: bool,
+        waiter: &Waiter<'_>,
+    ) -> Result<()> {
         let _listed = waiter.waits.begin(waiter.session, self, kind, (waiter.held)())?;
         let mut state = self.state.lock();
         self.wait_in(&mut state, kind, holds_already, waiter)
@@ -214,8 +235,8 @@ impl MetadataLock {
 
     fn wait_in(
         &self,
-        state: &mut MutexGuard<'_, State>,
-        kind: Kind,
+        state: &mut MutexGuard<'_, LockState>,
+        kind: MetadataLockType,
         holds_already: bool,
         waiter: &Waiter<'_>,
     ) -> Result<()> {
@@ -239,12 +260,12 @@ impl MetadataLock {
     }
 
     /// The sessions that hold it otherwise than to read or to write rows.
-    pub fn named_holders(&self) -> Vec<(u64, Kind)> {
+    pub fn named_holders(&self) -> Vec<(u64, MetadataLockType)> {
         self.state.lock().named.clone()
     }
 
     fn wake(&self) {
-        // A waiter that has just looked must be asleep before it is woken.
+        // A waiter that has just checked must be asleep before it is woken.
         drop(self.state.lock());
         self.changed.notify_all();
     }
@@ -252,12 +273,12 @@ impl MetadataLock {
 
 impl Guard {
     /// Notes which definition the table has as long as this is held.
-    pub fn keep(&mut self, table: &Arc<TableDef>) {
+    pub fn pin_definition(&mut self, table: &Arc<TableDef>) {
         self.definition = Arc::as_ptr(table).addr();
     }
 
-    /// True if it keeps this definition.
-    pub fn keeps(&self, table: &Arc<TableDef>) -> bool {
+    /// True if it pins this definition.
+    pub fn pins(&self, table: &Arc<TableDef>) -> bool {
         self.definition == Arc::as_ptr(table).addr()
     }
 
@@ -267,12 +288,12 @@ impl Guard {
     }
 
     /// What it lets its holder do.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> MetadataLockType {
         self.kind
     }
 
     /// The lock, and how it is held.
-    pub fn held(&self) -> (Arc<MetadataLock>, Kind) {
+    pub fn held(&self) -> (Arc<MetadataLock>, MetadataLockType) {
         (self.lock.clone(), self.kind)
     }
 }
@@ -302,7 +323,7 @@ impl Drop for Guard {
 mod tests {
     use super::*;
 
-    fn try_lock(lock: &Arc<MetadataLock>, kind: Kind) -> Result<Guard> {
+    fn try_lock(lock: &Arc<MetadataLock>, kind: MetadataLockType) -> Result<Guard> {
         let (interrupt, waits) = (Interrupt::new(), Waits::default());
         let timeout = Duration::from_millis(20);
         let held = || Vec::new();
@@ -323,12 +344,12 @@ mod tests {
     #[test]
     fn ddl_waits_for_users_and_keeps_new_ones_out() {
         let lock = Arc::<MetadataLock>::default();
-        let user = try_lock(&lock, Kind::Read).unwrap();
-        assert_eq!(try_lock(&lock, Kind::Exclusive).unwrap_err().number, 1205);
-        let second = try_lock(&lock, Kind::Write).unwrap();
+        let user = try_lock(&lock, MetadataLockType::Read).unwrap();
+        assert_eq!(try_lock(&lock, MetadataLockType::Exclusive).unwrap_err().number, 1205);
+        let second = try_lock(&lock, MetadataLockType::Write).unwrap();
         drop((user, second));
-        let ddl = try_lock(&lock, Kind::Exclusive).unwrap();
-        assert_eq!(try_lock(&lock, Kind::Read).unwrap_err().number, 1205);
+        let ddl = try_lock(&lock, MetadataLockType::Exclusive).unwrap();
+        assert_eq!(try_lock(&lock, MetadataLockType::Read).unwrap_err().number, 1205);
         let waiter = std::thread::spawn({
             let lock = lock.clone();
             move || {
@@ -336,7 +357,7 @@ mod tests {
                 let timeout = Duration::from_secs(60);
                 let (waits, held, on_wait) = (&waits, &Vec::new, &|_| ());
                 let waiter = Waiter { session: 2, interrupt: &interrupt, timeout, waits, held, on_wait };
-                lock.lock(Kind::Read, false, &waiter).map(drop)
+                lock.lock(MetadataLockType::Read, false, &waiter).map(drop)
             }
         });
         drop(ddl);
@@ -346,15 +367,15 @@ mod tests {
     #[test]
     #[should_panic = "are held at once"]
     fn holders_that_exclude_each_other_are_noticed() {
-        let mut state = State::default();
-        state.holders[Kind::Write as usize] = 1;
-        state.holders[Kind::Upgraded as usize] = 1;
+        let mut state = LockState::default();
+        state.holders[MetadataLockType::Write as usize] = 1;
+        state.holders[MetadataLockType::Upgraded as usize] = 1;
         state.check_invariants();
     }
 
     #[test]
     fn what_excludes_what() {
-        let allowed = |a: Kind, b: Kind| {
+        let allowed = |a: MetadataLockType, b: MetadataLockType| {
             let lock = Arc::<MetadataLock>::default();
             let _first = try_lock(&lock, a).unwrap();
             try_lock(&lock, b).is_ok()
@@ -365,6 +386,9 @@ mod tests {
                 assert_eq!(a.excludes(b), b.excludes(a), "{a:?} {b:?}");
             }
         }
-        assert!(!allowed(Kind::Write, Kind::ReadOnly) && allowed(Kind::ReadOnly, Kind::Read));
+        assert!(
+            !allowed(MetadataLockType::Write, MetadataLockType::ReadOnly)
+                && allowed(MetadataLockType::ReadOnly, MetadataLockType::Read)
+        );
     }
 }

@@ -3,20 +3,20 @@
 
 use std::collections::HashSet;
 
-use super::draft::parse_kept;
-use super::objects::State;
+use super::draft::parse_stored;
+use super::objects::CatalogState;
 use super::record::Change;
 use super::table::{CheckDef, TableDef};
 use crate::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 use crate::error::{self, Code, Result};
 
-/// Checks what a client's statement defines, beside the catalog that it finds.
+/// Checks what a client's statement defines, against the catalog that it finds.
 ///
 /// # Errors
 /// 1300 for names with characters beyond U+FFFF: MySQL has names in utf8mb3, and makes `?` of
 /// these, so that rows have no table. 1102, 1103, 1166, 1280 for names that end in white space.
 /// 1470 for accounts whose name or host is too long. 3812 for a CHECK that is no condition.
-pub(super) fn check(change: &Change, state: &State) -> Result<()> {
+pub(super) fn check(change: &Change, state: &CatalogState) -> Result<()> {
     use Change as C;
     match change {
         C::PutDatabase(name, _) if state.database(name).is_none() => {
@@ -80,7 +80,7 @@ fn check_length(text: &str, what: &str, max: usize) -> Result<()> {
 }
 
 fn check_condition(check: &CheckDef) -> Result<()> {
-    let expr = parse_kept(&check.expr)?;
+    let expr = parse_stored(&check.expr)?;
     if is_condition(&expr) { Ok(()) } else { Err(error::NON_BOOLEAN_CHECK_CONSTRAINT.with(&[&check.name])) }
 }
 

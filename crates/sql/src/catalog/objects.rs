@@ -12,7 +12,7 @@ use crate::types::Collation;
 
 /// Everything, at one position of the log.
 #[derive(Debug, Clone, Default)]
-pub struct State {
+pub struct CatalogState {
     /// Databases by name.
     pub databases: BTreeMap<String, DatabaseDef>,
     /// Users by name and host.
@@ -61,7 +61,7 @@ pub struct FunctionDef {
     pub definer: (String, String),
     /// The text between the parentheses.
     pub parameters: String,
-    /// The type behind RETURNS, with character set.
+    /// The type after RETURNS, with character set.
     pub returns: String,
     /// What was said of it.
     pub characteristics: Characteristics,
@@ -111,7 +111,7 @@ impl FunctionDef {
     }
 }
 
-impl State {
+impl CatalogState {
     /// A database.
     pub fn database(&self, name: &str) -> Option<&DatabaseDef> {
         self.databases.get(name)

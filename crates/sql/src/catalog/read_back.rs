@@ -28,7 +28,7 @@ use binlog::position::LogPosition;
 use storage::{BatchOp, TreeId, WriteBatch};
 
 use super::new_definitions;
-use super::objects::{FunctionDef, State};
+use super::objects::{CatalogState, FunctionDef};
 use super::record::{self, Change};
 use super::replay;
 use super::set_aside::ObjectKey;
@@ -49,7 +49,7 @@ pub fn checked_records(
     changes: &[Change],
     event: &QueryEvent<'_>,
     timestamp: u32,
-    state: &State,
+    state: &CatalogState,
     built: &[TreeId],
 ) -> Result<WriteBatch> {
     changes.iter().try_for_each(|change| new_definitions::check(change, state))?;
@@ -72,7 +72,7 @@ pub fn checked_records(
 }
 
 /// The catalog with the batch's records in place of those that they replace.
-fn read_records(batch: &WriteBatch, state: &State) -> Result<State> {
+fn read_records(batch: &WriteBatch, state: &CatalogState) -> Result<CatalogState> {
     let mut read = state.clone();
     for operation in batch.iter() {
         match operation {
@@ -87,7 +87,12 @@ fn read_records(batch: &WriteBatch, state: &State) -> Result<State> {
 }
 
 /// The catalog as replay makes it of the event's bytes.
-fn read_event(event: &QueryEvent<'_>, timestamp: u32, state: &State, built: &[TreeId]) -> Result<State> {
+fn read_event(
+    event: &QueryEvent<'_>,
+    timestamp: u32,
+    state: &CatalogState,
+    built: &[TreeId],
+) -> Result<CatalogState> {
     let mut bytes = Vec::new();
     let origin = EventOrigin { timestamp, ..EventOrigin::default() };
     append_event(&mut bytes, event, origin, 0, ChecksumAlgorithm::Crc32);
@@ -142,10 +147,10 @@ impl std::fmt::Display for Object<'_> {
 
 impl Object<'_> {
     /// What of the object differs between two catalogs; `None` if nothing does.
-    fn difference(&self, made: &State, read: &State) -> Option<&'static str> {
+    fn difference(&self, made: &CatalogState, read: &CatalogState) -> Option<&'static str> {
         match self {
             Object::Database(name) => {
-                let collation = |state: &State| state.database(name).map(|d| d.collation);
+                let collation = |state: &CatalogState| state.database(name).map(|d| d.collation);
                 (collation(made) != collation(read)).then_some("collation")
             }
             Object::Table(database, name) => {

@@ -10,7 +10,7 @@
 //! | `u` user 00 host | see [`UserDef::encode`] |
 //! | `x` and the key of an object that replay set aside | since when u64 (a position), the reason (the rest) |
 //!
-//! Numbers are little-endian; texts behind a length-encoded length, but for the CREATE TABLE, which
+//! Numbers are little-endian; texts after a length-encoded length, but for the CREATE TABLE, which
 //! is the rest. A table is kept as the statement that makes it, in a form that does not depend on
 //! any session: UTF-8, time stamps in UTC.
 
@@ -24,7 +24,7 @@ use storage::{Store, TreeId, WriteBatch};
 
 use super::account::UserDef;
 use super::build::{self, Environment, Numbers, Trees};
-use super::objects::{DatabaseDef, FunctionDef, NextNumbers, State};
+use super::objects::{CatalogState, DatabaseDef, FunctionDef, NextNumbers};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::table::{ColumnDef, Default, TableDef};
 use super::{parse_one, show};
@@ -41,10 +41,10 @@ pub const TREE: TreeId = TreeId(1);
 /// ([`put_table`]).
 const FORMAT: u8 = 3;
 
-/// Behind the trees of a table's record that has the second form. No list of layouts begins so.
+/// After the trees of a table's record that has the second form. No list of layouts begins so.
 const SECOND_FORM: u8 = 0xFF;
 
-/// Behind [`SECOND_FORM`] in a record that has the third form. No list of layouts begins so either.
+/// After [`SECOND_FORM`] in a record that has the third form. No list of layouts begins so either.
 const THIRD_FORM: u8 = 0xFF;
 
 /// A change of the catalog.
@@ -138,7 +138,7 @@ fn object_key(object: &ObjectKey) -> Vec<u8> {
     key(object.kind.byte(), &object.database, Some(&object.name))
 }
 
-/// The key of the record that tells that an object is set aside.
+/// The key of the record that says that an object is set aside.
 fn aside_key(object: &ObjectKey) -> Vec<u8> {
     [b"x", &object_key(object)[..]].concat()
 }
@@ -265,7 +265,7 @@ fn put_function(f: &FunctionDef, batch: &mut WriteBatch) {
 }
 
 /// Makes a change in memory that was committed at `position`.
-pub fn apply(change: &Change, state: &mut State, position: LogPosition) {
+pub fn apply(change: &Change, state: &mut CatalogState, position: LogPosition) {
     match change {
         Change::PutDatabase(name, collation) => match state.databases.get_mut(name) {
             Some(database) => database.collation = *collation,
@@ -329,24 +329,24 @@ fn placed_layouts(layouts: &Layouts, position: LogPosition) -> Arc<Layouts> {
 }
 
 /// Puts another definition of a table in its place.
-pub fn replace(table: &Arc<TableDef>, state: &mut State) {
+pub fn replace(table: &Arc<TableDef>, state: &mut CatalogState) {
     put_in_state(table, state);
 }
 
-fn put_in_state(table: &Arc<TableDef>, state: &mut State) {
+fn put_in_state(table: &Arc<TableDef>, state: &mut CatalogState) {
     if let Some(database) = state.databases.get_mut(&table.database) {
         database.tables.insert(table.name.clone(), table.clone());
     }
 }
 
-fn remove_from_state(table: &TableDef, state: &mut State) {
+fn remove_from_state(table: &TableDef, state: &mut CatalogState) {
     if let Some(database) = state.databases.get_mut(&table.database) {
         database.tables.remove(&table.name);
     }
 }
 
 /// Reads the whole catalog as of the store's checkpoint.
-pub fn load(store: &Arc<Store>) -> Result<State> {
+pub fn load(store: &Arc<Store>) -> Result<CatalogState> {
     let mut cursor = store.cursor(TREE, store.checkpoint_position());
     let failed = |e: storage::StoreError| SqlError::internal(format_args!("the catalog can't be read: {e}"));
     cursor.seek_first().map_err(failed)?;
@@ -362,8 +362,8 @@ pub fn load(store: &Arc<Store>) -> Result<State> {
 pub type Record = (Vec<u8>, Vec<u8>, LogPosition);
 
 /// Makes a catalog of its records, in the order of their keys. What can't be read is set aside.
-pub fn load_records(records: &[Record]) -> Result<State> {
-    let mut state = State::default();
+pub fn load_records(records: &[Record]) -> Result<CatalogState> {
+    let mut state = CatalogState::default();
     let format =
         records.iter().find(|(key, ..)| key == b"v").and_then(|(_, value, _)| value.first().copied());
     let format = format.unwrap_or(0);
@@ -400,13 +400,18 @@ fn trees_of_record(object: &ObjectKey, value: &[u8]) -> Option<Vec<TreeId>> {
 }
 
 /// Reads one record into a catalog, as [`load`] does.
-pub(super) fn read_entry(key: &[u8], value: &[u8], position: LogPosition, state: &mut State) -> Result<()> {
+pub(super) fn read_entry(
+    key: &[u8],
+    value: &[u8],
+    position: LogPosition,
+    state: &mut CatalogState,
+) -> Result<()> {
     let damaged = || SqlError::internal("a record of the catalog that does not read back");
     read(key, value, position, state).map_err(|e| e.unwrap_or_else(damaged))
 }
 
 /// Takes out of a catalog what has this key: the record is deleted.
-pub(super) fn forget_entry(key: &[u8], state: &mut State) -> Result<()> {
+pub(super) fn forget_entry(key: &[u8], state: &mut CatalogState) -> Result<()> {
     let damaged = || SqlError::internal("a key of the catalog that does not read back");
     let (kind, name) = key.split_first().ok_or_else(damaged)?;
     let name = std::str::from_utf8(name).map_err(|_| damaged())?;
@@ -424,7 +429,12 @@ pub(super) fn forget_entry(key: &[u8], state: &mut State) -> Result<()> {
 }
 
 /// `Err(None)`: the record is damaged.
-fn read(key: &[u8], value: &[u8], position: LogPosition, state: &mut State) -> Result<(), Option<SqlError>> {
+fn read(
+    key: &[u8],
+    value: &[u8],
+    position: LogPosition,
+    state: &mut CatalogState,
+) -> Result<(), Option<SqlError>> {
     let (kind, name) = key.split_first().ok_or(None)?;
     let name = std::str::from_utf8(name).map_err(|_| None)?;
     let (first, second) = name.split_once('\0').unwrap_or((name, ""));
@@ -611,7 +621,7 @@ mod tests {
 
     #[test]
     fn times_are_of_the_third_form() {
-        let mut state = State::default();
+        let mut state = CatalogState::default();
         let database = Change::PutDatabase("db".into(), Collation::UTF8MB4_0900_AI_CI);
         apply(&database, &mut state, LogPosition::ZERO);
         assert!(matches!(read(b"tdb\0t", &second_form(), LogPosition::ZERO, &mut state), Ok(())));
@@ -632,7 +642,7 @@ mod tests {
 
     #[test]
     fn tables_of_the_first_format_are_read() {
-        let mut state = State::default();
+        let mut state = CatalogState::default();
         let key = b"tdb\0t";
         let database = Change::PutDatabase("db".into(), Collation::UTF8MB4_0900_AI_CI);
         apply(&database, &mut state, LogPosition::ZERO);

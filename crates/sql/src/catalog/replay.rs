@@ -17,11 +17,11 @@ use storage::{ReplayError, ReplayTarget, Store, TableSchema, TreeId, WriteBatch}
 use super::ddl::{self, Plan, Settings, alter};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::temporary::TemporaryTables;
-use super::{Catalog, Change, Pending, State, parse_one, read_notes, record, statement_hash};
+use super::{Catalog, CatalogState, Change, Pending, parse_one, read_notes, record, statement_hash};
 use crate::ast::{Account, AlterAction, ObjectName, StatementKind};
-use crate::database::Database;
 use crate::error::{Result, SqlError};
 use crate::executor::alter::replayed;
+use crate::instance::Instance;
 use crate::parser::head::{self, Named};
 use crate::parser::{ParseOptions, client_text};
 use crate::session::Context;
@@ -32,22 +32,22 @@ use crate::value::zone::Zone;
 /// Builds a database's catalog while its log is replayed.
 pub struct Replay {
     cx: Context,
-    /// Trees that the notes name, for statements behind the checkpoint.
+    /// Trees that the notes name, for statements after the checkpoint.
     pending: Pending,
 }
 
 impl Replay {
     /// For a database whose engine is open and not yet replayed.
-    pub fn new(database: &Arc<Database>) -> Self {
-        Self { cx: Context::of_replay(database.clone()), pending: Pending::default() }
+    pub fn new(instance: &Arc<Instance>) -> Self {
+        Self { cx: Context::of_replay(instance.clone()), pending: Pending::default() }
     }
 
     fn catalog(&self) -> &Catalog {
-        self.cx.database.catalog()
+        self.cx.instance.catalog()
     }
 
     fn store(&self) -> &Arc<Store> {
-        self.cx.database.engine().store()
+        self.cx.instance.engine().store()
     }
 
     fn load(&mut self) -> Result<()> {
@@ -195,7 +195,7 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
 pub(super) fn plan_event(
     query: &QueryEvent<'_>,
     timestamp: u32,
-    state: &State,
+    state: &CatalogState,
     trees: impl FnOnce(&alter::Alter) -> Result<Vec<TreeId>>,
 ) -> Result<(Plan, Option<alter::Alter>)> {
     let mut settings = settings_of(query, timestamp);
@@ -217,7 +217,7 @@ fn logged_text<'a>(query: &'a QueryEvent<'_>, settings: &Settings) -> Result<Cow
     Ok(client_text::to_utf8(&query.sql, settings.client, settings.sql_mode)?)
 }
 
-/// The settings that a DDL statement's event carries, and usual ones for what it does not tell.
+/// The settings that a DDL statement's event carries, and usual ones for what it does not say.
 pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
     let status = &query.status;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -246,13 +246,13 @@ pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
     }
 }
 
-/// Plans the statements behind the store's checkpoint before anything is changed, on a copy of the
+/// Plans the statements after the store's checkpoint before anything is changed, on a copy of the
 /// catalog as of there: one that can't be followed, and of which it can't be said what to set
 /// aside, stops the start here (R2 of ARCHITECTURE.md).
 pub struct Rehearsal {
     records: Vec<record::Record>,
     /// Of the records, once there is a statement.
-    state: Option<State>,
+    state: Option<CatalogState>,
     set_aside: Vec<(ObjectKey, String)>,
 }
 
@@ -352,7 +352,7 @@ impl ReplayTarget for Replay {
     }
 
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>> {
-        let table = self.cx.database.catalog().table(database, name).ok()?;
+        let table = self.cx.instance.catalog().table(database, name).ok()?;
         // Nobody changes rows between the checkpoint that has a statement's trees and the
         // statement: these are of one that was never logged.
         if !self.pending.is_empty() {

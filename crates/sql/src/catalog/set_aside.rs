@@ -12,13 +12,13 @@
 //! - no log file is purged, no unknown tree is dropped, and no name is given twice: what is needed
 //!   to bring it back stays.
 //!
-//! What replay sets aside is told by a record of its own (`x`), for the next start begins behind
+//! What replay sets aside is noted in a record of its own (`x`), for the next start begins after
 //! that place.
 
 use binlog::position::LogPosition;
 use storage::TreeId;
 
-use super::objects::State;
+use super::objects::CatalogState;
 use crate::error::{self, Result, SqlError};
 
 /// What kind of object it is: the first byte of its record's key.
@@ -111,7 +111,7 @@ impl SetAside {
     }
 }
 
-impl State {
+impl CatalogState {
     /// An object that is set aside.
     pub fn set_aside(&self, key: &ObjectKey) -> Option<&SetAside> {
         if self.set_aside.is_empty() { None } else { self.set_aside.get(key) }

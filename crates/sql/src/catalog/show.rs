@@ -147,7 +147,7 @@ fn now_text(ty: &DataType) -> String {
     }
 }
 
-/// The default as it stands behind DEFAULT; `None` if there is none.
+/// The default as it stands after DEFAULT; `None` if there is none.
 fn default_text(column: &ColumnDef, (zone, reader): (Zone, Reader)) -> Option<String> {
     let value = match &column.default {
         Default::None => return None,

@@ -1,12 +1,12 @@
-//! What a table holds, roughly: its rows, and how many values the columns of its indexes have.
+//! Index statistics: rows of a table, and distinct values of the columns of its indexes.
 //!
-//! Each index is looked into (`storage::statistics`) when somebody first asks, by ANALYZE TABLE,
-//! and when so many entries came or went since that plans may be wrong: a tenth of the table, as
-//! with InnoDB's `innodb_stats_auto_recalc`. Nobody counts the changes of a table: the number of
-//! entries in its tree, which a planner asks for anyway, tells of them.
+//! Each index is sampled (`storage::statistics`) when the planner first asks, by ANALYZE TABLE, and
+//! when a tenth of the table's entries have changed since, as with InnoDB's
+//! `innodb_stats_auto_recalc`. Changes are not counted: they are estimated from the number of
+//! entries in the tree, which a planner asks for anyway.
 //!
-//! (S1) One session at a time looks; others go on with what was known, or wait if nothing is.
-//! (S2) What is known is of trees, not of index numbers: it stays true when ALTER TABLE adds or
+//! (S1) One session at a time samples; others use the older statistics, or wait if there are none.
+//! (S2) Statistics are of trees, not of index numbers: they stay valid when ALTER TABLE adds or
 //!      drops others.
 
 use std::sync::Arc;
@@ -17,41 +17,41 @@ use parking_lot::{Mutex, RwLock};
 use storage::{IndexSample, StoreError, TreeId};
 
 use super::TableDef;
-use crate::database::Database;
+use crate::instance::Instance;
 
-/// So few changes are no reason to look again.
+/// Fewer changes never cause a new sample.
 const CHANGES_FEW: u64 = 16;
 
-/// Unless a table doubled or halved, what is known of it is kept so long: a busy table is not
-/// looked at all the time.
-const KEPT_MIN: Duration = Duration::from_secs(1);
+/// Unless a table doubled or halved, its statistics are used for this long: a busy table is not
+/// sampled all the time.
+const SAMPLE_AGE_MIN: Duration = Duration::from_secs(1);
 
 /// A table's statistics, shared by the statements that use the table.
 #[derive(Debug, Default)]
 pub struct Statistics {
-    known: RwLock<Option<Arc<Known>>>,
-    /// Held by who looks (S1).
-    looking: Mutex<()>,
+    latest: RwLock<Option<Arc<TableStatistics>>>,
+    /// Held while sampling (S1).
+    sampling: Mutex<()>,
     version: AtomicU64,
 }
 
-/// What is known of a table.
+/// One sample of all indexes of a table.
 #[derive(Debug)]
-pub struct Known {
-    /// When it was found out (monotonic).
+pub struct TableStatistics {
+    /// When it was taken (monotonic).
     taken: Duration,
     /// For each index its tree and what it held; the primary key first.
     indexes: Vec<(TreeId, IndexSample)>,
 }
 
 impl Statistics {
-    /// Moves whenever a table was looked at again.
+    /// Grows with each new sample.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 }
 
-impl Known {
+impl TableStatistics {
     /// The rows of the table.
     pub fn rows(&self) -> u64 {
         self.indexes.first().map_or(0, |(_, sample)| sample.rows)
@@ -77,11 +77,11 @@ impl Known {
         self.indexes.first().map_or(entries, |(_, sample)| sample.entries.abs_diff(entries))
     }
 
-    /// True if so many entries are reason enough to look again.
+    /// True if the number of entries has changed enough for a new sample.
     fn is_outdated(&self, entries: u64, now: impl FnOnce() -> Duration) -> bool {
         let (changes, before) = (self.changes(entries), entries.saturating_sub(self.changes(entries)));
         let few = changes <= CHANGES_FEW || changes <= entries / 10;
-        !few && (changes > before || now().saturating_sub(self.taken) >= KEPT_MIN)
+        !few && (changes > before || now().saturating_sub(self.taken) >= SAMPLE_AGE_MIN)
     }
 }
 
@@ -90,58 +90,63 @@ fn length(sample: &IndexSample) -> u64 {
 }
 
 impl TableDef {
-    /// What is known of the table, looked up where that is too little. `None` if it can't be read:
-    /// who reads its rows is told why.
-    pub fn known(&self, database: &Database) -> Option<Arc<Known>> {
-        let entries = self.entries(database).ok()?;
-        self.known_unless(database, |known| known.is_outdated(entries, || database.env().monotonic()))
+    /// Statistics for the planner, sampled again if they are outdated. `None` if the table can't be
+    /// read: reading its rows reports why.
+    pub fn current_statistics(&self, instance: &Instance) -> Option<Arc<TableStatistics>> {
+        let entries = self.entries(instance).ok()?;
+        self.statistics_unless(instance, |known| known.is_outdated(entries, || instance.env().monotonic()))
     }
 
-    /// As [`Self::known`], for people: as it is now.
-    pub fn known_now(&self, database: &Database) -> Option<Arc<Known>> {
-        let entries = self.entries(database).ok()?;
-        self.known_unless(database, |known| known.changes(entries) > 0)
+    /// As [`Self::current_statistics`], for SHOW: sampled again after any change.
+    pub fn exact_statistics(&self, instance: &Instance) -> Option<Arc<TableStatistics>> {
+        let entries = self.entries(instance).ok()?;
+        self.statistics_unless(instance, |known| known.changes(entries) > 0)
     }
 
-    /// Looks into all indexes: ANALYZE TABLE.
-    pub fn analyze(&self, database: &Database) -> Result<Arc<Known>, StoreError> {
-        let _looking = self.statistics.looking.lock();
-        self.look(database)
+    /// Samples all indexes: ANALYZE TABLE.
+    pub fn analyze(&self, instance: &Instance) -> Result<Arc<TableStatistics>, StoreError> {
+        let _sampling = self.statistics.sampling.lock();
+        self.sample_indexes(instance)
     }
 
-    fn entries(&self, database: &Database) -> Result<u64, StoreError> {
+    fn entries(&self, instance: &Instance) -> Result<u64, StoreError> {
         let tree = self.schema.primary.tree();
-        database.engine().store_of(tree).estimate(tree)
+        instance.engine().store_of(tree).estimate(tree)
     }
 
-    fn known_unless(&self, database: &Database, is_outdated: impl Fn(&Known) -> bool) -> Option<Arc<Known>> {
-        let is_good =
-            |known: &Arc<Known>| self.trees().all(|t| known.index(t).is_some()) && !is_outdated(known);
-        let now_known = || self.statistics.known.read().clone();
-        let known = now_known();
+    fn statistics_unless(
+        &self,
+        instance: &Instance,
+        is_outdated: impl Fn(&TableStatistics) -> bool,
+    ) -> Option<Arc<TableStatistics>> {
+        let is_good = |known: &Arc<TableStatistics>| {
+            self.trees().all(|t| known.index(t).is_some()) && !is_outdated(known)
+        };
+        let latest = || self.statistics.latest.read().clone();
+        let known = latest();
         if known.as_ref().is_some_and(is_good) {
             return known;
         }
-        let _looking = match (self.statistics.looking.try_lock(), &known) {
-            (Some(looking), _) => looking,
+        let _sampling = match (self.statistics.sampling.try_lock(), &known) {
+            (Some(sampling), _) => sampling,
             (None, Some(_)) => return known,
-            (None, None) => self.statistics.looking.lock(),
+            (None, None) => self.statistics.sampling.lock(),
         };
-        match now_known().filter(is_good) {
+        match latest().filter(is_good) {
             Some(known) => Some(known),
-            None => self.look(database).ok(),
+            None => self.sample_indexes(instance).ok(),
         }
     }
 
-    fn look(&self, database: &Database) -> Result<Arc<Known>, StoreError> {
-        let store = database.engine().store_of(self.schema.primary.tree());
+    fn sample_indexes(&self, instance: &Instance) -> Result<Arc<TableStatistics>, StoreError> {
+        let store = instance.engine().store_of(self.schema.primary.tree());
         let mut indexes: Vec<(TreeId, IndexSample)> = Vec::with_capacity(self.indexes.len());
         for index in self.schema.indexes().filter(|index| index.building().is_none()) {
             let rows = indexes.first().map(|(_, sample)| sample.rows);
             indexes.push((index.tree(), index.sample(store, rows)?));
         }
-        let known = Arc::new(Known { taken: database.env().monotonic(), indexes });
-        *self.statistics.known.write() = Some(known.clone());
+        let known = Arc::new(TableStatistics { taken: instance.env().monotonic(), indexes });
+        *self.statistics.latest.write() = Some(known.clone());
         self.statistics.version.fetch_add(1, Ordering::Release);
         Ok(known)
     }
@@ -151,8 +156,8 @@ impl TableDef {
         self.schema.indexes().filter(|index| index.building().is_none()).map(|index| index.tree())
     }
 
-    /// How many values the first `parts` columns of an index have, if that is known.
-    pub fn cardinality(&self, known: &Known, index: &str, parts: usize) -> Option<u64> {
+    /// How many values the first `parts` columns of an index have, if it was sampled.
+    pub fn cardinality(&self, known: &TableStatistics, index: &str, parts: usize) -> Option<u64> {
         let index = self.schema.indexes().find(|i| i.name() == index)?;
         known.index(index.tree())?.distinct.get(parts.checked_sub(1)?).copied()
     }
@@ -166,7 +171,7 @@ mod tests {
     fn what_is_known_is_outdated_by_a_tenth_and_not_too_often() {
         let check = |then: u64, now: u64, seconds: u64, expected: bool| {
             let sample = IndexSample { rows: then, entries: then, distinct: vec![then], entry_bytes: 10 };
-            let known = Known { taken: Duration::ZERO, indexes: vec![(TreeId(1), sample)] };
+            let known = TableStatistics { taken: Duration::ZERO, indexes: vec![(TreeId(1), sample)] };
             let outdated = known.is_outdated(now, || Duration::from_secs(seconds));
             assert_eq!(outdated, expected, "{then} entries, {now} after {seconds} s");
         };

@@ -48,9 +48,9 @@ pub struct TableDef {
     /// ROW_FORMAT and the other options that are kept and shown, as they are shown.
     pub options: String,
     /// When it was made or altered last, in seconds since 1970, as the statement's event says;
-    /// `None` in records of versions that did not tell.
+    /// `None` in records of versions that did not say.
     pub created: Option<u32>,
-    /// The engine's view. While an index is being built, it has that index behind those of
+    /// The engine's view. While an index is being built, it has that index after those of
     /// `indexes`.
     pub schema: Arc<TableSchema>,
     /// What its rows were before instant ALTERs.

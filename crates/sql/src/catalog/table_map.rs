@@ -1,4 +1,4 @@
-//! What table maps say of a table beside its columns' types: names, members, the primary key, who
+//! What table maps say of a table besides its columns' types: names, members, the primary key, who
 //! is visible.
 //!
 //! Readers of the log that keep no definitions of their own (`binlog_row_metadata=FULL`) read rows

@@ -76,7 +76,7 @@ impl Diagnostics {
         }
     }
 
-    /// Adds the error that ends a statement, unless it was told when it came up.
+    /// Adds the error that ends a statement, unless it was reported when it came up.
     pub fn fail(&mut self, error: &SqlError) {
         let is_told = |c: &Condition| {
             c.level == Level::Error && c.error.number == error.number && c.error.message == error.message

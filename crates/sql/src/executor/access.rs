@@ -4,8 +4,8 @@
 //! (A1) A path gives every row that the conditions accept, and perhaps others: the conditions are
 //!      tested again. So a value that a column can't hold exactly makes no narrower range: the walk
 //!      goes by the columns before it.
-//! (A2) A condition that the keys settle ([`Access::settled`]) is not tested, if all of them are
-//!      held exactly, and the row that is read is the one that the key led to.
+//! (A2) A condition that the keys imply ([`TableAccess::implied_by_keys`]) is not tested, if all of
+//!      them are held exactly, and the row that is read is the one that the key led to.
 
 use std::ops::Bound;
 
@@ -20,8 +20,8 @@ use crate::error::{Diagnostics, Result, SqlError};
 use crate::expression::Expr;
 use crate::expression::compare::By;
 use crate::expression::frame::{self, Frame};
-use crate::planner::Access;
-use crate::planner::access::{Key, Path};
+use crate::planner::TableAccess;
+use crate::planner::access::{AccessPath, Key};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::types::{Charset, DataType};
@@ -29,7 +29,7 @@ use crate::value::{Datum, image, store};
 
 /// A walk over a path's rows.
 pub struct Scan<'p> {
-    plan: &'p Access,
+    plan: &'p TableAccess,
     mode: ReadMode,
     /// A single row at most: its primary key, until it was looked up.
     point: Option<Vec<u8>>,
@@ -38,8 +38,8 @@ pub struct Scan<'p> {
     scan: Option<IndexScan>,
     /// Rows come from the index's entries, and are made here.
     covered: bool,
-    /// The conditions that need no test (A2); those behind the end do.
-    settled: &'p [bool],
+    /// The conditions that need no test (A2); those after the end do.
+    implied_by_keys: &'p [bool],
     image: Vec<u8>,
     /// The next row of the range is its first, which the search for the range has found.
     at_first: bool,
@@ -65,7 +65,7 @@ enum Encoded {
 
 impl<'p> Scan<'p> {
     /// A walk that is not open yet.
-    pub fn new(plan: &'p Access) -> Self {
+    pub fn new(plan: &'p TableAccess) -> Self {
         Scan {
             plan,
             mode: ReadMode::Snapshot,
@@ -74,7 +74,7 @@ impl<'p> Scan<'p> {
             next_range: 0,
             scan: None,
             covered: false,
-            settled: &[],
+            implied_by_keys: &[],
             image: Vec::new(),
             at_first: false,
         }
@@ -85,7 +85,7 @@ impl<'p> Scan<'p> {
         let autocommit = !cx.transaction().explicit;
         self.mode = match self.plan.locking {
             Some(locking) => ReadMode::Locking(locking),
-            None => cx.transaction().engine.plain_read_mode(autocommit),
+            None => cx.storage_transaction().plain_read_mode(autocommit),
         };
         // A row that is to be locked is looked up.
         self.covered = self.plan.covering.is_some() && self.mode == ReadMode::Snapshot;
@@ -93,7 +93,7 @@ impl<'p> Scan<'p> {
         self.next_range = 0;
         self.ranges.clear();
         self.point = None;
-        self.settled = &[];
+        self.implied_by_keys = &[];
         let path = &self.plan.path;
         if path.is_full() {
             cx.examined.full_scans += 1;
@@ -104,7 +104,7 @@ impl<'p> Scan<'p> {
         made.make()?;
         let Ranges { point, mut ranges, is_exact, .. } = made;
         if is_exact && point.is_none() && (path.index == 0 || self.mode == ReadMode::Snapshot) {
-            self.settled = self.plan.settled();
+            self.implied_by_keys = self.plan.implied_by_keys();
         }
         if path.direction == Direction::Backward {
             ranges.reverse();
@@ -113,29 +113,29 @@ impl<'p> Scan<'p> {
         Ok(())
     }
 
-    /// Puts the next row that the conditions accept into the frame; false behind the last one.
+    /// Puts the next row that the conditions accept into the frame; false after the last one.
     pub fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         loop {
             frame.tick(cx)?;
             if !self.step(cx, frame)? {
                 return Ok(false);
             }
-            let lock = cx.transaction().engine.row_lock();
+            let lock = cx.storage_transaction().row_lock();
             if self.accepts(cx, frame)? {
                 if self.has_lock() || self.wait_for_row(cx, frame)? {
                     return Ok(true);
                 }
             } else if matches!(self.mode, ReadMode::Locking(_)) && self.has_lock() {
-                cx.transaction().engine.reject_row(lock);
+                cx.storage_transaction().reject_row(lock);
             }
         }
     }
 
-    /// True if the conditions hold that the keys have not settled.
+    /// True if the conditions hold that the keys do not imply.
     fn accepts(&self, cx: &mut Context, frame: &Frame) -> Result<bool> {
         for (number, condition) in self.plan.filter.iter().enumerate() {
-            let is_settled = self.settled.get(number) == Some(&true);
-            if !is_settled && condition.truth(cx, frame.row())? != Some(true) {
+            let is_implied = self.implied_by_keys.get(number) == Some(&true);
+            if !is_implied && condition.truth(cx, frame.row())? != Some(true) {
                 return Ok(false);
             }
         }
@@ -150,14 +150,14 @@ impl<'p> Scan<'p> {
     /// if they still do.
     fn wait_for_row(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         let Some(scan) = &mut self.scan else { return Ok(true) };
-        if !scan.wait_for_row(&mut cx.transaction().engine)? {
+        if !scan.wait_for_row(cx.storage_transaction())? {
             return Ok(false);
         }
         frame.set_image(self.plan.slot, scan.row())?;
-        let lock = cx.transaction().engine.row_lock();
+        let lock = cx.storage_transaction().row_lock();
         let accepted = super::operators::accepts(cx, &self.plan.filter, frame)?;
         if !accepted {
-            cx.transaction().engine.reject_row(lock);
+            cx.storage_transaction().reject_row(lock);
         }
         Ok(accepted)
     }
@@ -165,20 +165,20 @@ impl<'p> Scan<'p> {
     fn step(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         if let Some(mut key) = self.point.take() {
             let found = self.get(cx, &key, frame);
-            frame::rest(&mut key);
+            frame::recycle(&mut key);
             cx.key_memory = key;
             return found;
         }
         loop {
             if let Some(scan) = self.scan.as_mut().filter(|_| self.covered) {
-                let found = scan.next_entry(&mut cx.transaction().engine)?;
+                let found = scan.next_entry(cx.storage_transaction())?;
                 self.count_step(cx, found);
                 if found {
                     return self.set_entry(frame).map(|()| true);
                 }
                 self.close(cx);
             } else if let Some(scan) = &mut self.scan {
-                if scan.next(&mut cx.transaction().engine)? {
+                if scan.next(cx.storage_transaction())? {
                     frame.set_image(self.plan.slot, scan.row())?;
                     self.count_step(cx, true);
                     return Ok(true);
@@ -191,9 +191,9 @@ impl<'p> Scan<'p> {
             self.next_range += 1;
             let path = &self.plan.path;
             self.count_search(cx);
-            let engine = &mut cx.transaction().engine;
+            let transaction = cx.storage_transaction();
             let schema = &self.plan.table.schema;
-            self.scan = Some(engine.scan_index(schema, path.index, range, path.direction, self.mode));
+            self.scan = Some(transaction.scan_index(schema, path.index, range, path.direction, self.mode));
         }
     }
 
@@ -241,7 +241,7 @@ impl<'p> Scan<'p> {
     /// memory.
     pub fn close(&mut self, cx: &mut Context) {
         if let Some(scan) = self.scan.take() {
-            scan.end(&mut cx.transaction().engine);
+            scan.end(cx.storage_transaction());
         }
     }
 
@@ -259,13 +259,13 @@ impl<'p> Scan<'p> {
     /// Reads one row by its primary key.
     fn get(&self, cx: &mut Context, key: &[u8], frame: &mut Frame) -> Result<bool> {
         let tree = self.plan.table.schema.primary.tree();
-        let engine = &mut cx.transaction().engine;
+        let transaction = cx.storage_transaction();
         let row = match self.mode {
-            ReadMode::Locking(locking) => match engine.get_locked(tree, key, locking)? {
+            ReadMode::Locking(locking) => match transaction.get_locked(tree, key, locking)? {
                 LockedRow::Locked { row, .. } => row,
                 LockedRow::Skipped => None,
             },
-            ReadMode::Snapshot | ReadMode::Newest => engine.get(tree, key)?,
+            ReadMode::Snapshot | ReadMode::Newest => transaction.get(tree, key)?,
         };
         cx.count(Counter::HandlerReadKey);
         cx.examined.rows += u64::from(row.is_some());
@@ -277,7 +277,7 @@ impl<'p> Scan<'p> {
 }
 
 /// The ranges of a path whose keys read no row.
-pub(crate) fn ranges(cx: &mut Context, table: &TableDef, path: &Path) -> Result<Vec<KeyRange>> {
+pub(crate) fn ranges(cx: &mut Context, table: &TableDef, path: &AccessPath) -> Result<Vec<KeyRange>> {
     let frame = Frame::new(std::iter::empty());
     let mut made =
         Ranges { cx, frame: &frame, table, path, point: None, ranges: KeyRanges::new(), is_exact: true };
@@ -291,7 +291,7 @@ struct Ranges<'a> {
     cx: &'a mut Context,
     frame: &'a Frame,
     table: &'a TableDef,
-    path: &'a Path,
+    path: &'a AccessPath,
     point: Option<Vec<u8>>,
     ranges: KeyRanges,
     /// All values so far are integers that their columns hold exactly.
@@ -299,7 +299,7 @@ struct Ranges<'a> {
 }
 
 impl<'a> Ranges<'a> {
-    fn new(cx: &'a mut Context, frame: &'a Frame, plan: &'a Access) -> Self {
+    fn new(cx: &'a mut Context, frame: &'a Frame, plan: &'a TableAccess) -> Self {
         let (table, path) = (&*plan.table, &plan.path);
         Self { cx, frame, table, path, point: None, ranges: KeyRanges::new(), is_exact: true }
     }
@@ -348,7 +348,7 @@ impl<'a> Ranges<'a> {
             }
             self.add(prefix.len(), &mut key, &ends)?;
         }
-        frame::rest(&mut key);
+        frame::recycle(&mut key);
         self.cx.key_memory = key;
         if self.ranges.len() > 1 {
             self.ranges.sort_by(|a, b| lower_bytes(a).cmp(lower_bytes(b)));
@@ -474,14 +474,14 @@ fn product(prefixes: &[Prefix], values: &[Option<Raw>]) -> SmallVec<[Prefix; 1]>
 /// The ends of a range of one column, as a row image has them; `None` for no end.
 type Ends = (Option<Raw>, Option<Raw>);
 
-/// The ranges of the column behind a prefix.
+/// The ranges of the column after a prefix.
 struct Narrowing {
     ends: SmallVec<[Ends; 1]>,
     /// Its index has the column by descending values.
     is_descending: bool,
 }
 
-/// True if `next`, which begins at or behind where `before` does, overlaps it: `before` reaches as
+/// True if `next`, which begins at or after where `before` does, overlaps it: `before` reaches as
 /// far as both then.
 fn is_joined(before: &mut KeyRange, next: &KeyRange) -> bool {
     let reach = |upper: &Bound<KeyBytes>, key: &[u8]| match upper {

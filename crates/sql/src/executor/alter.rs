@@ -5,12 +5,12 @@
 //!
 //! - a new definition: the lock is made exclusive, the statement is logged, the definition is
 //!   published.
-//! - indexes ([`build`]): writers are told to keep the new trees, the rows of a snapshot are put
-//!   under what they write, and with the lock exclusive once more the statement is logged.
+//! - indexes ([`build`]): writers are made to maintain the new trees, the rows of a snapshot are
+//!   put under what they write, and with the lock exclusive once more the statement is logged.
 //! - all rows anew ([`copy`]): nobody writes, while rows go into new trees, in runs that are no
 //!   transaction; at the end the lock is exclusive.
 //!
-//! (A1) Whatever is built is in tables on disk, and a checkpoint tells of it, before the statement
+//! (A1) Whatever is built is in tables on disk, and a checkpoint describes it, before the statement
 //!      is logged. So after a crash replay finds the old table, or the new one with all its trees.
 //!      Only where the store is older than that checkpoint it builds them again ([`replayed`]).
 //! (A2) Until it is logged nothing but memory knows of the change. After a failure the table is
@@ -28,9 +28,9 @@ use storage::transaction::{Direction, KeyRange, ReadMode};
 
 use crate::ast::{IN_ORDER, Span, Statement, StatementKind};
 use crate::catalog::computed::Computed;
-use crate::catalog::ddl::alter::{self, Alter, Work};
+use crate::catalog::ddl::alter::{self, Alter, AlterWork};
 use crate::catalog::ddl::{LoggedText, Plan, TextForm};
-use crate::catalog::metadata_lock::{Guard, Kind};
+use crate::catalog::metadata_lock::{Guard, MetadataLockType};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::show::quote;
 use crate::catalog::{BuiltTrees, Change, TableDef, counted_value, statement_hash};
@@ -64,7 +64,7 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8], form
         }
         let alter = plan(cx, statement)?;
         check_expressions(cx, &alter.finished.table)?;
-        if let Some(process) = cx.database.process(cx.id) {
+        if let Some(process) = cx.instance.process(cx.id) {
             process.set_state("altering table");
         }
         let actions_in_front = alter.actions_in_front.clone();
@@ -79,19 +79,19 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8], form
             table,
             upgradable,
         };
-        if !matches!(alter.work, Work::Definition { .. }) {
+        if !matches!(alter.work, AlterWork::Definition { .. }) {
             running.check_definition(cx, &alter)?;
         }
         let rows = match &alter.work {
-            Work::Definition { .. } => {
+            AlterWork::Definition { .. } => {
                 let _alone = running.alone(cx)?;
                 running.commit(cx, &[], alter.auto_increment.map_or(Counting::On, Counting::From))?;
                 0
             }
-            Work::Indexes { .. } => build::run(cx, &running, &alter).map(|()| 0)?,
-            Work::Copy => copy::run(cx, &mut running)?,
+            AlterWork::Indexes { .. } => build::run(cx, &running, &alter).map(|()| 0)?,
+            AlterWork::Copy => copy::run(cx, &mut running)?,
         };
-        tell(cx, alter, rows);
+        report_counts(cx, alter, rows);
         return Ok(());
     }
 }
@@ -104,7 +104,7 @@ enum Counting {
     On,
     /// Rows have numbers up to this one.
     Behind(u64),
-    /// AUTO_INCREMENT = n, perhaps below what was given out: numbers go on behind the largest that
+    /// AUTO_INCREMENT = n, perhaps below what was given out: numbers go on after the largest that
     /// a row has.
     From(u64),
 }
@@ -128,7 +128,7 @@ impl Counting {
 }
 
 /// The largest AUTO_INCREMENT value that a row has, 0 if none has a positive one; `None` without an
-/// index that tells.
+/// index that says.
 pub(super) fn largest_number(cx: &mut Context, table: &Arc<TableDef>) -> Result<Option<u64>> {
     let Some((index, direction)) = counting_index(table) else { return Ok(None) };
     let mut reader = cx.scratch_transaction();
@@ -145,8 +145,8 @@ fn counting_index(table: &TableDef) -> Option<(usize, Direction)> {
     Some((index, if descends { Direction::Forward } else { Direction::Backward }))
 }
 
-/// What the client is told.
-pub(super) fn tell(cx: &mut Context, alter: Alter, rows: u64) {
+/// What is reported to the client.
+pub(super) fn report_counts(cx: &mut Context, alter: Alter, rows: u64) {
     let rows = if alter.counts_rows { rows } else { 0 };
     for warning in alter.warnings {
         // DISABLE KEYS is for engines that build indexes later.
@@ -158,7 +158,7 @@ pub(super) fn tell(cx: &mut Context, alter: Alter, rows: u64) {
         return;
     }
     let warnings = cx.diagnostics.warning_count();
-    cx.status.tell(&[("Records", rows), ("Duplicates", 0), ("Warnings", warnings)]);
+    cx.status.set_info(&[("Records", rows), ("Duplicates", 0), ("Warnings", warnings)]);
 }
 
 pub(super) fn plan(cx: &Context, statement: &Statement) -> Result<Alter> {
@@ -177,19 +177,19 @@ pub(super) fn check_expressions(cx: &mut Context, table: &TableDef) -> Result<()
 impl Running<'_> {
     /// Keeps everybody else away from the table.
     fn alone(&self, cx: &Context) -> Result<Option<Guard>> {
-        cx.lock_further(&self.table, Kind::Upgraded, &self.upgradable)
+        cx.lock_further(&self.table, MetadataLockType::Upgraded, &self.upgradable)
     }
 
     /// Keeps writers away from the table.
     fn without_writers(&self, cx: &Context) -> Result<Option<Guard>> {
-        cx.lock_further(&self.table, Kind::NoWrite, &self.upgradable)
+        cx.lock_further(&self.table, MetadataLockType::NoWrite, &self.upgradable)
     }
 
     /// Logs the statement and publishes the new definition, with the trees that were built for it.
     /// The caller has the table to itself.
     fn commit(&self, cx: &mut Context, built: &[TreeId], counting: Counting) -> Result<()> {
-        let database = cx.database.clone();
-        let catalog = database.catalog();
+        let instance = cx.instance.clone();
+        let catalog = instance.catalog();
         let old = plan(cx, self.statement)?.old;
         if !built.is_empty() {
             let statement = Some(statement_hash(&self.logged_text()));
@@ -214,7 +214,7 @@ impl Running<'_> {
         }
         match (&self.actions_in_front, &self.statement.kind) {
             (Some(actions), StatementKind::AlterTable(alter)) => {
-                // The mark stays right behind the name.
+                // The mark stays right after the name.
                 if alter.in_order {
                     out.extend_from_slice(IN_ORDER.as_bytes());
                     at += IN_ORDER.len();
@@ -258,7 +258,7 @@ impl Running<'_> {
         let micros = cx.moment().rem_euclid(1_000_000) as u32;
         event.status.microseconds = (micros > 0).then_some(micros);
         // Rows that the statement numbers have consecutive numbers here. In MySQL it depends on how
-        // the table is altered which ones of a series they get, so a replica is told of none.
+        // the table is altered which ones of a series they get, so the log names none.
         event.status.auto_increment = None;
         event
     }
@@ -278,13 +278,13 @@ impl Running<'_> {
         built: &[TreeId],
         counting: Counting,
     ) -> Result<()> {
-        let database = cx.database.clone();
-        let engine = database.engine();
+        let instance = cx.instance.clone();
+        let engine = instance.engine();
         if !built.is_empty() {
             // A1
             engine.checkpoint().map_err(SqlError::internal)?;
         }
-        let catalog = database.catalog();
+        let catalog = instance.catalog();
         let _one_at_a_time = catalog.lock_ddl();
         let state = catalog.state();
         let plan = plan(cx, self.statement)?.plan(built, &state)?;
@@ -320,7 +320,7 @@ impl Running<'_> {
 
 /// Drops trees that were built for nothing. If that fails too, the next start does it.
 fn discard(cx: &Context, trees: &[TreeId]) {
-    let engine = cx.database.engine();
+    let engine = cx.instance.engine();
     // What writers put into them is in memory still.
     let dropped = engine.checkpoint().map_err(SqlError::internal);
     let dropped = dropped.and_then(|_| Ok(engine.store().discard_trees(trees)?));
@@ -329,5 +329,5 @@ fn discard(cx: &Context, trees: &[TreeId]) {
     }
 }
 
-/// How many rows are walked between two looks at KILL's mark.
+/// How many rows are read between two checks for KILL.
 pub(super) const INTERRUPT_STEPS: u64 = 256;

@@ -27,7 +27,7 @@ use crate::value::{Datum, image, store};
 
 /// `SET a = .., b = ..`
 pub(super) struct Assignments {
-    list: Vec<(usize, Assigned)>,
+    list: Vec<(usize, AssignedValue)>,
     /// Columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned to.
     touched: Vec<usize>,
     /// A later assignment reads a column that an earlier one writes: each must be applied before
@@ -39,7 +39,7 @@ pub(super) struct Assignments {
     pub(super) memory: Vec<u8>,
 }
 
-enum Assigned {
+enum AssignedValue {
     Expr(Expr),
     /// A parameter's value, whatever type it has.
     Parameter(usize),
@@ -63,7 +63,7 @@ pub(super) enum Around<'a> {
 
 /// How a row is made.
 #[derive(Clone, Copy)]
-struct Way<'a> {
+struct AssignmentInput<'a> {
     around: Around<'a>,
     /// The row's number.
     number: u64,
@@ -98,23 +98,23 @@ impl Assignments {
             };
             let column = target.ok_or_else(|| unknown_column(&assignment.column, "field list"))?;
             let value = match assignment.value.kind {
-                ExprKind::Default(None) => Assigned::Default,
+                ExprKind::Default(None) => AssignedValue::Default,
                 ExprKind::Parameter(number) => {
                     computed::not_generated(table, column)?;
                     basis.takes(number);
-                    Assigned::Parameter(number as usize)
+                    AssignedValue::Parameter(number as usize)
                 }
                 _ => {
                     computed::not_generated(table, column)?;
                     let expr = resolver.expr(&assignment.value)?;
                     basis.evaluates(&expr);
                     if matches!(expr.node, Node::Column { source: 0, column: c } if c == column) {
-                        list.push((column, Assigned::Itself));
+                        list.push((column, AssignedValue::Itself));
                         continue;
                     }
                     let earlier: Vec<usize> = list.iter().map(|(c, _)| *c).collect();
                     expr.walk(&mut |e| sequential |= e.as_column().is_some_and(|c| earlier.contains(&c)));
-                    Assigned::Expr(expr)
+                    AssignedValue::Expr(expr)
                 }
             };
             list.push((column, value));
@@ -138,10 +138,10 @@ impl Assignments {
         let mut list = Vec::with_capacity(assignments.len());
         for (column, assignment) in assignments {
             let value = match &assignment.value.kind {
-                ExprKind::Default(None) => Assigned::Default,
+                ExprKind::Default(None) => AssignedValue::Default,
                 _ => {
                     computed::not_generated(table, *column)?;
-                    Assigned::Expr(resolver.expr(&assignment.value)?)
+                    AssignedValue::Expr(resolver.expr(&assignment.value)?)
                 }
             };
             list.push((*column, value));
@@ -174,9 +174,10 @@ impl Assignments {
         let (number, rules) = how;
         // Expressions look for parameters in the context; without such their values need not be
         // copied.
-        let evaluates = self.list.iter().any(|(_, assigned)| matches!(assigned, Assigned::Expr(_)));
+        let evaluates = self.list.iter().any(|(_, assigned)| matches!(assigned, AssignedValue::Expr(_)));
         let parameters = if evaluates { Vec::new() } else { std::mem::take(&mut cx.parameters) };
-        let stepped = self.steps(cx, before, Way { around, number, rules, parameters: &parameters }, after);
+        let stepped =
+            self.steps(cx, before, AssignmentInput { around, number, rules, parameters: &parameters }, after);
         if !evaluates {
             cx.parameters = parameters;
         }
@@ -195,7 +196,13 @@ impl Assignments {
     }
 
     /// Makes the image after all assignments.
-    fn steps(&self, cx: &mut Context, before: ImageRow<'_>, way: Way<'_>, after: &mut Vec<u8>) -> Result<()> {
+    fn steps(
+        &self,
+        cx: &mut Context,
+        before: ImageRow<'_>,
+        way: AssignmentInput<'_>,
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
         let at_a_time = if self.sequential { 1 } else { self.list.len().max(1) };
         let mut steps = self.list.chunks(at_a_time);
         self.step(cx, before, way, steps.next().unwrap_or_default(), after)?;
@@ -210,8 +217,10 @@ impl Assignments {
     /// Columns that are set to a default that is an expression.
     fn defaulted(&self, table: &TableDef) -> Vec<usize> {
         let is_expression = |c: usize| matches!(table.columns[c].default, Default::Expression(_));
-        let all =
-            self.list.iter().filter(|(c, value)| matches!(value, Assigned::Default) && is_expression(*c));
+        let all = self
+            .list
+            .iter()
+            .filter(|(c, value)| matches!(value, AssignedValue::Default) && is_expression(*c));
         all.map(|(c, _)| *c).collect()
     }
 
@@ -220,12 +229,12 @@ impl Assignments {
         &self,
         cx: &mut Context,
         before: ImageRow<'_>,
-        way: Way<'_>,
-        assignments: &[(usize, Assigned)],
+        way: AssignmentInput<'_>,
+        assignments: &[(usize, AssignedValue)],
         after: &mut Vec<u8>,
     ) -> Result<()> {
         let (table, old) = (before.table, Row::Image(before));
-        let Way { around, number, rules, parameters } = way;
+        let AssignmentInput { around, number, rules, parameters } = way;
         let both;
         let row = match around {
             Around::New(new, selected) => {
@@ -239,9 +248,9 @@ impl Assignments {
         for (column, assigned) in assignments {
             let definition = &table.columns[*column];
             let (value, charset) = match assigned {
-                Assigned::Itself => continue,
-                Assigned::Default if definition.generated.is_some() => continue,
-                Assigned::Default => match &definition.default {
+                AssignedValue::Itself => continue,
+                AssignedValue::Default if definition.generated.is_some() => continue,
+                AssignedValue::Default => match &definition.default {
                     Default::Expression(_) => continue, // evaluated when the row is complete
                     Default::Now => {
                         values.push((*column, now(cx, &definition.ty)));
@@ -255,8 +264,8 @@ impl Assignments {
                         return Err(error::NO_DEFAULT_FOR_FIELD.with(&[&definition.name]));
                     }
                 },
-                Assigned::Expr(expr) => (expr.eval(cx, row)?, charset_of(expr)),
-                Assigned::Parameter(number) => match parameters.get(*number) {
+                AssignedValue::Expr(expr) => (expr.eval(cx, row)?, charset_of(expr)),
+                AssignedValue::Parameter(number) => match parameters.get(*number) {
                     Some(parameter) => (parameter.value.borrow(), parameter.charset()),
                     None => cx.parameter_text(*number),
                 },
@@ -277,7 +286,7 @@ impl Assignments {
 }
 
 /// The columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned to.
-fn untouched_moments(table: &TableDef, list: &[(usize, Assigned)]) -> Vec<usize> {
+fn untouched_moments(table: &TableDef, list: &[(usize, AssignedValue)]) -> Vec<usize> {
     let untouched = |c: &usize| !list.iter().any(|(column, _)| column == c);
     (0..table.columns.len()).filter(|&c| table.columns[c].on_update_now).filter(untouched).collect()
 }

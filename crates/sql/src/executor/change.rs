@@ -60,7 +60,7 @@ fn single_table(
 struct Target {
     /// The table's, and those of the subqueries that it is joined with.
     slots: Vec<from::Slot>,
-    gate: Vec<Expr>,
+    constant_filter: Vec<Expr>,
     from: Operator,
     table: Arc<TableDef>,
     /// The rows have to be sorted by these first.
@@ -81,7 +81,7 @@ pub(super) fn check_safe(cx: &Context, from: &Operator) -> Result<()> {
 
 fn reads_all(from: &Operator) -> bool {
     match from {
-        Operator::Access(access) => access.path.is_full(),
+        Operator::TableAccess(access) => access.path.is_full(),
         Operator::Loop(_) | Operator::Hash(_) => from.inputs().any(reads_all),
         Operator::One(_) | Operator::Rows(_) => false,
     }
@@ -131,7 +131,7 @@ impl Target {
             true => semi_join::SemiJoins::default(),
             false => semi_join::flatten(resolver, &mut slots, &mut locking, &mut list.clone())?,
         };
-        let gate = block::take_gate(&mut list);
+        let constant_filter = block::take_constant_filter(&mut list);
         let wanted = order::wanted(resolver.cx, &limit);
         let cx = std::cell::RefCell::new(&mut *resolver.cx);
         let joiner = join::Joiner::new(&cx, &slots, &locking, ColumnsRead::everything(&slots));
@@ -141,19 +141,19 @@ impl Target {
             order.clear();
         }
         let frame = Frame::new(slots.iter().map(from::Slot::table));
-        Ok(Self { slots, gate, from, table, order, limit, frame })
+        Ok(Self { slots, constant_filter, from, table, order, limit, frame })
     }
 
     /// What finds the rows, as a query.
     fn into_query(self) -> Query {
-        block::of_rows(&self.slots, self.gate, self.from, self.order, self.limit)
+        block::of_rows(&self.slots, self.constant_filter, self.from, self.order, self.limit)
     }
 
     /// Runs with the frame of the last execution, for its memory.
     fn with_frame<T>(&mut self, run: impl FnOnce(&Self, &mut Frame) -> T) -> T {
         let mut frame = std::mem::take(&mut self.frame);
         let outcome = run(self, &mut frame);
-        frame.rest();
+        frame.recycle();
         self.frame = frame;
         outcome
     }
@@ -166,7 +166,7 @@ impl Target {
         mut each: impl FnMut(&mut Context, ImageRow<'_>) -> Result<()>,
     ) -> Result<()> {
         let (limit, _) = self.limit.eval(cx)?;
-        if limit == 0 || !operators::accepts(cx, &self.gate, frame)? {
+        if limit == 0 || !operators::accepts(cx, &self.constant_filter, frame)? {
             return Ok(());
         }
         if !self.limit.is_some() {
@@ -218,7 +218,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
             let outcome = target.with_frame(|target, frame| {
                 update_rows(cx, update, assignments, (target, frame), &mut after)
             });
-            frame::rest(&mut after);
+            frame::recycle(&mut after);
             assignments.memory = after;
             outcome
         },
@@ -248,7 +248,7 @@ fn update_rows(
             }
             Err(e) => return Err(e),
         }
-        match cx.transaction().engine.update_row(&table.schema, before.image, after) {
+        match cx.storage_transaction().update_row(&table.schema, before.image, after) {
             Ok(()) => {
                 if numbers {
                     table.count_row(after);
@@ -271,7 +271,7 @@ fn update_rows(
     cx.status.found_rows = matched;
     cx.status.affected = if cx.count_found_rows { matched } else { changed };
     let warnings = cx.diagnostics.warning_count();
-    cx.status.tell(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
+    cx.status.set_info(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
     Ok(())
 }
 
@@ -293,7 +293,7 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
 fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame) -> Result<()> {
     let mut deleted = 0;
     target.for_each(cx, frame, |cx, before| {
-        cx.transaction().engine.delete_row(&target.table.schema, before.image)?;
+        cx.storage_transaction().delete_row(&target.table.schema, before.image)?;
         cx.count(Counter::HandlerDelete);
         deleted += 1;
         Ok(())

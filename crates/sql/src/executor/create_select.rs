@@ -44,7 +44,10 @@ pub(super) fn execute(
 ) -> Result<()> {
     // Only to look at: the state may be another one when the table is made.
     if ddl::is_there(create, &cx.catalog().state(), &cx.settings())? {
-        return tell(cx, &ddl::create_selecting(create, &[], None, &cx.catalog().state(), &cx.settings())?);
+        return add_notes(
+            cx,
+            &ddl::create_selecting(create, &[], None, &cx.catalog().state(), &cx.settings())?,
+        );
     }
     let mut filled = None;
     let outcome = super::in_statement(cx, statement.span.of(text), |cx| {
@@ -79,7 +82,7 @@ pub(super) fn execute(
     }
 }
 
-fn tell(cx: &mut Context, plan: &Plan) -> Result<()> {
+fn add_notes(cx: &mut Context, plan: &Plan) -> Result<()> {
     plan.notes.iter().for_each(|note| cx.diagnostics.note(note.clone()));
     Ok(())
 }
@@ -91,8 +94,8 @@ pub(super) fn log(
     selected: &[ColumnDef],
     filled: &Arc<TableDef>,
 ) -> Result<()> {
-    let database = cx.database.clone();
-    let catalog = database.catalog();
+    let instance = cx.instance.clone();
+    let catalog = instance.catalog();
     let largest = alter::largest_number(cx, filled)?;
     let next = filled.counter.next();
     let next = largest.filter(|largest| next > largest.saturating_add(1)).map(|_| next);
@@ -100,7 +103,7 @@ pub(super) fn log(
     let plan = ddl::create_selecting(create, selected, next, &catalog.state(), &cx.settings())?;
     let Some(Change::PutTable(table, _)) = plan.changes.first() else {
         // Somebody has made it meanwhile.
-        return tell(cx, &plan);
+        return add_notes(cx, &plan);
     };
     let text =
         plan.logged.clone().ok_or_else(|| SqlError::internal("a CREATE TABLE .. SELECT without text"))?;
@@ -204,11 +207,11 @@ pub(super) fn column_type(ty: &Type) -> DataType {
         F::Null => DataType::VarChar { length: 0, collation: crate::types::Collation::BINARY },
         F::Integer => {
             let size = match (ty.made, ty.code) {
-                (Made::AsTold, code::TINY) => IntegerSize::Tiny,
-                (Made::AsTold, code::SHORT) => IntegerSize::Small,
-                (Made::AsTold, code::INT24) => IntegerSize::Medium,
-                (Made::AsTold, code::LONG) => IntegerSize::Int,
-                (Made::AsTold, _) => IntegerSize::Big,
+                (Made::AsDescribed, code::TINY) => IntegerSize::Tiny,
+                (Made::AsDescribed, code::SHORT) => IntegerSize::Small,
+                (Made::AsDescribed, code::INT24) => IntegerSize::Medium,
+                (Made::AsDescribed, code::LONG) => IntegerSize::Int,
+                (Made::AsDescribed, _) => IntegerSize::Big,
                 (Made::OfSubquery, _) if ty.length >= BIGINT_LENGTH_OF_SUBQUERY => IntegerSize::Big,
                 (Made::OfSubquery, _) => IntegerSize::Int,
                 (_, code::TINY | code::SHORT | code::INT24 | code::LONG) => IntegerSize::Int,
@@ -229,11 +232,11 @@ pub(super) fn column_type(ty: &Type) -> DataType {
             DataType::Floating { double: ty.family == F::Double, digits, sign }
         }
         F::Bit => DataType::Bit(ty.length.clamp(1, 64) as u8),
-        F::Text if ty.made == Made::AsTold && ty.code == code::STRING && ty.length <= 0xFF => {
+        F::Text if ty.made == Made::AsDescribed && ty.code == code::STRING && ty.length <= 0xFF => {
             DataType::Char { length: ty.length as u8, collation: ty.collation }
         }
         F::Text if !by_length && matches!(ty.code, code::BLOB | code::LONG_BLOB) => {
-            let length = if ty.made == Made::AsTold { ty.length } else { ty.byte_length() };
+            let length = if ty.made == Made::AsDescribed { ty.length } else { ty.byte_length() };
             let length_bytes = match length {
                 0..=0xFFFF => 2,
                 0x1_0000..=0xFF_FFFF => 3,
@@ -241,7 +244,7 @@ pub(super) fn column_type(ty: &Type) -> DataType {
             };
             DataType::Lob { length_bytes, collation: ty.collation }
         }
-        F::Text if ty.made == Made::AsTold && ty.byte_length() <= ROW_SIZE_MAX => {
+        F::Text if ty.made == Made::AsDescribed && ty.byte_length() <= ROW_SIZE_MAX => {
             DataType::VarChar { length: ty.length as u16, collation: ty.collation }
         }
         F::Text | F::Label if ty.length <= VARCHAR_LENGTH_MAX && ty.code != code::LONG_BLOB => {

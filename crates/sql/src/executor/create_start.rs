@@ -3,9 +3,9 @@
 //!
 //! 1. start   The table is made as a temporary one of the session's, where BINLOG finds it by its
 //!    name.
-//! 2. rows    BINLOG statements put rows into it; nothing but COMMIT and ROLLBACK is allowed beside
-//!    them (error 3977).
-//! 3. commit  The table and its rows become one event group, as behind CREATE TABLE .. SELECT
+//! 2. rows    BINLOG statements put rows into it; nothing but COMMIT and ROLLBACK is allowed
+//!    besides them (error 3977).
+//! 3. commit  The table and its rows become one event group, as after CREATE TABLE .. SELECT
 //!    ([`create_select::log`]).
 //!
 //! Whatever rolls the transaction back drops the table: until COMMIT nobody else knows of it.
@@ -20,13 +20,13 @@ use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 
 /// A table that COMMIT makes.
-pub(crate) struct Started {
+pub(crate) struct StartedTable {
     create: Box<CreateTable>,
     /// The session's temporary table of this name.
     filled: Arc<TableDef>,
 }
 
-impl Started {
+impl StartedTable {
     /// The temporary table that has the rows.
     pub(crate) fn filled(&self) -> &Arc<TableDef> {
         &self.filled
@@ -72,13 +72,13 @@ pub(super) fn start(cx: &mut Context, create: &CreateTable) -> Result<()> {
     alter::check_expressions(cx, table)?;
     let filled = cx.make_temporary(table)?;
     cx.put_temporary(filled.clone());
-    cx.started_table = Some(Started { create: Box::new(create.clone()), filled });
+    cx.started_table = Some(StartedTable { create: Box::new(create.clone()), filled });
     cx.begin(TransactionOptions::default()).inspect_err(|_| cx.rollback())
 }
 
 /// COMMIT: logs the table with its rows. Nothing if no such statement is open.
 pub(super) fn commit(cx: &mut Context) -> Result<()> {
-    let Some(Started { create, filled }) = cx.started_table.take() else { return Ok(()) };
+    let Some(StartedTable { create, filled }) = cx.started_table.take() else { return Ok(()) };
     cx.forget_temporary(&filled);
     let logged = cx.commit().and_then(|()| {
         let _passes = cx.enter_definition()?;

@@ -81,13 +81,13 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
     if let Some(source) = create_select::query_of(&statement.kind) {
         return create_select::execute(cx, statement, source, text);
     }
-    let database = cx.database.clone();
+    let instance = cx.instance.clone();
     let settings = cx.settings();
     loop {
         // Clients prove that they know the bytes that they send, which are not UTF-8.
         let client = cx.client_charset();
         let own = |password: &[u8]| settings.client.convert(password.to_vec().into(), client).0;
-        let hasher = |plugin: &str, password: &[u8]| database.hash_password(plugin, &own(password));
+        let hasher = |plugin: &str, password: &[u8]| instance.hash_password(plugin, &own(password));
         // Before the locks: whom to lock. The plan is made again under the latch, for what was seen
         // may be gone by then.
         let state = cx.catalog().state();
@@ -97,7 +97,7 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
         };
         drop(state);
         let _locks = lock_tables(cx, tables.clone())?;
-        let catalog = database.catalog();
+        let catalog = instance.catalog();
         let _one_at_a_time = catalog.lock_ddl();
         let plan = ddl::plan(statement, text, &catalog.state(), &settings, &hasher)?;
         if !holds_all(&tables, &plan.tables()) {
@@ -148,7 +148,7 @@ fn commit(cx: &mut Context, plan: &Plan, sent: LoggedText) -> Result<Option<LogP
     // What was interrupted is not unreadable.
     let batch = batch.map_err(|e| crate::bounds::check().err().unwrap_or(e))?;
     drop(state);
-    let committed = cx.database.engine().commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
+    let committed = cx.instance.engine().commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
     cx.committed(committed.gtid);
     Ok(Some(committed.position))
 }

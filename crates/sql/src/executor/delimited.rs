@@ -36,7 +36,7 @@ pub(super) struct Lines<'p> {
     ended: bool,
     /// Bytes that are none of those that mean something.
     is_plain: [bool; 256],
-    /// The fields' text, one behind the other.
+    /// The fields' text, one after the other.
     text: Vec<u8>,
     fields: Vec<Field>,
     /// Bytes of a line at most.
@@ -87,7 +87,7 @@ impl<'p> Lines<'p> {
         &self.fields
     }
 
-    /// How many fields the line has; a terminator behind the last one, with nothing behind it,
+    /// How many fields the line has; a terminator after the last one, with nothing after it,
     /// makes no other.
     pub(super) fn count(&self, wanted: usize) -> usize {
         let is_nothing = |field: &Field| field.start == field.end && field.is_bare && !field.is_null;
@@ -167,7 +167,7 @@ impl<'p> Lines<'p> {
         self.at += len;
     }
 
-    /// The character behind the escape character; true for `N`.
+    /// The character after the escape character; true for `N`.
     fn escaped(&mut self, escape: u8) -> Result<bool> {
         let Some(byte) = self.peek()? else {
             self.text.push(escape);
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Lines as `a|b`, NULL as `~`, one behind the other with `/`; the same in pieces of any size.
+    /// Lines as `a|b`, NULL as `~`, one after the other with `/`; the same in pieces of any size.
     fn check(format: &FileFormat, text: &str, expected: &str) {
         for size in [1, 2, 3, 5, 1000] {
             let mut pieces = Chunks(text.as_bytes().chunks(size));

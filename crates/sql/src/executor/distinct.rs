@@ -15,7 +15,7 @@ use crate::status::Counter;
 use crate::types::Type;
 use crate::value::Datum;
 
-/// Memory that a key takes beside its bytes: the vector, its allocation, its place in the table.
+/// Memory that a key takes besides its bytes: the vector, its allocation, its place in the table.
 pub const KEY_OVERHEAD: usize = 64;
 
 /// Rows that were seen, by their keys.

@@ -20,14 +20,14 @@ use super::distinct::KEY_OVERHEAD;
 use super::spill::sort::Sorter;
 use super::spill::{Budget, Purpose, codec};
 use crate::error::Result;
-use crate::expression::aggregate::{self, PutOff, State};
+use crate::expression::aggregate::{self, Accumulator, PutOff};
 use crate::expression::frame::{Frame, SavedFrames};
 use crate::planner::Grouping;
 use crate::session::Context;
 use crate::status::Counter;
 
 /// What the key of a sum over all values ends with: the key of a value begins with 0 or 1.
-const BEHIND_VALUES: u8 = 2;
+const AFTER_VALUES: u8 = 2;
 
 /// Groups in the order they were met, or under WITH ROLLUP and where rows were put off in the order
 /// of their keys: each before the sum that it is a part of. Each is represented by the first of its
@@ -57,7 +57,7 @@ pub struct Groups<'p> {
 
 #[derive(Default)]
 struct Group {
-    states: Vec<State>,
+    states: Vec<Accumulator>,
     /// How many of the keys it has one value of; the others are summed over.
     level: usize,
     /// Where its first row was saved; it had none if this is absent.
@@ -108,9 +108,9 @@ impl<'p> Groups<'p> {
         }
         self.add_to(cx, frame, &key, self.plan.keys.len())?;
         for (level, end) in ends.into_iter().enumerate().rev() {
-            // Behind all values of the key that it is a sum over.
+            // After all values of the key that it is a sum over.
             key.truncate(end);
-            key.push(BEHIND_VALUES);
+            key.push(AFTER_VALUES);
             self.add_to(cx, frame, &key, level)?;
         }
         self.key = key;
@@ -162,8 +162,8 @@ impl<'p> Groups<'p> {
                 self.list.push(new_group(self.plan, level, Some(row)));
                 self.numbers.insert(key.to_vec(), self.list.len() - 1);
                 grown += self.saved.memory() - before + key.len() + KEY_OVERHEAD;
-                grown +=
-                    std::mem::size_of::<Group>() + self.plan.aggregates.len() * std::mem::size_of::<State>();
+                grown += std::mem::size_of::<Group>()
+                    + self.plan.aggregates.len() * std::mem::size_of::<Accumulator>();
                 self.list.len() - 1
             }
         };
@@ -322,7 +322,7 @@ impl<'p> Groups<'p> {
         each: EachGroup<'_>,
     ) -> Result<bool> {
         if let Some(values) = self.values.take() {
-            values.settle(cx, self.plan, &mut group.states)?;
+            values.accumulate_distinct(cx, self.plan, &mut group.states)?;
         }
         let rows = self.rows.iter_mut().skip(group.level * self.plan.aggregates.len());
         let states = group.states.into_iter().zip(&self.plan.aggregates).zip(rows);
@@ -344,14 +344,14 @@ impl<'p> Groups<'p> {
 pub type EachGroup<'e> = &'e mut dyn FnMut(&mut Context, &mut Frame) -> Result<bool>;
 
 fn new_group(plan: &Grouping, level: usize, row: Option<usize>) -> Group {
-    Group { states: plan.aggregates.iter().map(State::new).collect(), level, row }
+    Group { states: plan.aggregates.iter().map(Accumulator::new).collect(), level, row }
 }
 
 /// Takes the frame's row into a group's aggregates. Returns the bytes of memory that they grew by.
 fn add_row(
     cx: &mut Context,
     plan: &Grouping,
-    states: &mut [State],
+    states: &mut [Accumulator],
     frame: &Frame,
     values: &mut Option<Values>,
 ) -> Result<usize> {
@@ -416,7 +416,12 @@ impl Values {
     }
 
     /// Has the group's aggregates take them.
-    fn settle(self, cx: &mut Context, plan: &Grouping, states: &mut [State]) -> Result<()> {
+    fn accumulate_distinct(
+        self,
+        cx: &mut Context,
+        plan: &Grouping,
+        states: &mut [Accumulator],
+    ) -> Result<()> {
         let mut sorted = self.sorter.finish()?;
         while let Some((key, mut record)) = sorted.advance()? {
             let number = key.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes)) as usize;

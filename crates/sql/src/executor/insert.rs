@@ -11,7 +11,9 @@ use smallvec::SmallVec;
 
 use super::on_duplicate::{self, Selected};
 use super::query;
-use super::writer::{Columns, Draft, Given, OnDuplicate, Writer, charset_of, charset_of_type, reads_columns};
+use super::writer::{
+    ColumnInput, Columns, OnDuplicate, RowDraft, Writer, charset_of, charset_of_type, reads_columns,
+};
 use crate::ast::{self, ExprKind, InsertSource, Literal, LoadDuplicates, UnaryOp};
 use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{self, Result, SqlError};
@@ -70,7 +72,7 @@ struct Insertion {
 enum Source {
     /// The statement's rows. Those that have more than bare values, by their numbers.
     Rows(Vec<(usize, Computed)>),
-    /// A query, which gives what ON DUPLICATE KEY UPDATE reads of it behind the columns' values.
+    /// A query, which gives what ON DUPLICATE KEY UPDATE reads of it after the columns' values.
     Query(Box<Query>),
 }
 
@@ -237,7 +239,8 @@ fn values(
 ) -> Result<()> {
     on_duplicate::warn_of_values(cx, plan.values_calls);
     let table = &plan.table;
-    let mut given: SmallVec<[Given<'_>; 8]> = SmallVec::from_elem(Given::Default, table.columns.len());
+    let mut given: SmallVec<[ColumnInput<'_>; 8]> =
+        SmallVec::from_elem(ColumnInput::Default, table.columns.len());
     let mut writer = Writer::new(cx, table, &plan.on_duplicate, insert.ignore, rows.len() as u64)
         .of_columns(&plan.columns)
         .with_memory(std::mem::take(image));
@@ -254,11 +257,11 @@ fn values(
             given[column] = match (exprs.get(at), parameter(ast)) {
                 (Some(Some(expr)), _) => {
                     let value = seeing_rows(cx, sees_rows, |cx| expr.eval(cx, Row::None))?;
-                    Given::Value(value, charset_of(expr))
+                    ColumnInput::Value(value, charset_of(expr))
                 }
                 (_, Some(number)) => {
                     let (value, charset) = cx.take_parameter(number as usize);
-                    Given::Value(value, charset)
+                    ColumnInput::Value(value, charset)
                 }
                 _ => bare.value(ast).ok_or_else(|| SqlError::internal("a value is not bare any more"))?,
             };
@@ -267,7 +270,7 @@ fn values(
     });
     let outcome = writer.finish(cx, outcome);
     if outcome.is_ok() && rows.len() > 1 {
-        writer.tell(cx);
+        writer.report_counts(cx);
     }
     *image = writer.into_memory();
     outcome
@@ -297,9 +300,9 @@ fn seeing_rows<T>(
     if !sees_rows {
         return eval(cx);
     }
-    cx.transaction().engine.begin_statement(0, None); // the outermost one's time counts
+    cx.storage_transaction().begin_statement(0, None); // the outermost one's time counts
     let outcome = eval(cx);
-    cx.transaction().engine.end_statement();
+    cx.storage_transaction().end_statement();
     outcome
 }
 
@@ -325,10 +328,10 @@ impl Bare {
     }
 
     /// The value of one that is no parameter.
-    fn value<'a>(&self, expr: &'a ast::Expr) -> Option<Given<'a>> {
+    fn value<'a>(&self, expr: &'a ast::Expr) -> Option<ColumnInput<'a>> {
         let (value, charset) = match &expr.kind {
             ExprKind::Literal(literal) => self.literal(literal)?,
-            ExprKind::Default(None) => return Some(Given::Default),
+            ExprKind::Default(None) => return Some(ColumnInput::Default),
             ExprKind::Unary { op: UnaryOp::Minus, operand } => match &operand.kind {
                 ExprKind::Literal(Literal::Integer(n)) => {
                     (Datum::Int(i64::try_from(-i128::from(*n)).ok()?), Charset::Ascii)
@@ -337,7 +340,7 @@ impl Bare {
             },
             _ => return None,
         };
-        Some(Given::Value(value, charset))
+        Some(ColumnInput::Value(value, charset))
     }
 
     fn literal<'a>(&self, literal: &'a Literal) -> Option<(Datum<'a>, Charset)> {
@@ -378,13 +381,13 @@ pub(super) fn resolver<'c>(cx: &'c mut Context, table: &Arc<TableDef>, text: &'c
 pub(super) fn set(
     cx: &mut Context,
     writer: &mut Writer<'_>,
-    draft: &mut Draft,
+    draft: &mut RowDraft,
     column: usize,
     expr: Option<&Expr>,
 ) -> Result<()> {
     let given = match expr {
         Some(expr) => writer.evaluate(cx, draft, expr)?,
-        None => Given::Default,
+        None => ColumnInput::Default,
     };
     writer.set(cx, draft, column, given)
 }
@@ -405,10 +408,10 @@ fn selected(cx: &mut Context, insert: &ast::Insert, plan: &Insertion, query: &Qu
     });
     cx.status.found_rows = cx.rows_found;
     if !insert.on_duplicate.is_empty() {
-        writer.last_number = 0; // which of them it was is not told
+        writer.last_number = 0; // which of them it was is not reported
     }
     writer.finish(cx, outcome.map(drop))?;
-    writer.tell(cx);
+    writer.report_counts(cx);
     Ok(())
 }
 
@@ -418,10 +421,10 @@ fn selected_row<'a>(
     types: &[Type],
     columns: &[usize],
     width: usize,
-) -> Vec<Given<'a>> {
-    let mut given = vec![Given::Default; width];
+) -> Vec<ColumnInput<'a>> {
+    let mut given = vec![ColumnInput::Default; width];
     for ((value, ty), &column) in values.iter().zip(types).zip(columns) {
-        given[column] = Given::Value(value.borrow(), charset_of_type(ty));
+        given[column] = ColumnInput::Value(value.borrow(), charset_of_type(ty));
     }
     given
 }
@@ -445,7 +448,7 @@ pub(super) fn fill(
         writer.write(cx, &mut selected_row(values, &types, &columns, width)).map(|()| true)
     });
     writer.finish(cx, outcome.map(drop))?;
-    writer.tell(cx);
+    writer.report_counts(cx);
     Ok(())
 }
 

@@ -75,7 +75,7 @@ fn has_expression(key: &KeyDefinition) -> bool {
     key.parts.iter().any(|part| matches!(part, KeyPart::Expression { .. }))
 }
 
-/// CREATE TABLE: the columns stand behind the others.
+/// CREATE TABLE: the columns stand after the others.
 fn rewrite_definition(
     cx: &mut Context,
     name: &ObjectName,

@@ -11,7 +11,7 @@ use env::{File, OpenMode};
 use super::delimited::{Lines, Pieces};
 use super::insert::{resolver, set, without_update};
 use super::server_file::{self, Delimiters};
-use super::writer::{Given, Writer, now};
+use super::writer::{ColumnInput, Writer, now};
 use super::{computed, insert};
 use crate::ast::{self, LoadDuplicates, LoadTarget};
 use crate::catalog::TableDef;
@@ -47,11 +47,11 @@ pub(super) fn execute(
         Delimiters::new(&load.format, cx.statement_charset(), cx.connection_collation().charset())?;
     if !load.local {
         let path = server_file::allowed(cx, &load.path)?;
-        let opened = cx.database.env().open(&path, OpenMode::Read);
+        let opened = cx.instance.env().open(&path, OpenMode::Read);
         let file = opened.map_err(|e| server_file::cannot_read(&path, &e))?;
         return plan.run(cx, load, table, delimiters, &mut ServerFile { file, at: 0, path });
     }
-    if !cx.database.globals().bool(ids::LOCAL_INFILE) {
+    if !cx.instance.globals().bool(ids::LOCAL_INFILE) {
         return Err(error::CLIENT_LOCAL_FILES_DISABLED.plain());
     }
     let asked = sink.request_file(&load.path);
@@ -198,12 +198,12 @@ impl<'a> Loading<'a> {
         let outcome = self.rows(cx, &mut writer, &mut lines);
         writer.finish(cx, outcome)?;
         cx.status.insert_id = 0;
-        writer.tell_loaded(cx);
+        writer.report_load_counts(cx);
         Ok(())
     }
 
     fn rows(&self, cx: &mut Context, writer: &mut Writer<'_>, lines: &mut Lines<'_>) -> Result<()> {
-        let mut given = vec![Given::Default; writer.table.columns.len()];
+        let mut given = vec![ColumnInput::Default; writer.table.columns.len()];
         while lines.next()? {
             self.count_fields(cx, writer, lines.count(self.targets.len()))?;
             let mut texts = lines.fields().iter().map(|f| (!f.is_null).then(|| lines.text(*f)));
@@ -218,7 +218,7 @@ impl<'a> Loading<'a> {
             for target in &self.targets {
                 self.take(cx, writer, target, texts.next(), &mut given);
                 if let Target::Column(column) = *target {
-                    let value = std::mem::replace(&mut given[column], Given::Default);
+                    let value = std::mem::replace(&mut given[column], ColumnInput::Default);
                     writer.set(cx, &mut draft, column, value)?;
                 }
             }
@@ -254,7 +254,7 @@ impl<'a> Loading<'a> {
         writer: &Writer<'_>,
         target: &Target<'_>,
         field: Option<Option<&[u8]>>,
-        given: &mut [Given<'_>],
+        given: &mut [ColumnInput<'_>],
     ) {
         match (target, field) {
             (Target::Variable(name), field) => {
@@ -262,9 +262,11 @@ impl<'a> Loading<'a> {
                 cx.set_user_variable(name, value, self.text_type());
             }
             (Target::Column(column), Some(Some(text))) => {
-                given[*column] = Given::Value(Datum::owned(text), self.charset);
+                given[*column] = ColumnInput::Value(Datum::owned(text), self.charset);
             }
-            (Target::Column(column), Some(None)) => given[*column] = Given::Value(Datum::Null, self.charset),
+            (Target::Column(column), Some(None)) => {
+                given[*column] = ColumnInput::Value(Datum::Null, self.charset)
+            }
             (Target::Column(column), None) => given[*column] = missing(cx, writer.table, *column),
         }
     }
@@ -272,17 +274,17 @@ impl<'a> Loading<'a> {
 
 /// What a column gets that a line has no field for: not its default, but NULL, if that is the
 /// default, or zero or nothing.
-fn missing<'a>(cx: &Context, table: &TableDef, number: usize) -> Given<'a> {
+fn missing<'a>(cx: &Context, table: &TableDef, number: usize) -> ColumnInput<'a> {
     let column = &table.columns[number];
     if table.auto_column == Some(number) || column.generated.is_some() {
-        return Given::Default;
+        return ColumnInput::Default;
     }
     let is_null = match &column.default {
         Default::Value(value) => value.is_null(),
         Default::None | Default::Expression(_) => column.nullable,
         Default::Now => false,
     };
-    Given::Fitted(match &column.ty {
+    ColumnInput::Fitted(match &column.ty {
         _ if is_null => Datum::Null,
         DataType::Timestamp(_) if !column.nullable => now(cx, &column.ty),
         ty => store::implicit_default(ty),

@@ -1,7 +1,7 @@
 //! ANALYZE, CHECK, OPTIMIZE and REPAIR TABLE: a row or two for each table that is named, whatever
 //! becomes of the others.
 //!
-//! - ANALYZE looks into all indexes anew ([`TableDef::analyze`]).
+//! - ANALYZE samples all indexes anew ([`TableDef::analyze`]).
 //! - CHECK reads the files that the table is in, every block of them by its checksum and past the
 //!   cache; then rows by their structure at one snapshot, and every index by what the rows say that
 //!   it should hold ([`check`]).
@@ -25,7 +25,7 @@ use crate::session::Context;
 use crate::sink::ResultSink;
 use crate::status::Counter;
 
-/// So many rows or entries are read between two looks whether the statement has to end.
+/// So many rows or entries are read between two checks whether the statement has to end.
 const INTERRUPT_STEPS: u64 = 1024;
 
 /// Runs the statement `own`.
@@ -59,7 +59,7 @@ pub(super) fn execute(
         report.table = format!("{database}.{}", name.name);
         let done = match maintenance.verb {
             MaintenanceVerb::Optimize => optimize(cx, &database, name, &mut report),
-            _ => in_statement(cx, own, |cx| look(cx, maintenance, name, &mut report)),
+            _ => in_statement(cx, own, |cx| check_or_analyze(cx, maintenance, name, &mut report)),
         };
         match done {
             Ok(()) => {}
@@ -91,8 +91,8 @@ impl Report {
     }
 }
 
-/// What only reads.
-fn look(
+/// CHECK, ANALYZE and the verbs that InnoDB does not support.
+fn check_or_analyze(
     cx: &mut Context,
     maintenance: &TableMaintenance,
     name: &ObjectName,
@@ -125,7 +125,7 @@ fn look(
                 return Ok(());
             }
         }
-        _ => drop(table.analyze(&cx.database)?),
+        _ => drop(table.analyze(&cx.instance)?),
     }
     report.add("status", "OK");
     Ok(())
@@ -137,7 +137,7 @@ fn optimize(cx: &mut Context, database: &str, name: &ObjectName, report: &mut Re
     let rebuild = format!("ALTER TABLE {}.{} FORCE", quoted(database), quoted(&name.name));
     let statement = parse_one(rebuild.as_bytes(), 0)?;
     ddl::rebuild(cx, &statement, rebuild.as_bytes())?;
-    cx.visible_table(Some(database), &name.name)?.analyze(&cx.database)?;
+    cx.visible_table(Some(database), &name.name)?.analyze(&cx.instance)?;
     report.add("note", "Table does not support optimize, doing recreate + analyze instead");
     report.add("status", "OK");
     Ok(())
@@ -159,13 +159,13 @@ impl Contents {
     }
 }
 
-/// Reads a whole table and tells what is wrong with it. Rows and entries are compared as sets, by
+/// Reads a whole table and says what is wrong with it. Rows and entries are compared as sets, by
 /// hashes: a row without an entry and an entry without a row go unnoticed together once in 2^64
 /// times.
 fn check(cx: &mut Context, table: &Arc<TableDef>) -> Result<Vec<String>> {
     let schema = &table.schema;
     let trees: Vec<TreeId> = schema.indexes().map(storage::schema::Index::tree).collect();
-    let store = cx.database.engine().store_of(schema.primary.tree()).clone();
+    let store = cx.instance.engine().store_of(schema.primary.tree()).clone();
     let damaged = store.verify_trees(&trees, &mut || cx.check_interrupt().is_ok());
     cx.check_interrupt()?;
     if !damaged.is_empty() {
@@ -218,9 +218,9 @@ fn each_entry(
 ) -> Result<()> {
     let Some(tree) = table.schema.index(index).map(storage::schema::Index::tree) else { return Ok(()) };
     let mut scan =
-        cx.transaction().engine.scan(tree, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
+        cx.storage_transaction().scan(tree, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
     let mut steps = 0_u64;
-    while scan.next(&mut cx.transaction().engine)? {
+    while scan.next(cx.storage_transaction())? {
         each(scan.key(), scan.value())?;
         steps += 1;
         if steps.is_multiple_of(INTERRUPT_STEPS) {

@@ -1,4 +1,4 @@
-//! UPDATE and DELETE of several tables, or of one table beside others.
+//! UPDATE and DELETE of several tables, or of one table joined with others.
 //!
 //! The join finds the rows as they were when the statement began, whatever the statement has
 //! changed meanwhile; the rows of the tables that are changed are locked exclusively, those of the
@@ -40,7 +40,7 @@ struct Target {
 /// The join that finds the rows.
 struct Plan {
     slots: Vec<from::Slot>,
-    gate: Vec<Expr>,
+    constant_filter: Vec<Expr>,
     from: Operator,
 }
 
@@ -77,17 +77,23 @@ impl Plan {
         };
         let mut locking: Vec<_> = (0..slots.len()).map(|slot| Some(locking(slot))).collect();
         let semi_joins = semi_join::flatten(resolver, &mut slots, &mut locking, &mut list.clone())?;
-        let gate = block::take_gate(&mut list);
+        let constant_filter = block::take_constant_filter(&mut list);
         let cx = std::cell::RefCell::new(&mut *resolver.cx);
         let joiner = join::Joiner::new(&cx, &slots, &locking, ColumnsRead::everything(&slots));
         let from = joiner.plan(joiner.with_leading(list, &semi_joins), &[], None)?;
-        Ok(Self { slots, gate, from })
+        Ok(Self { slots, constant_filter, from })
     }
 
     /// What finds the rows, as a query, and the slots that are changed, one bit each.
     fn into_query(self, targets: &[Target]) -> (Query, u64) {
         let changed = targets.iter().fold(0, |all, t| all | 1 << t.slot);
-        let query = block::of_rows(&self.slots, self.gate, self.from, Vec::new(), planner::Limit::default());
+        let query = block::of_rows(
+            &self.slots,
+            self.constant_filter,
+            self.from,
+            Vec::new(),
+            planner::Limit::default(),
+        );
         (query, changed)
     }
 
@@ -99,7 +105,7 @@ impl Plan {
     ) -> Result<()> {
         let tables = (0..self.slots.len()).map(|slot| table_of(&self.slots, slot).cloned());
         let mut frame = Frame::new(tables);
-        if !operators::accepts(cx, &self.gate, &frame)? {
+        if !operators::accepts(cx, &self.constant_filter, &frame)? {
             return Ok(());
         }
         check_safe(cx, &self.from)?;
@@ -127,7 +133,7 @@ impl Target {
         // The same table may be there under another name, too, and the row may have been changed by
         // that.
         let tree = self.table.schema.primary.tree();
-        let now = cx.transaction().engine.get_newest_for_update(tree, keys.primary())?;
+        let now = cx.storage_transaction().get_newest_for_update(tree, keys.primary())?;
         Ok(now.map(|row| row.to_vec()))
     }
 }
@@ -155,7 +161,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
                 }
                 Err(e) => return Err(e),
             }
-            match cx.transaction().engine.update_row(&table.schema, &before, &after) {
+            match cx.storage_transaction().update_row(&table.schema, &before, &after) {
                 Ok(()) => {
                     table.count_row(&after);
                     changed += 1;
@@ -176,7 +182,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
     cx.status.found_rows = 0;
     cx.status.affected = if cx.count_found_rows { matched } else { changed };
     let warnings = cx.diagnostics.warning_count();
-    cx.status.tell(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
+    cx.status.set_info(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
     Ok(())
 }
 
@@ -255,7 +261,7 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
     plan.for_each(cx, |cx, frame| {
         for target in &mut targets {
             let Some(row) = target.take(cx, frame, &mut memory)? else { continue };
-            cx.transaction().engine.delete_row(&target.table.schema, &row)?;
+            cx.storage_transaction().delete_row(&target.table.schema, &row)?;
             cx.count(Counter::HandlerDelete);
             deleted += 1;
         }

@@ -2,7 +2,7 @@
 //!
 //! Source 0 is the row that is there, source 1 the one that would have been written, by the names
 //! of VALUES(column), of the row alias, or of the alias's own columns. Source 2 is what the
-//! assignments read of INSERT .. SELECT's query: the query gives those columns behind those that
+//! assignments read of INSERT .. SELECT's query: the query gives those columns after those that
 //! are written.
 
 use std::sync::Arc;
@@ -174,7 +174,7 @@ fn names_table(from: &[TableReference], table: &TableDef) -> bool {
     })
 }
 
-/// The query with these columns behind its own; `None` if there are none.
+/// The query with these columns after its own; `None` if there are none.
 pub(super) fn widened(query: &ast::Query, names: &[ColumnName]) -> Option<ast::Query> {
     if names.is_empty() {
         return None;

@@ -27,7 +27,7 @@ pub enum Running<'p> {
     /// One row without sources; true until it was given.
     One(&'p [Expr], bool),
     /// A table's rows.
-    Access(Scan<'p>),
+    TableAccess(Scan<'p>),
     /// Rows made as a whole.
     Rows(rows::RowsRun<'p>),
     /// A join by looping.
@@ -50,7 +50,7 @@ impl<'p> Running<'p> {
     fn unmeasured(cx: &Context, plan: &'p Operator) -> Self {
         match plan {
             Operator::One(filter) => Running::One(filter, false),
-            Operator::Access(access) => Running::Access(Scan::new(access)),
+            Operator::TableAccess(access) => Running::TableAccess(Scan::new(access)),
             Operator::Rows(rows) => Running::Rows(rows::RowsRun::new(rows)),
             Operator::Loop(join) => Running::Loop(Box::new(nested_loop::LoopRun::new(cx, join))),
             Operator::Hash(join) => Running::Hash(Box::new(hash::HashRun::new(cx, join))),
@@ -64,7 +64,7 @@ impl<'p> Running<'p> {
                 *ahead = true;
                 Ok(())
             }
-            Running::Access(scan) => scan.open(cx, frame),
+            Running::TableAccess(scan) => scan.open(cx, frame),
             Running::Rows(rows) => rows.open(cx, frame),
             Running::Loop(join) => join.open(cx, frame),
             Running::Hash(join) => join.open(cx, frame),
@@ -74,16 +74,16 @@ impl<'p> Running<'p> {
 
     /// No further rows are asked for: leaves memory to the next walk of a table.
     pub fn close(&mut self, cx: &mut Context) {
-        if let Running::Access(scan) = self {
+        if let Running::TableAccess(scan) = self {
             scan.close(cx);
         }
     }
 
-    /// Puts the next row into the frame; false behind the last one.
+    /// Puts the next row into the frame; false after the last one.
     pub fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         match self {
             Running::One(filter, ahead) => Ok(std::mem::take(ahead) && accepts(cx, filter, frame)?),
-            Running::Access(scan) => scan.next(cx, frame),
+            Running::TableAccess(scan) => scan.next(cx, frame),
             Running::Rows(rows) => rows.next(cx, frame),
             Running::Loop(join) => join.next(cx, frame),
             Running::Hash(join) => join.next(cx, frame),

@@ -53,7 +53,7 @@ fn with_file(
     write: impl FnOnce(&mut Context, &mut Output<'_>) -> Result<u64>,
 ) -> Result<()> {
     let whole = server_file::allowed(cx, path)?;
-    let env = cx.database.env().clone();
+    let env = cx.instance.env().clone();
     let file = env.open(&whole, OpenMode::CreateNew).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => error::FILE_EXISTS_ERROR.with(&[&path.to_str_lossy()]),
         _ => cannot_write(&whole, &e),
@@ -67,7 +67,7 @@ fn with_file(
             Ok(())
         }
         Err(e) => {
-            // The statement's own error is what the client is to hear of.
+            // The statement's own error is what the client is to get.
             let _ = env.remove_file(&whole);
             Err(e)
         }
@@ -100,7 +100,7 @@ pub(super) fn delimited(
     })
 }
 
-/// INTO DUMPFILE: the values of one row, one behind the other.
+/// INTO DUMPFILE: the values of one row, one after the other.
 pub(super) fn dump(cx: &mut Context, plan: &Query, path: &Text) -> Result<()> {
     with_file(cx, path, |cx, output| {
         let mut rows = 0;

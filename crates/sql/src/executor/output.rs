@@ -18,7 +18,7 @@ pub struct Output<'s> {
     described: Arc<Described>,
 }
 
-/// A result set's columns as a client is told them.
+/// A result set's columns as it is reported to a client.
 #[derive(Debug)]
 pub struct Described {
     /// What the client wants its texts in; as they are if absent.
@@ -36,7 +36,7 @@ struct Column {
     fixed: Option<u8>,
     /// A decimal with fewer or more digits than it carries.
     scale: Option<u8>,
-    /// A time with fewer digits behind the second than the column has.
+    /// A time with fewer digits after the second than the column has.
     fsp: Option<u8>,
     /// ZEROFILL to this width.
     zerofill: Option<usize>,
@@ -45,7 +45,7 @@ struct Column {
 /// A column of a result set: its description, and its type.
 #[derive(Debug, Clone)]
 pub struct OutputColumn {
-    /// What the client is told, but for the collation ([`Described`]).
+    /// What is reported to the client, but for the collation ([`Described`]).
     pub meta: ColumnMeta,
     /// What the values are.
     pub ty: Type,
@@ -90,7 +90,7 @@ impl OutputColumn {
         meta.type_code = column.ty.protocol_code();
         meta.length = column.ty.byte_length();
         if column.ty == DataType::Json {
-            // Clients are told that a JSON column is binary, though its text comes in their
+            // A JSON column is reported to clients as binary, though its text comes in their
             // character set.
             meta.collation = Collation::BINARY.0;
             meta.flags |= column_flag::BINARY | column_flag::BLOB;
@@ -105,7 +105,7 @@ impl OutputColumn {
     }
 
     /// Makes it one of a derived table that has rows of its own, and no keys.
-    pub fn leave_table(&mut self, alias: &str) {
+    pub fn become_derived(&mut self, alias: &str) {
         use column_flag as flag;
         self.meta.table = alias.to_owned();
         if self.meta.org_name.is_empty() {
@@ -167,10 +167,10 @@ impl Described {
         Self { results, metas, columns }
     }
 
-    /// The same, kept from an earlier time if it holds still.
-    pub fn kept(cx: &Context, kept: &OnceLock<Arc<Described>>, columns: &[OutputColumn]) -> Arc<Self> {
+    /// The same, from the plan's cache if the client still wants the same character set.
+    pub fn cached(cx: &Context, cache: &OnceLock<Arc<Described>>, columns: &[OutputColumn]) -> Arc<Self> {
         let results = cx.results_collation();
-        let described = kept.get_or_init(|| Arc::new(Self::new(results, columns)));
+        let described = cache.get_or_init(|| Arc::new(Self::new(results, columns)));
         match described.results == results {
             true => described.clone(),
             false => Arc::new(Self::new(results, columns)),

@@ -25,7 +25,7 @@ pub struct Actual {
 
 /// Which step of an operator or block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum PlanStage {
     /// Rows read or joined, before they are filtered.
     Source,
     /// Rows that come out.
@@ -40,17 +40,17 @@ pub enum Step {
 /// while it runs.
 #[derive(Debug, Default)]
 pub struct Profile {
-    parts: HashMap<(usize, Step), Actual>,
+    parts: HashMap<(usize, PlanStage), Actual>,
 }
 
 impl Profile {
     /// What a part did; `None` if it never ran.
-    pub fn of<T>(&self, part: &T, step: Step) -> Option<Actual> {
+    pub fn of<T>(&self, part: &T, step: PlanStage) -> Option<Actual> {
         self.parts.get(&(address(part), step)).copied()
     }
 
     /// The same, to be added to.
-    pub fn of_mut<T>(&mut self, part: &T, step: Step) -> &mut Actual {
+    pub fn of_mut<T>(&mut self, part: &T, step: PlanStage) -> &mut Actual {
         self.parts.entry((address(part), step)).or_default()
     }
 }
@@ -61,11 +61,11 @@ fn address<T>(part: &T) -> usize {
 
 /// The moment, if the statement is measured.
 pub fn now(cx: &Context) -> Option<Duration> {
-    cx.profile.is_some().then(|| cx.database.env().monotonic())
+    cx.profile.is_some().then(|| cx.instance.env().monotonic())
 }
 
 /// Notes a run of a part that began at `began` and gave so many rows at its end.
-pub fn note<T>(cx: &mut Context, part: &T, step: Step, began: Option<Duration>, rows: u64) {
+pub fn note<T>(cx: &mut Context, part: &T, step: PlanStage, began: Option<Duration>, rows: u64) {
     let (Some(began), Some(now)) = (began, now(cx)) else { return };
     if let Some(profile) = &mut cx.profile {
         let actual = profile.of_mut(part, step);

@@ -11,14 +11,14 @@ use smallvec::SmallVec;
 use super::distinct::Distinct;
 use super::group::Groups;
 use super::operators::Running;
-use super::profile::{self, Step};
+use super::profile::{self, PlanStage};
 use super::set_operation;
 use super::sort::Sorter;
 use crate::error::Result;
 use crate::explain::blame;
 use crate::expression::Row;
 use crate::expression::frame::{Frame, RowSet};
-use crate::expression::subquery::Kept;
+use crate::expression::subquery::SubqueryResult;
 use crate::planner::reuse::Value;
 use crate::planner::{Block, Body, Duplicates, Operator, Query};
 use crate::session::Context;
@@ -39,13 +39,13 @@ pub fn run(cx: &mut Context, query: &Query, each: Each<'_>) -> Result<u64> {
         return run_block(cx, block, each);
     }
     let (count, offset) = query.limit.eval(cx)?;
-    let mut gate = Gate::new(count, offset, None).counting(query.counts_all);
-    if gate.is_full() {
+    let mut limit_filter = LimitFilter::new(count, offset, None).counting(query.counts_all);
+    if limit_filter.is_full() {
         cx.rows_found = 0;
         return Ok(0);
     }
     if query.order.is_empty() {
-        body(cx, &query.body, &mut |cx, values| gate.pass(cx, values, each))?;
+        body(cx, &query.body, &mut |cx, values| limit_filter.pass(cx, values, each))?;
     } else {
         let wanted = if query.counts_all { u64::MAX } else { count.saturating_add(offset) };
         let mut sorter = Sorter::new(cx, &query.order, wanted);
@@ -53,10 +53,10 @@ pub fn run(cx: &mut Context, query: &Query, each: Each<'_>) -> Result<u64> {
             sorter.push(cx, Row::Values(values), values)?;
             Ok(true)
         })?;
-        sorter.drain(cx, |cx, values| gate.pass(cx, values, each))?;
+        sorter.drain(cx, |cx, values| limit_filter.pass(cx, values, each))?;
     }
-    cx.rows_found = gate.found;
-    Ok(gate.passed)
+    cx.rows_found = limit_filter.found;
+    Ok(limit_filter.passed)
 }
 
 /// All rows of a query, or the first ones.
@@ -69,26 +69,27 @@ pub fn rows(cx: &mut Context, query: &Query, limit: Option<u64>) -> Result<RowSe
     Ok(rows)
 }
 
-/// The rows that a derived table gives for these parameters, kept from before or made now.
-pub fn kept_rows(
+/// The rows of a derived table for these parameters, cached or made now.
+pub fn derived_rows(
     cx: &mut Context,
     id: u64,
     plan: &Query,
     parameters: Vec<Datum<'static>>,
     is_volatile: bool,
 ) -> Result<Arc<RowSet>> {
-    let is_kept = !is_volatile || parameters.is_empty();
-    if is_kept
-        && let Some(kept) = cx.kept_results().get(&id)
-        && kept.parameters == parameters
+    let is_cached = !is_volatile || parameters.is_empty();
+    if is_cached
+        && let Some(cached) = cx.subquery_results().get(&id)
+        && cached.parameters == parameters
     {
-        return Ok(kept.rows.clone());
+        return Ok(cached.rows.clone());
     }
     cx.count(Counter::CreatedTmpTables);
     let stacked = parameters.clone();
     let rows = Arc::new(cx.with_parameters(stacked, |cx| rows(cx, plan, None))?);
-    if is_kept {
-        cx.kept_results().insert(id, Kept { parameters, rows: rows.clone(), ..Kept::default() });
+    if is_cached {
+        cx.subquery_results()
+            .insert(id, SubqueryResult { parameters, rows: rows.clone(), ..SubqueryResult::default() });
     }
     Ok(rows)
 }
@@ -121,7 +122,7 @@ pub fn body(cx: &mut Context, body: &Body, each: Each<'_>) -> Result<()> {
 }
 
 /// Counts rows off to LIMIT and OFFSET, and drops duplicates.
-struct Gate<'p> {
+struct LimitFilter<'p> {
     skip: u64,
     left: u64,
     passed: u64,
@@ -132,7 +133,7 @@ struct Gate<'p> {
     stopped: bool,
 }
 
-impl<'p> Gate<'p> {
+impl<'p> LimitFilter<'p> {
     fn new(count: u64, offset: u64, distinct: Option<Distinct<'p>>) -> Self {
         Self { skip: offset, left: count, passed: 0, found: 0, counts_all: false, distinct, stopped: false }
     }
@@ -191,7 +192,7 @@ impl<'p> Gate<'p> {
 fn run_block(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     let began = profile::now(cx);
     let passed = block_rows(cx, block, each).map_err(|e| blame::in_block(cx, e, block))?;
-    profile::note(cx, block, Step::Output, began, passed);
+    profile::note(cx, block, PlanStage::Output, began, passed);
     Ok(passed)
 }
 
@@ -205,23 +206,23 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
         Duplicates::Adjacent => Some(Distinct::adjacent(cx, &types)),
         Duplicates::Anywhere | Duplicates::Sorted => Some(Distinct::new(cx, &types)),
     };
-    let gate = Gate::new(count, offset, distinct).counting(block.counts_all);
-    if gate.is_full() {
+    let limit_filter = LimitFilter::new(count, offset, distinct).counting(block.counts_all);
+    if limit_filter.is_full() {
         cx.rows_found = 0;
         return Ok(0);
     }
-    let mut out = Out {
+    let mut out = BlockOutput {
         block,
         sorter: (!block.order.is_empty()).then(|| sorter(cx, block, count.saturating_add(offset))),
-        gate,
+        limit_filter,
         values: Vec::new(),
         each,
     };
     for derived in &block.made_first {
-        kept_rows(cx, derived.id, &derived.plan, Vec::new(), derived.is_volatile)?;
+        derived_rows(cx, derived.id, &derived.plan, Vec::new(), derived.is_volatile)?;
     }
-    let mut frame = cx.resting_frames.wake(block.slots.iter());
-    if open_gate(cx, block)? {
+    let mut frame = cx.frame_pool.get(block.slots.iter());
+    if passes_constant_filter(cx, block)? {
         out.rows(cx, &mut frame)?;
     } else if let Some(group) = &block.group {
         let groups = Groups::new(cx, group, block.slots.len());
@@ -230,13 +231,13 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     if let Some(sorter) = out.sorter.take() {
         let sorted = match block.late_items {
             true => sorter.drain(cx, |cx, row| out.late(cx, &mut frame, row))?,
-            false => sorter.drain(cx, |cx, values| out.gate.pass(cx, values, out.each))?,
+            false => sorter.drain(cx, |cx, values| out.limit_filter.pass(cx, values, out.each))?,
         };
-        profile::note(cx, block, Step::Sort, began, sorted);
+        profile::note(cx, block, PlanStage::Sort, began, sorted);
     }
-    cx.resting_frames.rest(frame);
-    let Out { gate, each, .. } = out;
-    gate.finish(cx, each)
+    cx.frame_pool.put(frame);
+    let BlockOutput { limit_filter, each, .. } = out;
+    limit_filter.finish(cx, each)
 }
 
 /// The sorter of a block that so many rows are wanted of.
@@ -248,8 +249,8 @@ fn sorter<'p>(cx: &mut Context, block: &'p Block, wanted: u64) -> Sorter<'p> {
 }
 
 /// True if the conditions that read no source let any row through.
-fn open_gate(cx: &mut Context, block: &Block) -> Result<bool> {
-    for condition in &block.gate {
+fn passes_constant_filter(cx: &mut Context, block: &Block) -> Result<bool> {
+    for condition in &block.constant_filter {
         if condition.truth(cx, Row::None)? != Some(true) {
             return Ok(false);
         }
@@ -270,7 +271,7 @@ fn count_sources(cx: &Context, operator: &Operator, is_first: &mut bool) {
             return count_sources(cx, &join.inner, is_first);
         }
         Operator::One(_) => return,
-        Operator::Access(access) => (access.path.is_full(), access.path.is_range()),
+        Operator::TableAccess(access) => (access.path.is_full(), access.path.is_range()),
         Operator::Rows(_) => (true, false),
     };
     let is_first = std::mem::take(is_first);
@@ -284,16 +285,16 @@ fn count_sources(cx: &Context, operator: &Operator, is_first: &mut bool) {
 }
 
 /// Where a block's rows go.
-struct Out<'o, 'p> {
+struct BlockOutput<'o, 'p> {
     block: &'p Block,
     sorter: Option<Sorter<'p>>,
-    gate: Gate<'p>,
+    limit_filter: LimitFilter<'p>,
     /// Memory for a row's values.
     values: Vec<Datum<'static>>,
     each: Each<'o>,
 }
 
-impl Out<'_, '_> {
+impl BlockOutput<'_, '_> {
     fn rows(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<()> {
         let began = profile::now(cx);
         count_sources(cx, &self.block.from, &mut true);
@@ -329,7 +330,7 @@ impl Out<'_, '_> {
         if more {
             groups.finish(cx, frame, &mut each)?;
         }
-        profile::note(cx, block, Step::Groups, began, made);
+        profile::note(cx, block, PlanStage::Groups, began, made);
         Ok(())
     }
 
@@ -345,8 +346,11 @@ impl Out<'_, '_> {
         {
             compute(cx, frame, reused.slot + 1, &reused.of_output)?;
         }
-        if self.sorter.is_none() && self.gate.distinct.is_none() && self.gate.is_counting_only() {
-            return self.gate.count(cx, &mut [], self.each);
+        if self.sorter.is_none()
+            && self.limit_filter.distinct.is_none()
+            && self.limit_filter.is_counting_only()
+        {
+            return self.limit_filter.count(cx, &mut [], self.each);
         }
         if self.block.late_items
             && let Some(sorter) = &mut self.sorter
@@ -361,8 +365,8 @@ impl Out<'_, '_> {
 
     /// A row that comes out of the sorter as the frame that it went in as.
     fn late(&mut self, cx: &mut Context, frame: &mut Frame, row: &[Datum<'_>]) -> Result<bool> {
-        if self.gate.is_counting_only() {
-            return self.gate.count(cx, &mut [], self.each);
+        if self.limit_filter.is_counting_only() {
+            return self.limit_filter.count(cx, &mut [], self.each);
         }
         let slots: SmallVec<[usize; 8]> = (0..self.block.slots.len()).collect();
         if let Some(Datum::Bytes(row)) = row.first() {
@@ -395,7 +399,7 @@ impl Out<'_, '_> {
     fn put(&mut self, cx: &mut Context, row: Row<'_>, values: &mut [Datum<'_>]) -> Result<bool> {
         match &mut self.sorter {
             Some(sorter) => sorter.push(cx, row, values).map(|()| true),
-            None => self.gate.pass(cx, values, self.each),
+            None => self.limit_filter.pass(cx, values, self.each),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The BINLOG statement: events of a binary log as base64 text, which is how `mysqlbinlog` prints
 //! rows.
 //!
-//! 1. decode  The text becomes events, one behind the other. The first statement of a file brings
+//! 1. decode  The text becomes events, one after the other. The first statement of a file brings
 //!    the format description, which the session keeps: it says how the others are to be read (error
 //!    1609 without).
 //! 2. map     A table map is kept until the row event that ends its statement.
@@ -29,12 +29,12 @@ pub(super) fn execute(cx: &mut Context, text: &[u8]) -> Result<()> {
     }
     let bytes = decode_base64(text)?;
     let mut reader = cx.log_reader.take();
-    let before = cx.transaction().engine.savepoint();
+    let before = cx.storage_transaction().savepoint();
     let outcome = events(cx, &mut reader, &bytes);
     if outcome.is_err()
         && let Some(open) = &mut cx.transaction
     {
-        open.engine.rollback_to(before);
+        open.storage_transaction.rollback_to(before);
     }
     cx.log_reader = reader;
     outcome

@@ -24,7 +24,7 @@ fn run(cx: &mut Context, query: &ast::Query, plan: &Query, sink: &mut dyn Result
     if let Some(into) = &query.into {
         return select_into(cx, plan, into).map(|()| OK);
     }
-    let mut output = Output::begin(sink, Described::kept(cx, &plan.described, &plan.columns))?;
+    let mut output = Output::begin(sink, Described::cached(cx, &plan.described, &plan.columns))?;
     // Of a client's own queries only, and where they have no limit themselves.
     let limit = match query.limit.is_none() && cx.frames.is_empty() {
         true => cx.variables().uint(ids::SQL_SELECT_LIMIT),

@@ -17,7 +17,7 @@ use crate::variables::{Value, ids};
 /// The path that a statement means: relative ones start at the data directory. Error 1290 if it is
 /// not allowed.
 pub(super) fn allowed(cx: &Context, path: &Text) -> Result<PathBuf> {
-    let globals = cx.database.globals();
+    let globals = cx.instance.globals();
     let whole = plain(&Path::new(&*globals.text(ids::DATADIR)).join(&*path.to_str_lossy()));
     let is_allowed = match globals.get(ids::SECURE_FILE_PRIV) {
         Value::Text(folder) if folder.is_empty() => true,
@@ -57,7 +57,7 @@ pub(super) fn cannot_read(path: &Path, e: &io::Error) -> error::SqlError {
 pub(super) struct Delimiters {
     /// Between fields.
     pub(super) field: Vec<u8>,
-    /// Behind lines.
+    /// After lines.
     pub(super) line: Vec<u8>,
     /// Before lines.
     pub(super) start: Vec<u8>,

@@ -1,6 +1,6 @@
 //! UNION, INTERSECT and EXCEPT.
 //!
-//! UNION gives its operands' rows one behind the other. For the other two the right operand's rows
+//! UNION gives its operands' rows one after the other. For the other two the right operand's rows
 //! are counted by their keys, and each row of the left one looks for a partner. Where there are too
 //! many keys, no further ones are counted: rows of both sides with other keys are put off, and meet
 //! when all have been seen.
@@ -19,7 +19,7 @@ use crate::session::Context;
 use crate::status::Counter;
 use crate::value::Datum;
 
-/// Behind the key of a row that was put off: which side it is of. The right side comes first.
+/// After the key of a row that was put off: which side it is of. The right side comes first.
 const RIGHT: u8 = 0;
 const LEFT: u8 = 1;
 

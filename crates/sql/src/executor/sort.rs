@@ -71,8 +71,8 @@ impl<'p> Sorter<'p> {
         cx: &mut Context,
         mut each: impl FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>,
     ) -> Result<u64> {
-        frame::rest(&mut self.key);
-        frame::rest(&mut self.values);
+        frame::recycle(&mut self.key);
+        frame::recycle(&mut self.values);
         cx.sort_buffers = [self.key, self.values];
         let mut sorted = self.records.finish()?;
         let mut memory = Vec::new();

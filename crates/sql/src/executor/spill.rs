@@ -1,6 +1,6 @@
 //! Memory of queries, and the temporary files beyond it.
 //!
-//! What a sort, a grouping, a hash join or a set of rows keeps:
+//! The memory of a sort, a grouping, a hash join or a materialized set of rows:
 //!
 //! 1. charge   It charges every byte that it keeps to its [`Budget`].
 //! 2. encode   Once that says no, its rows go to a temporary file ([`file`]) as records
@@ -15,14 +15,14 @@
 //!      else, and never less than [`LIMIT_MIN`]. What did not fit takes as much again, at most
 //!      twice, while it is put in order.
 //! (S2) All operations of all sessions together take `temptable_max_ram`; when that is taken, each
-//!      has [`LIMIT_MIN`]. What sorts leave to later ones ([`sort::SortMemory`]) is not counted: it
-//!      is little for the whole server.
-//! (S3) A file's name goes when its owner does, however the statement ends; what a crash leaves
-//!      goes at the next start.
+//!      has [`LIMIT_MIN`]. Memory that sorts recycle ([`sort::SortMemory`]) is not charged to
+//!      any budget: its total is bounded and small.
+//! (S3) A file's name goes when its owner does, however the statement ends; files of a crashed
+//!      server are removed at the next start.
 //! (S4) KILL and `max_execution_time` are seen at each block that is written or read.
 //! (S5) Files are written to the disk in pieces as they grow ([`env::Trail`]), but for the first
-//!      megabytes: small commits beside a large query do not wait behind what the system has saved
-//!      up.
+//!      megabytes: small commits during a large query do not wait behind the operating system's
+//!      write-back.
 //! (S6) Rows come out as if memory had been enough: sorts are stable; DISTINCT keeps the first of
 //!      equal rows, in its place. Only groups come in another order, which SQL leaves open.
 
@@ -80,7 +80,7 @@ pub struct Spill {
 }
 
 /// As many sorts that run at once have their memory from those before.
-const SORTS_KEPT: usize = 16;
+const SORT_MEMORIES_MAX: usize = 16;
 
 impl Spill {
     /// Empties `folder`, if it is there, of what an earlier process left (S3).
@@ -171,7 +171,7 @@ impl Budget {
     pub fn new(cx: &Context, purpose: Purpose) -> Self {
         let limit = usize::try_from(cx.variables().uint(purpose.limit())).unwrap_or(usize::MAX);
         Self {
-            shared: cx.database.spill().clone(),
+            shared: cx.instance.spill().clone(),
             interrupt: cx.interrupt.clone(),
             counters: cx.counters.clone(),
             purpose,
@@ -181,7 +181,7 @@ impl Budget {
         }
     }
 
-    /// Another operation's beside it, with the same limit.
+    /// Another, concurrent operation's, with the same limit.
     pub fn another(&self) -> Self {
         Self {
             shared: self.shared.clone(),
@@ -246,17 +246,17 @@ impl Budget {
         (self.limit / 64).clamp(BLOCK_MIN, BLOCK_MAX)
     }
 
-    /// Memory that an earlier sort has left, if there is any and nobody else is at it.
+    /// Memory recycled by an earlier sort, if there is any and the latch is free.
     fn sort_memory(&self) -> SortMemory {
-        self.shared.sort_memory.try_lock().and_then(|mut left| left.pop()).unwrap_or_default()
+        self.shared.sort_memory.try_lock().and_then(|mut pool| pool.pop()).unwrap_or_default()
     }
 
-    /// Leaves memory to a later sort.
-    fn leave(&self, memory: SortMemory) {
-        if let Some(mut left) = self.shared.sort_memory.try_lock()
-            && left.len() < SORTS_KEPT
+    /// Recycles memory for a later sort.
+    fn recycle(&self, memory: SortMemory) {
+        if let Some(mut pool) = self.shared.sort_memory.try_lock()
+            && pool.len() < SORT_MEMORIES_MAX
         {
-            left.push(memory);
+            pool.push(memory);
         }
     }
 

@@ -68,13 +68,13 @@ pub(super) fn alter(cx: &mut Context, statement: &Statement) -> Result<()> {
     alter.counts_rows = true;
     alter::check_expressions(cx, &alter.finished.table)?;
     let mut table: TableDef = alter.finished.table.clone();
-    alter.keep_counter(&mut table);
+    alter.carry_auto_increment(&mut table);
     let new = cx.make_temporary(&table)?;
     match alter::copy::into_temporary(cx, &alter, new.clone()) {
         Ok(rows) => {
             cx.drop_temporary(&alter.old);
             cx.put_temporary(new);
-            alter::tell(cx, alter, rows);
+            alter::report_counts(cx, alter, rows);
             Ok(())
         }
         Err(e) => {

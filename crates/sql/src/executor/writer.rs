@@ -32,7 +32,7 @@ use crate::variables::ids;
 
 /// What a statement says of a column.
 #[derive(Clone)]
-pub(super) enum Given<'a> {
+pub(super) enum ColumnInput<'a> {
     /// A value, and the character set of its text.
     Value(Datum<'a>, Charset),
     /// A value that was made to fit already.
@@ -80,7 +80,7 @@ pub(super) struct Writer<'p> {
     rules: store::Rules,
     ignore: bool,
     on_duplicate: &'p OnDuplicate,
-    numbers: Numbers,
+    numbers: ReservedNumbers,
     first_generated: Option<u64>,
     /// The AUTO_INCREMENT column's value in the row that was written last.
     pub(super) last_number: u64,
@@ -119,7 +119,7 @@ impl Columns {
 /// are the same: as many at once as the statement has rows, or, if that is not known, one, two,
 /// four, and so on.
 #[derive(Default)]
-struct Numbers {
+struct ReservedNumbers {
     reserved: std::ops::Range<u64>,
     intervals: u32,
     /// Rows that the last interval was reserved for and that have not come yet.
@@ -136,9 +136,9 @@ struct Numbers {
 const NUMBERS_MAX: u64 = 65_535;
 
 /// A row whose expressions read the columns before them.
-pub(super) struct Draft {
+pub(super) struct RowDraft {
     image: Vec<u8>,
-    given: Vec<Given<'static>>,
+    given: Vec<ColumnInput<'static>>,
 }
 
 impl<'p> Writer<'p> {
@@ -159,7 +159,7 @@ impl<'p> Writer<'p> {
             loads: false,
             ignore,
             on_duplicate,
-            numbers: Numbers::default(),
+            numbers: ReservedNumbers::default(),
             first_generated: None,
             last_number: 0,
             selected: Vec::new(),
@@ -183,12 +183,12 @@ impl<'p> Writer<'p> {
     }
 
     pub(super) fn into_memory(mut self) -> Vec<u8> {
-        frame::rest(&mut self.image);
+        frame::recycle(&mut self.image);
         self.image
     }
 
     /// Writes a row; `given` has an entry for each of the table's columns, and is used up.
-    pub(super) fn write(&mut self, cx: &mut Context, given: &mut [Given<'_>]) -> Result<()> {
+    pub(super) fn write(&mut self, cx: &mut Context, given: &mut [ColumnInput<'_>]) -> Result<()> {
         self.begin_row(cx)?;
         self.write_begun(cx, given)
     }
@@ -205,7 +205,7 @@ impl<'p> Writer<'p> {
         Ok(())
     }
 
-    fn write_begun(&mut self, cx: &mut Context, given: &mut [Given<'_>]) -> Result<()> {
+    fn write_begun(&mut self, cx: &mut Context, given: &mut [ColumnInput<'_>]) -> Result<()> {
         let table = self.table;
         let mut image = std::mem::take(&mut self.image);
         image.clear();
@@ -214,12 +214,13 @@ impl<'p> Writer<'p> {
         let numbered = table.auto_column.filter(|&c| takes_number(cx, &given[c]));
         let is_unordered = self.columns.is_some_and(|columns| columns.is_unordered);
         if is_unordered || numbered.is_some() {
-            self.settle(cx, given, numbered)?;
+            self.convert_to_columns(cx, given, numbered)?;
         }
-        // What is computed of a row may fail it, or leave it out: then it takes no number.
+        // Generated columns and CHECKs may reject the row: AUTO_INCREMENT is assigned only
+        // afterwards.
         let late = numbered.filter(|_| !self.is_plain);
         for ((number, column), given) in table.columns.iter().enumerate().zip(given) {
-            let given = std::mem::replace(given, Given::Default);
+            let given = std::mem::replace(given, ColumnInput::Default);
             let value = match late {
                 Some(late) if late == number => store::implicit_default(&column.ty),
                 _ => self.value(cx, number, column, given)?,
@@ -255,14 +256,19 @@ impl<'p> Writer<'p> {
 
     /// Makes the values fit, and then finds the defaults: all but the row's number, for a row that
     /// fails takes none.
-    fn settle(&mut self, cx: &mut Context, given: &mut [Given<'_>], numbered: Option<usize>) -> Result<()> {
+    fn convert_to_columns(
+        &mut self,
+        cx: &mut Context,
+        given: &mut [ColumnInput<'_>],
+        numbered: Option<usize>,
+    ) -> Result<()> {
         let table = self.table;
         let order = self.columns.map_or(&[][..], |columns| &columns.numbers);
         for at in 0..order.len() + given.len() {
             let column = order.get(at).copied().unwrap_or_else(|| at - order.len());
             if numbered != Some(column) {
-                let value = std::mem::replace(&mut given[column], Given::Default);
-                given[column] = Given::Fitted(self.value(cx, column, &table.columns[column], value)?);
+                let value = std::mem::replace(&mut given[column], ColumnInput::Default);
+                given[column] = ColumnInput::Fitted(self.value(cx, column, &table.columns[column], value)?);
             }
         }
         Ok(())
@@ -274,23 +280,23 @@ impl<'p> Writer<'p> {
         cx: &mut Context,
         number: usize,
         column: &ColumnDef,
-        given: Given<'a>,
+        given: ColumnInput<'a>,
     ) -> Result<Datum<'a>> {
         let auto = self.table.auto_column == Some(number);
         let (value, charset) = match given {
-            Given::Fitted(value) => return Ok(value),
-            Given::Default if column.generated.is_some() => return Ok(Datum::Null),
+            ColumnInput::Fitted(value) => return Ok(value),
+            ColumnInput::Default if column.generated.is_some() => return Ok(Datum::Null),
             // MariaDB's dumps hold the values, and set a mode that is not strict.
-            Given::Value(..) if column.generated.is_some() && !cx.modes().strict => {
+            ColumnInput::Value(..) if column.generated.is_some() && !cx.modes().strict => {
                 cx.warn(computed::generated_value(self.table, number));
                 return Ok(Datum::Null);
             }
-            Given::Value(..) if column.generated.is_some() => {
+            ColumnInput::Value(..) if column.generated.is_some() => {
                 return computed::not_generated(self.table, number).map(|()| Datum::Null);
             }
-            Given::Value(value, charset) => (value, charset),
-            Given::Default if auto => return self.generate(cx, column),
-            Given::Default => return self.default(cx, number, column),
+            ColumnInput::Value(value, charset) => (value, charset),
+            ColumnInput::Default if auto => return self.generate(cx, column),
+            ColumnInput::Default => return self.default(cx, number, column),
         };
         if value.is_null() {
             return match auto {
@@ -305,7 +311,7 @@ impl<'p> Writer<'p> {
             if number == 0 && !cx.modes().no_auto_value_on_zero {
                 return self.generate(cx, column);
             }
-            self.numbers.current = number as u64; // a negative one is told as its two's complement
+            self.numbers.current = number as u64; // a negative one is reported as its two's complement
             self.numbers.given = u64::try_from(number).ok();
         }
         Ok(fitted)
@@ -368,8 +374,8 @@ impl<'p> Writer<'p> {
         // As in MySQL, attempts count.
         cx.count(Counter::HandlerWrite);
         loop {
-            let engine = &mut cx.transaction().engine;
-            let (index, existing) = match engine.insert_row(&self.table.schema, image) {
+            let transaction = cx.storage_transaction();
+            let (index, existing) = match transaction.insert_row(&self.table.schema, image) {
                 Ok(()) => return Ok(self.written(cx)),
                 Err(TransactionError::DuplicateKey { index, existing, .. }) => (index, existing),
                 Err(e) => return Err(e.into()),
@@ -384,7 +390,7 @@ impl<'p> Writer<'p> {
                     let auto = self.table.auto_column.filter(|_| self.numbers.generated.is_some());
                     if auto.is_some_and(|auto| self.table.indexes[index].parts[0].column == auto) {
                         let e = duplicate_entry(cx, self.table, index, image)?;
-                        return self.leave_out(cx, e).map(|()| false);
+                        return self.skip_row(cx, e).map(|()| false);
                     }
                     if self.replace(cx, index, image, &existing)? {
                         return Ok(self.written(cx));
@@ -393,7 +399,7 @@ impl<'p> Writer<'p> {
                 OnDuplicate::Update(_) => return self.update_existing(cx, image, &existing).map(|()| false),
                 OnDuplicate::Fail => {
                     let e = duplicate_entry(cx, self.table, index, image)?;
-                    return self.leave_out(cx, e).map(|()| false);
+                    return self.skip_row(cx, e).map(|()| false);
                 }
             }
         }
@@ -416,8 +422,8 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// A row that can't be written: an error, or under IGNORE a warning.
-    fn leave_out(&mut self, cx: &mut Context, e: SqlError) -> Result<()> {
+    /// Skips a row that can't be written: an error, or under IGNORE a warning.
+    fn skip_row(&mut self, cx: &mut Context, e: SqlError) -> Result<()> {
         if !self.ignore {
             return Err(e);
         }
@@ -429,22 +435,22 @@ impl<'p> Writer<'p> {
     /// Makes way for the row. True if it took the other one's place already: where no other unique
     /// key can be in the way, the other row is changed, and if it is the same already, nothing is.
     fn replace(&mut self, cx: &mut Context, index: usize, image: &[u8], existing: &[u8]) -> Result<bool> {
-        let engine = &mut cx.transaction().engine;
+        let transaction = cx.storage_transaction();
         let tree = self.table.schema.primary.tree();
-        let old = engine.get_newest_for_update(tree, existing)?;
+        let old = transaction.get_newest_for_update(tree, existing)?;
         cx.count(Counter::HandlerReadKey);
         let Some(old) = old else { return Ok(false) };
-        let engine = &mut cx.transaction().engine;
+        let transaction = cx.storage_transaction();
         let is_last = !self.table.indexes.iter().skip(index + 1).any(|i| i.unique);
         if !is_last {
-            engine.delete_row(&self.table.schema, &old)?;
+            transaction.delete_row(&self.table.schema, &old)?;
             cx.count(Counter::HandlerDelete);
             cx.status.affected += 1;
             self.counts.deleted += 1;
             return Ok(false);
         }
         if !is_same_row(self.table, &old, image)? {
-            engine.update_row(&self.table.schema, &old, image)?;
+            transaction.update_row(&self.table.schema, &old, image)?;
             cx.count(Counter::HandlerUpdate);
             cx.status.affected += 1;
             self.counts.deleted += 1;
@@ -458,7 +464,7 @@ impl<'p> Writer<'p> {
         self.numbers.give_back();
         let tree = self.table.schema.primary.tree();
         cx.count(Counter::HandlerReadKey);
-        let Some(old) = cx.transaction().engine.get_newest_for_update(tree, key)? else { return Ok(()) };
+        let Some(old) = cx.storage_transaction().get_newest_for_update(tree, key)? else { return Ok(()) };
         let mut offsets = Offsets::default();
         offsets.find(self.table, new)?;
         let new_row = Row::Image(ImageRow { table: self.table, image: new, offsets: &offsets });
@@ -472,10 +478,10 @@ impl<'p> Writer<'p> {
             self.counts.updated += u64::from(cx.count_found_rows);
             return Ok(());
         }
-        match cx.transaction().engine.update_row(&self.table.schema, &old, &after) {
+        match cx.storage_transaction().update_row(&self.table.schema, &old, &after) {
             Err(TransactionError::DuplicateKey { index, .. }) => {
                 let e = duplicate_entry(cx, self.table, index, &after)?;
-                return self.leave_out(cx, e);
+                return self.skip_row(cx, e);
             }
             outcome => outcome?,
         }
@@ -498,14 +504,14 @@ impl<'p> Writer<'p> {
     /// given.
     pub(super) fn finish(&self, cx: &mut Context, outcome: Result<()>) -> Result<()> {
         match (&outcome, self.first_generated) {
-            (Ok(()), _) => self.tell_numbers(cx),
+            (Ok(()), _) => self.report_insert_id(cx),
             (Err(_), Some(id)) => cx.status.last_insert_id = id,
             (Err(_), None) => {}
         }
         outcome
     }
 
-    fn tell_numbers(&self, cx: &mut Context) {
+    fn report_insert_id(&self, cx: &mut Context) {
         let auto = self.table.auto_column.filter(|c| self.table.columns[*c].visible);
         if let (Some(id), Some(_)) = (self.first_generated, auto) {
             cx.status.last_insert_id = id;
@@ -516,19 +522,19 @@ impl<'p> Writer<'p> {
     }
 
     /// `Records: 3  Duplicates: 1  Warnings: 0`
-    pub(super) fn tell(&self, cx: &mut Context) {
+    pub(super) fn report_counts(&self, cx: &mut Context) {
         let Counts { records, copied, deleted, updated } = self.counts;
         let duplicates = if self.ignore { records.saturating_sub(copied) } else { deleted + updated };
         let warnings = cx.diagnostics.warning_count();
-        cx.status.tell(&[("Records", records), ("Duplicates", duplicates), ("Warnings", warnings)]);
+        cx.status.set_info(&[("Records", records), ("Duplicates", duplicates), ("Warnings", warnings)]);
     }
 
     /// `Records: 3  Deleted: 0  Skipped: 1  Warnings: 1`
-    pub(super) fn tell_loaded(&self, cx: &mut Context) {
+    pub(super) fn report_load_counts(&self, cx: &mut Context) {
         let Counts { records, copied, deleted, .. } = self.counts;
         let skipped = records.saturating_sub(copied);
         let warnings = cx.diagnostics.warning_count();
-        cx.status.tell(&[
+        cx.status.set_info(&[
             ("Records", records),
             ("Deleted", deleted),
             ("Skipped", skipped),
@@ -537,7 +543,7 @@ impl<'p> Writer<'p> {
     }
 
     /// Begins a row whose expressions read its columns.
-    pub(super) fn draft(&mut self, cx: &mut Context) -> Result<Draft> {
+    pub(super) fn draft(&mut self, cx: &mut Context) -> Result<RowDraft> {
         self.begin_row(cx)?;
         let table = &self.table;
         let mut image = Vec::new();
@@ -552,21 +558,21 @@ impl<'p> Writer<'p> {
             image::push(&mut builder, &value, &column.ty)?;
         }
         builder.finish().map_err(SqlError::internal)?;
-        Ok(Draft { image, given: vec![Given::Default; table.columns.len()] })
+        Ok(RowDraft { image, given: vec![ColumnInput::Default; table.columns.len()] })
     }
 
     /// Gives a draft's column a value.
     pub(super) fn set(
         &mut self,
         cx: &mut Context,
-        draft: &mut Draft,
+        draft: &mut RowDraft,
         number: usize,
-        given: Given<'_>,
+        given: ColumnInput<'_>,
     ) -> Result<()> {
         let table = self.table;
-        let pending = matches!(given, Given::Default)
+        let pending = matches!(given, ColumnInput::Default)
             && matches!(table.columns[number].default, Default::Expression(_));
-        if pending || table.columns[number].generated.is_some() && matches!(given, Given::Default) {
+        if pending || table.columns[number].generated.is_some() && matches!(given, ColumnInput::Default) {
             return Ok(()); // evaluated when the row is complete
         }
         if table.auto_column == Some(number) && takes_number(cx, &given) {
@@ -574,25 +580,30 @@ impl<'p> Writer<'p> {
         }
         let value = self.value(cx, number, &table.columns[number], given)?.into_owned();
         draft.image = rebuild(table, &draft.image, &[(number, value.borrow())])?;
-        draft.given[number] = Given::Fitted(value);
+        draft.given[number] = ColumnInput::Fitted(value);
         Ok(())
     }
 
     /// The value of an expression that may read a draft's columns.
-    pub(super) fn evaluate(&self, cx: &mut Context, draft: &Draft, expr: &Expr) -> Result<Given<'static>> {
+    pub(super) fn evaluate(
+        &self,
+        cx: &mut Context,
+        draft: &RowDraft,
+        expr: &Expr,
+    ) -> Result<ColumnInput<'static>> {
         let mut offsets = Offsets::default();
         offsets.find(self.table, &draft.image)?;
         let row = Row::Image(ImageRow { table: self.table, image: &draft.image, offsets: &offsets });
-        Ok(Given::Value(expr.eval(cx, row)?.into_owned(), charset_of(expr)))
+        Ok(ColumnInput::Value(expr.eval(cx, row)?.into_owned(), charset_of(expr)))
     }
 
     /// Writes a draft.
-    pub(super) fn write_draft(&mut self, cx: &mut Context, mut draft: Draft) -> Result<()> {
+    pub(super) fn write_draft(&mut self, cx: &mut Context, mut draft: RowDraft) -> Result<()> {
         self.write_begun(cx, &mut draft.given)
     }
 }
 
-impl Numbers {
+impl ReservedNumbers {
     fn next(&mut self, cx: &mut Context, table: &TableDef, rows: u64) -> Result<u64> {
         let forced = cx.variables().uint(ids::INSERT_ID);
         if forced > 0 {
@@ -644,10 +655,10 @@ impl Numbers {
 }
 
 /// True if what an AUTO_INCREMENT column is given stands for the next number.
-fn takes_number(cx: &Context, given: &Given<'_>) -> bool {
+fn takes_number(cx: &Context, given: &ColumnInput<'_>) -> bool {
     match given {
-        Given::Default => true,
-        Given::Value(value, _) | Given::Fitted(value) => {
+        ColumnInput::Default => true,
+        ColumnInput::Value(value, _) | ColumnInput::Fitted(value) => {
             value.is_null() || value.to_integer().value == 0 && !cx.modes().no_auto_value_on_zero
         }
     }

@@ -10,18 +10,18 @@ mod value;
 
 use super::expression::{all, text};
 use super::names::Names;
-use super::path::{self, Kind};
-use super::units::{Nested, Numbers, Place, nested, subqueries};
+use super::path::{self, JoinType};
+use super::units::{Nested, SelectNumbers, SubqueryClause, nested, subqueries};
 use super::{Subject, Verb};
 use crate::ast::SetOp;
 use crate::expression::{Expr, Node};
 use crate::planner::access::Candidate;
-use crate::planner::{Access, Block, Body, Duplicates, JoinKind, Maker, Operator, Query, Rows};
+use crate::planner::{Block, Body, Duplicates, JoinKind, Maker, Operator, Query, Rows, TableAccess};
 use storage::transaction::Direction;
 use value::{Object, Value};
 
-/// The document of a statement. `closed` tells which blocks' conditions let nothing through.
-pub fn document(subject: &Subject, numbers: &Numbers, closed: &dyn Fn(&Block) -> bool) -> String {
+/// The document of a statement. `closed` says which blocks' conditions let nothing through.
+pub fn document(subject: &Subject, numbers: &SelectNumbers, closed: &dyn Fn(&Block) -> bool) -> String {
     let mut writer = Writer { numbers, closed, changed: None };
     let block = match subject {
         Subject::Query(query) => writer.query(query, None),
@@ -53,7 +53,7 @@ pub fn document(subject: &Subject, numbers: &Numbers, closed: &dyn Fn(&Block) ->
 type Around<'p> = Option<(&'p Names<'p>, &'p [Expr])>;
 
 struct Writer<'a> {
-    numbers: &'a Numbers,
+    numbers: &'a SelectNumbers,
     closed: &'a dyn Fn(&Block) -> bool,
     /// What becomes of the rows of the outermost block, and of which slots.
     changed: Option<(Verb, u64)>,
@@ -65,7 +65,7 @@ struct Table {
     object: Object,
     /// What its rows, and those joined up to there, must fulfil.
     conditions: Vec<String>,
-    /// What stands behind the conditions.
+    /// What stands after the conditions.
     subqueries: Vec<Value>,
 }
 
@@ -158,9 +158,10 @@ impl Writer<'_> {
         };
         let others: Vec<Nested<'_>> =
             nested(block).into_iter().filter(|n| !n.place.is_source() && !is_in_table(n)).collect();
-        for (place, key) in
-            [(Place::Projection, "select_list_subqueries"), (Place::Condition, "attached_subqueries")]
-        {
+        for (place, key) in [
+            (SubqueryClause::Projection, "select_list_subqueries"),
+            (SubqueryClause::Condition, "attached_subqueries"),
+        ] {
             let list: Vec<Value> =
                 others.iter().filter(|n| n.place == place).map(|n| self.subquery(n, names)).collect();
             if !list.is_empty() {
@@ -186,7 +187,7 @@ impl Writer<'_> {
     ) {
         match operator {
             Operator::One(_) => {}
-            Operator::Access(access) => out.push(self.access(access, names, prefix)),
+            Operator::TableAccess(access) => out.push(self.access(access, names, prefix)),
             Operator::Rows(rows) => out.push(self.rows(rows, names, prefix)),
             Operator::Loop(join) => {
                 self.operator(&join.outer, names, prefix, out);
@@ -215,7 +216,7 @@ impl Writer<'_> {
         }
     }
 
-    fn access(&mut self, access: &Access, names: &Names<'_>, prefix: &mut Prefix) -> Table {
+    fn access(&mut self, access: &TableAccess, names: &Names<'_>, prefix: &mut Prefix) -> Table {
         let mut object = Object::default();
         object.add("table_name", names.source(access.slot));
         describe_path(access, names, prefix.filled, &mut object);
@@ -285,7 +286,7 @@ impl Writer<'_> {
     /// The subqueries in a table's conditions.
     fn attached(&mut self, filter: &[Expr], names: &Names<'_>) -> Vec<Value> {
         let mut found = Vec::new();
-        filter.iter().for_each(|e| subqueries(e, Place::Condition, &mut found));
+        filter.iter().for_each(|e| subqueries(e, SubqueryClause::Condition, &mut found));
         found.iter().map(|inner| self.subquery(inner, names)).collect()
     }
 }
@@ -299,7 +300,7 @@ fn message(id: u64, message: &str) -> Object {
 }
 
 /// Which index, and how much of it.
-fn describe_path(access: &Access, names: &Names<'_>, filled: u64, object: &mut Object) {
+fn describe_path(access: &TableAccess, names: &Names<'_>, filled: u64, object: &mut Object) {
     let (table, path) = (&*access.table, &access.path);
     let kind = path::kind(access);
     object.add("access_type", kind.name());
@@ -310,7 +311,7 @@ fn describe_path(access: &Access, names: &Names<'_>, filled: u64, object: &mut O
     if !possible.is_empty() {
         object.add("possible_keys", Value::Array(possible));
     }
-    if kind == Kind::TableScan {
+    if kind == JoinType::TableScan {
         return;
     }
     object.add("key", name(path.index));
@@ -322,7 +323,7 @@ fn describe_path(access: &Access, names: &Names<'_>, filled: u64, object: &mut O
     let columns = parts.iter().take(used).map(|p| Value::from(table.columns[p.column].name.as_str()));
     object.add("used_key_parts", Value::Array(columns.collect()));
     object.add("key_length", path::key_len(table, path).to_string());
-    if matches!(kind, Kind::Const | Kind::UniqueLookup | Kind::Lookup) {
+    if matches!(kind, JoinType::Const | JoinType::UniqueLookup | JoinType::Lookup) {
         let compared = path::reference(names, path).into_iter().map(Value::from);
         object.add("ref", Value::Array(compared.collect()));
     }
@@ -408,7 +409,7 @@ fn costs<const N: usize>(list: [(&str, f64); N]) -> Object {
 
 /// Calls `f` with the conditions of all tables of a join.
 fn conditions_of<'p>(operator: &'p Operator, f: &mut dyn FnMut(&'p Expr)) {
-    if let Operator::Access(_) | Operator::Rows(_) = operator {
+    if let Operator::TableAccess(_) | Operator::Rows(_) = operator {
         operator.filter().iter().for_each(&mut *f);
     }
     operator.inputs().for_each(|input| conditions_of(input, f));

@@ -5,16 +5,16 @@ use super::names::Names;
 use crate::catalog::TableDef;
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
-use crate::planner::Access;
-use crate::planner::access::{Key, Path, Range};
+use crate::planner::TableAccess;
+use crate::planner::access::{AccessPath, Key, Range};
 use crate::types::DataType;
 
-/// Alternatives that are told one by one.
+/// Alternatives that are printed one by one.
 const ALTERNATIVES_MAX: usize = 3;
 
 /// How a path finds rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum JoinType {
     /// The one row of a key that is known when the statement begins.
     Const,
     /// The one row of a key, for each row before.
@@ -30,21 +30,21 @@ pub enum Kind {
 }
 
 /// How an access finds its rows.
-pub fn kind(access: &Access) -> Kind {
+pub fn kind(access: &TableAccess) -> JoinType {
     let path = &access.path;
     let index = &access.table.indexes[path.index];
     if path.is_full() {
-        return if path.index == 0 { Kind::TableScan } else { Kind::IndexScan };
+        return if path.index == 0 { JoinType::TableScan } else { JoinType::IndexScan };
     }
     if !path.ranges.is_empty() || path.keys.iter().any(|alternatives| alternatives.len() != 1) {
-        return Kind::Range;
+        return JoinType::Range;
     }
     let whole = path.keys.len() == index.parts.len() && index.parts.iter().all(|p| p.prefix_len.is_none());
     let values = path.keys.iter().flatten().all(|key| matches!(key, Key::Value(..)));
     match index.unique && whole && values {
-        true if path.sources() == 0 && !path.keys.iter().flatten().any(is_from_around) => Kind::Const,
-        true => Kind::UniqueLookup,
-        false => Kind::Lookup,
+        true if path.sources() == 0 && !path.keys.iter().flatten().any(is_from_around) => JoinType::Const,
+        true => JoinType::UniqueLookup,
+        false => JoinType::Lookup,
     }
 }
 
@@ -59,22 +59,22 @@ fn value(key: &Key) -> Option<&Expr> {
     }
 }
 
-impl Kind {
+impl JoinType {
     /// The column `type` of EXPLAIN.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Const => "const",
-            Kind::UniqueLookup => "eq_ref",
-            Kind::Lookup => "ref",
-            Kind::Range => "range",
-            Kind::IndexScan => "index",
-            Kind::TableScan => "ALL",
+            JoinType::Const => "const",
+            JoinType::UniqueLookup => "eq_ref",
+            JoinType::Lookup => "ref",
+            JoinType::Range => "range",
+            JoinType::IndexScan => "index",
+            JoinType::TableScan => "ALL",
         }
     }
 }
 
 /// Bytes of the key that the path uses, as MySQL counts them; those of all parts for a whole index.
-pub fn key_len(table: &TableDef, path: &Path) -> u32 {
+pub fn key_len(table: &TableDef, path: &AccessPath) -> u32 {
     let parts = &table.indexes[path.index].parts;
     let used = match path.is_full() {
         true => parts.len(),
@@ -96,7 +96,7 @@ pub fn key_len(table: &TableDef, path: &Path) -> u32 {
 }
 
 /// The column `ref`: what the key is compared with.
-pub fn reference(names: &Names<'_>, path: &Path) -> Vec<String> {
+pub fn reference(names: &Names<'_>, path: &AccessPath) -> Vec<String> {
     let of = |key: &Key| match value(key).map(|e| &e.node) {
         None | Some(Node::Constant(_) | Node::Misread(_) | Node::Parameter(_)) => "const".to_owned(),
         Some(Node::Column { source, column }) => names.full_column(*source, *column),
@@ -110,7 +110,7 @@ pub fn reference(names: &Names<'_>, path: &Path) -> Vec<String> {
 }
 
 /// `a=1, b=t.x`
-pub fn lookup(names: &Names<'_>, access: &Access) -> String {
+pub fn lookup(names: &Names<'_>, access: &TableAccess) -> String {
     let parts = access.table.indexes[access.path.index].parts.iter();
     let terms = parts.zip(&access.path.keys).flat_map(|(part, keys)| {
         let column = &access.table.columns[part.column].name;
@@ -119,8 +119,8 @@ pub fn lookup(names: &Names<'_>, access: &Access) -> String {
     terms.collect::<Vec<_>>().join(", ")
 }
 
-/// `(a = 1 AND 3 <= b <= 9)`; alternatives are told with OR.
-pub fn ranges(names: &Names<'_>, access: &Access) -> String {
+/// `(a = 1 AND 3 <= b <= 9)`; alternatives are printed with OR.
+pub fn ranges(names: &Names<'_>, access: &TableAccess) -> String {
     let parts = &access.table.indexes[access.path.index].parts;
     let column = |number: usize| access.table.columns[parts[number].column].name.as_str();
     let path = &access.path;
@@ -158,12 +158,13 @@ pub fn ranges(names: &Names<'_>, access: &Access) -> String {
         };
         format!("({})", terms.iter().cloned().chain([range]).collect::<Vec<_>>().join(" AND "))
     };
-    let mut told: Vec<String> = path.ranges.iter().take(ALTERNATIVES_MAX).map(one).collect();
+    let mut printed: Vec<String> = path.ranges.iter().take(ALTERNATIVES_MAX).map(one).collect();
     match path.ranges.len() {
         0 => format!("({})", terms.join(" AND ")),
         count => {
-            told.extend((count > ALTERNATIVES_MAX).then(|| format!("({} more)", count - ALTERNATIVES_MAX)));
-            told.join(" OR ")
+            printed
+                .extend((count > ALTERNATIVES_MAX).then(|| format!("({} more)", count - ALTERNATIVES_MAX)));
+            printed.join(" OR ")
         }
     }
 }

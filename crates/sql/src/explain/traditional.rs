@@ -1,14 +1,14 @@
 //! EXPLAIN's table: a row for each source of each SELECT, in the order in which they are read.
 
 use super::names::Names;
-use super::path::{self, Kind};
-use super::units::{Nested, Numbers, Place, nested};
+use super::path::{self, JoinType};
+use super::units::{Nested, SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
 use crate::admin::listing::{Column, Listing, cells, text, uint};
 use crate::ast::SetOp;
 use crate::expression::Expr;
 use crate::planner::access::Candidate;
-use crate::planner::{Access, Block, Body, Duplicates, Grouping, JoinKind, Maker, Operator, Query};
+use crate::planner::{Block, Body, Duplicates, Grouping, JoinKind, Maker, Operator, Query, TableAccess};
 use crate::types::Type;
 use crate::value::Datum;
 use storage::transaction::Direction;
@@ -35,8 +35,8 @@ fn share(name: &'static str) -> Column {
     Column { name: name.into(), ty: Type { decimals: 2, ..Type::DOUBLE } }
 }
 
-/// The rows of a statement. `closed` tells which blocks' conditions let nothing through.
-pub fn rows(subject: &Subject, numbers: &Numbers, closed: &dyn Fn(&Block) -> bool) -> Listing {
+/// The rows of a statement. `closed` says which blocks' conditions let nothing through.
+pub fn rows(subject: &Subject, numbers: &SelectNumbers, closed: &dyn Fn(&Block) -> bool) -> Listing {
     let mut table = Table { listing: listing(), numbers, closed, changed: None };
     match subject {
         Subject::Query(query) => {
@@ -77,7 +77,7 @@ struct Row {
 
 struct Table<'a> {
     listing: Listing,
-    numbers: &'a Numbers,
+    numbers: &'a SelectNumbers,
     closed: &'a dyn Fn(&Block) -> bool,
     /// What becomes of the rows of the outermost block, and of which slots.
     changed: Option<(Verb, u64)>,
@@ -180,7 +180,7 @@ impl Table<'_> {
                     out.push(Row { extra: vec!["No tables used".to_owned()], ..Row::default() });
                 }
             }
-            Operator::Access(access) => {
+            Operator::TableAccess(access) => {
                 out.push(access_row(access, names, *filled));
                 *filled |= 1 << access.slot;
             }
@@ -255,16 +255,16 @@ fn result_row(role: &str, row: Row) -> Vec<Datum<'static>> {
 fn role_of(nested: &Nested<'_>) -> &'static str {
     let dependent = !nested.parameters.is_empty();
     match nested.place {
-        Place::From if dependent => "DEPENDENT DERIVED",
-        Place::From => "DERIVED",
-        Place::Materialized => "MATERIALIZED",
+        SubqueryClause::From if dependent => "DEPENDENT DERIVED",
+        SubqueryClause::From => "DERIVED",
+        SubqueryClause::Materialized => "MATERIALIZED",
         _ if nested.is_volatile => "UNCACHEABLE SUBQUERY",
         _ if dependent => "DEPENDENT SUBQUERY",
         _ => "SUBQUERY",
     }
 }
 
-fn access_row(access: &Access, names: &Names<'_>, filled: u64) -> Row {
+fn access_row(access: &TableAccess, names: &Names<'_>, filled: u64) -> Row {
     let path = &access.path;
     let table = &*access.table;
     let kind = path::kind(access);
@@ -275,9 +275,11 @@ fn access_row(access: &Access, names: &Names<'_>, filled: u64) -> Row {
         .into_iter()
         .map(|index| table.indexes[index].name.as_str())
         .collect();
-    let uses_key = kind != Kind::TableScan;
+    let uses_key = kind != JoinType::TableScan;
     let reference = match kind {
-        Kind::Const | Kind::UniqueLookup | Kind::Lookup => Some(path::reference(names, path).join(",")),
+        JoinType::Const | JoinType::UniqueLookup | JoinType::Lookup => {
+            Some(path::reference(names, path).join(","))
+        }
         _ => None,
     };
     let mut extra = Vec::new();
@@ -305,13 +307,13 @@ fn access_row(access: &Access, names: &Names<'_>, filled: u64) -> Row {
     }
 }
 
-/// What a block does with the joined rows, told with its first source.
+/// What a block does with the joined rows, printed with its first source.
 fn block_extra(block: &Block, first: &mut Row) {
     let adjacent = block.group.as_ref().is_some_and(|g| g.adjacent)
         || block.distinct && block.duplicates == Duplicates::Adjacent;
     if let Some(len) = first.whole_len.filter(|_| block.comes_ordered || adjacent) {
         // The table is its primary key.
-        first.kind = Some(Kind::IndexScan.name());
+        first.kind = Some(JoinType::IndexScan.name());
         (first.key, first.key_len) = (Some("PRIMARY".to_owned()), Some(len.to_string()));
     }
     // Groups that come one after the other are kept if they have to be sorted.

@@ -3,21 +3,21 @@
 
 use super::expression::{aggregate, all, text};
 use super::names::Names;
-use super::path::{self, Kind};
-use super::units::{Numbers, Place, nested};
+use super::path::{self, JoinType};
+use super::units::{SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
 use crate::ast::SetOp;
-use crate::executor::profile::{Actual, Profile, Step};
+use crate::executor::profile::{Actual, PlanStage, Profile};
 use crate::expression::Expr;
 use crate::planner::{
-    Access, Block, Body, Duplicates, Hash, JoinKind, Limit, Loop, Maker, Operator, Query, Rows,
+    Block, Body, Duplicates, Hash, JoinKind, Limit, Loop, Maker, Operator, Query, Rows, TableAccess,
 };
 use storage::transaction::Direction;
 
-/// The tree of a statement. `closed` tells which blocks' conditions let nothing through.
+/// The tree of a statement. `closed` says which blocks' conditions let nothing through.
 pub fn tree(
     subject: &Subject,
-    numbers: &Numbers,
+    numbers: &SelectNumbers,
     closed: &dyn Fn(&Block) -> bool,
     profile: Option<&Profile>,
 ) -> String {
@@ -53,7 +53,7 @@ type Done = Option<Option<Actual>>;
 
 struct Tree<'a> {
     out: String,
-    numbers: &'a Numbers,
+    numbers: &'a SelectNumbers,
     closed: &'a dyn Fn(&Block) -> bool,
     profile: Option<&'a Profile>,
 }
@@ -84,7 +84,7 @@ impl Tree<'_> {
         self.out.push('\n');
     }
 
-    fn done<T>(&self, part: &T, step: Step) -> Done {
+    fn done<T>(&self, part: &T, step: PlanStage) -> Done {
         self.profile.map(|profile| profile.of(part, step))
     }
 
@@ -135,7 +135,7 @@ impl Tree<'_> {
             self.steps(top, block, &names);
         }
         for inner in nested(block).into_iter().filter(|n| !n.place.is_source()) {
-            let place = if inner.place == Place::Projection { "projection" } else { "condition" };
+            let place = if inner.place == SubqueryClause::Projection { "projection" } else { "condition" };
             let how = match (inner.parameters.is_empty(), inner.is_volatile) {
                 (_, true) => "uncacheable",
                 (true, _) => "run only once",
@@ -153,7 +153,7 @@ impl Tree<'_> {
             tree.line(depth, what, None, done);
             depth += 1;
         };
-        let output = self.done(block, Step::Output);
+        let output = self.done(block, PlanStage::Output);
         if block.limit.is_some() {
             step(self, &limit_text(names, &block.limit), output);
         }
@@ -169,7 +169,7 @@ impl Tree<'_> {
             if block.distinct && block.duplicates == Duplicates::Sorted {
                 what = what.replacen("Sort", "Sort with duplicate removal", 1);
             }
-            step(self, &what, self.done(block, Step::Sort));
+            step(self, &what, self.done(block, PlanStage::Sort));
         }
         if let Some(having) = &block.having {
             step(self, &format!("Filter: {}", text(names, having)), None);
@@ -182,25 +182,26 @@ impl Tree<'_> {
                 (false, true) => format!("Group aggregate: {}", aggregates.join(", ")),
                 (false, false) => "Aggregate using temporary table".to_owned(),
             };
-            step(self, &what, self.done(block, Step::Groups));
+            step(self, &what, self.done(block, PlanStage::Groups));
             if block.first_only {
                 step(self, "Limit: 1 row(s)", None);
             }
         }
-        if !block.gate.is_empty() {
-            let open: Vec<&Expr> = block.gate.iter().filter(|e| e.as_constant().is_none()).collect();
+        if !block.constant_filter.is_empty() {
+            let open: Vec<&Expr> =
+                block.constant_filter.iter().filter(|e| e.as_constant().is_none()).collect();
             if !open.is_empty() {
-                step(self, &format!("Filter: {}", all(names, &block.gate)), None);
+                step(self, &format!("Filter: {}", all(names, &block.constant_filter)), None);
             }
         }
         self.operator(depth, &block.from, names);
     }
 
     fn operator(&mut self, mut depth: usize, operator: &Operator, names: &Names<'_>) {
-        let output = self.done(operator, Step::Output);
+        let output = self.done(operator, PlanStage::Output);
         let filter = operator.filter();
         let has_keys_only = match operator {
-            Operator::Access(access) => access.is_narrowed_by_keys_only(),
+            Operator::TableAccess(access) => access.is_narrowed_by_keys_only(),
             _ => filter.is_empty(),
         };
         let mut done = output;
@@ -208,11 +209,11 @@ impl Tree<'_> {
             let line = format!("Filter: {}", all(names, filter));
             self.line(depth, &line, Some((operator.cost(), operator.rows())), output);
             depth += 1;
-            done = self.done(operator, Step::Source);
+            done = self.done(operator, PlanStage::Source);
         }
         match operator {
             Operator::One(_) => self.line(depth, "Rows fetched before execution", Some((0.0, 1.0)), done),
-            Operator::Access(access) => {
+            Operator::TableAccess(access) => {
                 self.line(depth, &access_text(names, access), Some((access.cost, access.rows)), done);
             }
             Operator::Rows(rows) => self.made(depth, rows, names, done),
@@ -281,7 +282,7 @@ impl Tree<'_> {
     }
 }
 
-fn access_text(names: &Names<'_>, access: &Access) -> String {
+fn access_text(names: &Names<'_>, access: &TableAccess) -> String {
     let line = looked_up_text(names, access);
     match access.covering.is_some() {
         // "Covering index scan", "Single-row covering index lookup"
@@ -293,23 +294,23 @@ fn access_text(names: &Names<'_>, access: &Access) -> String {
     }
 }
 
-fn looked_up_text(names: &Names<'_>, access: &Access) -> String {
+fn looked_up_text(names: &Names<'_>, access: &TableAccess) -> String {
     let name = names.source(access.slot);
     let index = &access.table.indexes[access.path.index].name;
     let backward = access.path.direction == Direction::Backward;
     let reverse = if backward { " (reverse)" } else { "" };
     match path::kind(access) {
-        Kind::TableScan if backward => format!("Index scan on {name} using {index} (reverse)"),
-        Kind::TableScan => format!("Table scan on {name}"),
-        Kind::IndexScan => format!("Index scan on {name} using {index}{reverse}"),
-        Kind::Range => {
+        JoinType::TableScan if backward => format!("Index scan on {name} using {index} (reverse)"),
+        JoinType::TableScan => format!("Table scan on {name}"),
+        JoinType::IndexScan => format!("Index scan on {name} using {index}{reverse}"),
+        JoinType::Range => {
             let over = path::ranges(names, access);
             format!("Index range scan on {name} using {index} over {over}{reverse}")
         }
-        Kind::Lookup => {
+        JoinType::Lookup => {
             format!("Index lookup on {name} using {index} ({}){reverse}", path::lookup(names, access))
         }
-        Kind::Const | Kind::UniqueLookup => {
+        JoinType::Const | JoinType::UniqueLookup => {
             format!("Single-row index lookup on {name} using {index} ({})", path::lookup(names, access))
         }
     }

@@ -11,7 +11,7 @@ use crate::stack;
 
 /// Where a nested query stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum SubqueryClause {
     /// In FROM.
     From,
     /// In a condition, whose rows are joined.
@@ -32,19 +32,19 @@ pub struct Nested<'p> {
     /// It may give something else each time.
     pub is_volatile: bool,
     /// Where it stands.
-    pub place: Place,
+    pub place: SubqueryClause,
 }
 
-impl Place {
+impl SubqueryClause {
     /// True if its rows are a source of the block.
     pub fn is_source(self) -> bool {
-        matches!(self, Place::From | Place::Materialized)
+        matches!(self, SubqueryClause::From | SubqueryClause::Materialized)
     }
 }
 
 /// The numbers of a plan's SELECTs.
 #[derive(Debug, Default)]
-pub struct Numbers {
+pub struct SelectNumbers {
     numbers: HashMap<usize, u64>,
     /// How many of them are materialized, which makes no others primary.
     materialized: usize,
@@ -52,7 +52,7 @@ pub struct Numbers {
     is_cut: Cell<bool>,
 }
 
-impl Numbers {
+impl SelectNumbers {
     /// Numbers all SELECTs of a query.
     pub fn of(query: &Query) -> Self {
         let mut numbers = Self::default();
@@ -84,7 +84,7 @@ impl Numbers {
             Body::Block(block) => {
                 self.numbers.insert(address(body), next);
                 for inner in nested(block) {
-                    self.materialized += usize::from(inner.place == Place::Materialized);
+                    self.materialized += usize::from(inner.place == SubqueryClause::Materialized);
                     self.add(&inner.query.body);
                 }
             }
@@ -112,7 +112,7 @@ impl Numbers {
         }
     }
 
-    /// True if there are several beside those that are materialized.
+    /// True if there are several besides those that are materialized.
     pub fn are_several(&self) -> bool {
         self.numbers.len() > self.materialized + 1
     }
@@ -125,18 +125,18 @@ fn address(body: &Body) -> usize {
 /// The queries nested in a block, each once.
 pub fn nested(block: &Block) -> Vec<Nested<'_>> {
     let mut found = Vec::new();
-    block.items.iter().for_each(|e| subqueries(e, Place::Projection, &mut found));
+    block.items.iter().for_each(|e| subqueries(e, SubqueryClause::Projection, &mut found));
     in_operator(&block.from, &mut found);
     let keys = block.group.iter().flat_map(|g| &g.keys);
     let arguments = block.group.iter().flat_map(|g| &g.aggregates).flat_map(|a| a.expressions());
     let order = block.order.iter().map(|(e, _)| e);
-    let others = block.gate.iter().chain(keys).chain(arguments).chain(&block.having).chain(order);
-    others.for_each(|e| subqueries(e, Place::Condition, &mut found));
+    let others = block.constant_filter.iter().chain(keys).chain(arguments).chain(&block.having).chain(order);
+    others.for_each(|e| subqueries(e, SubqueryClause::Condition, &mut found));
     found
 }
 
 /// Adds the queries nested in an expression that are not there yet.
-pub fn subqueries<'p>(expr: &'p Expr, place: Place, found: &mut Vec<Nested<'p>>) {
+pub fn subqueries<'p>(expr: &'p Expr, place: SubqueryClause, found: &mut Vec<Nested<'p>>) {
     if let Node::Subquery(subquery) = &expr.node
         && !found.iter().any(|n| std::ptr::eq(n.query, &*subquery.plan))
     {
@@ -153,20 +153,24 @@ pub fn subqueries<'p>(expr: &'p Expr, place: Place, found: &mut Vec<Nested<'p>>)
 fn in_operator<'p>(operator: &'p Operator, found: &mut Vec<Nested<'p>>) {
     operator.inputs().for_each(|input| in_operator(input, found));
     match operator {
-        Operator::One(_) | Operator::Access(_) | Operator::Loop(_) => {}
+        Operator::One(_) | Operator::TableAccess(_) | Operator::Loop(_) => {}
         Operator::Rows(rows) => {
             if let Maker::Derived(derived) = &rows.maker {
                 found.push(Nested {
                     query: &derived.plan,
                     parameters: &derived.parameters,
                     is_volatile: derived.is_volatile,
-                    place: if derived.size.is_some() { Place::Materialized } else { Place::From },
+                    place: if derived.size.is_some() {
+                        SubqueryClause::Materialized
+                    } else {
+                        SubqueryClause::From
+                    },
                 });
             }
         }
         Operator::Hash(join) => {
-            join.on.iter().for_each(|e| subqueries(e, Place::Condition, found));
+            join.on.iter().for_each(|e| subqueries(e, SubqueryClause::Condition, found));
         }
     }
-    operator.filter().iter().for_each(|e| subqueries(e, Place::Condition, found));
+    operator.filter().iter().for_each(|e| subqueries(e, SubqueryClause::Condition, found));
 }

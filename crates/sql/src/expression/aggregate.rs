@@ -1,5 +1,5 @@
 //! Aggregates: COUNT, SUM, AVG, MIN, MAX, the bit ones, the statistical ones, GROUP_CONCAT
-//! ([`group_concat`]); one [`State`] for each group.
+//! ([`group_concat`]); one [`Accumulator`] for each group.
 
 pub mod group_concat;
 
@@ -58,12 +58,12 @@ impl Aggregate {
                 let scale = scale.saturating_add(increment).min(30);
                 Type::decimal((of.integer_digits() + u32::from(scale)).min(65), scale)
             }
-            F::Sum => arithmetic::double_of(of.fixed_digits()).made_as_told(),
+            F::Sum => arithmetic::double_of(of.fixed_digits()).made_as_described(),
             F::Avg => {
                 let digits = of.fixed_digits().map(|digits| digits.saturating_add(increment));
-                arithmetic::double_of(digits).made_as_told()
+                arithmetic::double_of(digits).made_as_described()
             }
-            F::Min | F::Max => Type { nullable: true, boolean: false, ..of.computed() }.made_as_told(),
+            F::Min | F::Max => Type { nullable: true, boolean: false, ..of.computed() }.made_as_described(),
             F::AnyValue => Type { nullable: of.nullable, ..chosen_alone(&of) },
             F::JsonArrayAgg | F::JsonObjectAgg => Type::JSON,
             F::BitAnd | F::BitOr | F::BitXor => match argument.as_ref().filter(|a| is_byte_string(a)) {
@@ -82,7 +82,7 @@ impl Aggregate {
 
     /// True if it must remember which values it has met: the smallest and the largest one are the
     /// same without.
-    fn tells_apart(&self) -> bool {
+    fn must_deduplicate(&self) -> bool {
         use AggregateFunction as F;
         self.distinct && !matches!(self.function, F::Min | F::Max | F::AnyValue | F::BitAnd | F::BitOr)
     }
@@ -90,7 +90,8 @@ impl Aggregate {
     /// True if what it keeps of a group grows with the group's rows.
     pub fn gathers(&self) -> bool {
         use AggregateFunction as F;
-        self.tells_apart() || matches!(self.function, F::GroupConcat | F::JsonArrayAgg | F::JsonObjectAgg)
+        self.must_deduplicate()
+            || matches!(self.function, F::GroupConcat | F::JsonArrayAgg | F::JsonObjectAgg)
     }
 
     /// The expressions that it reads.
@@ -122,7 +123,7 @@ pub struct PutOff<'v> {
 
 /// What has been seen of a group.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct Accumulator {
     count: u64,
     sum: Sum,
     best: Datum<'static>,
@@ -131,12 +132,12 @@ pub struct State {
     /// The JSON aggregates' documents, and their bytes in all.
     documents: Vec<Box<[u8]>>,
     document_bytes: usize,
-    more: More,
+    more: AccumulatorExtra,
 }
 
 /// What only some aggregates keep.
 #[derive(Debug, Clone)]
-enum More {
+enum AccumulatorExtra {
     Nothing,
     /// The bits of byte strings, once there was one.
     Bytes(Option<Vec<u8>>),
@@ -156,7 +157,7 @@ enum Sum {
     Double(f64),
 }
 
-impl State {
+impl Accumulator {
     /// Nothing yet.
     pub fn new(aggregate: &Aggregate) -> Self {
         let exact = aggregate.ty.family == Family::Decimal;
@@ -173,15 +174,15 @@ impl State {
             documents: Vec::new(),
             document_bytes: 0,
             more: match aggregate.function {
-                AggregateFunction::GroupConcat => More::Texts(Gathered::default()),
+                AggregateFunction::GroupConcat => AccumulatorExtra::Texts(Gathered::default()),
                 AggregateFunction::StddevPop
                 | AggregateFunction::StddevSamp
                 | AggregateFunction::VarPop
-                | AggregateFunction::VarSamp => More::Spread { mean: 0.0, squares: 0.0 },
+                | AggregateFunction::VarSamp => AccumulatorExtra::Spread { mean: 0.0, squares: 0.0 },
                 _ if bit_operator(aggregate.function).is_some() && aggregate.ty.family == Family::Text => {
-                    More::Bytes(None)
+                    AccumulatorExtra::Bytes(None)
                 }
-                _ => More::Nothing,
+                _ => AccumulatorExtra::Nothing,
             },
         }
     }
@@ -205,7 +206,7 @@ impl State {
         }
         let mut grown = 0;
         let mut fresh = None;
-        if aggregate.tells_apart() {
+        if aggregate.must_deduplicate() {
             let mut key = Vec::new();
             sort_key(&value, &argument.ty, &mut key)?;
             for expr in &aggregate.rest {
@@ -251,19 +252,19 @@ impl State {
         let mut grown = 0;
         self.count += 1;
         match &mut self.more {
-            More::Nothing => {}
-            More::Bytes(bits) => {
+            AccumulatorExtra::Nothing => {}
+            AccumulatorExtra::Bytes(bits) => {
                 add_bytes(bits, aggregate.function, &value.to_bytes())?;
                 return Ok(grown);
             }
-            More::Spread { mean, squares } => {
+            AccumulatorExtra::Spread { mean, squares } => {
                 let value = cx.double(&value)?;
                 let before = value - *mean;
                 *mean += before / self.count as f64;
                 *squares += before * (value - *mean);
                 return Ok(grown);
             }
-            More::Texts(texts) => {
+            AccumulatorExtra::Texts(texts) => {
                 let Some(concat) = &aggregate.concat else { return Ok(grown) };
                 return Ok(texts.add(concat, value, order, cx.group_concat_max_len()));
             }
@@ -295,10 +296,10 @@ impl State {
                 if better {
                     // An ENUM's number is not its value any more.
                     let value = if let Datum::Label(_, text) = value { Datum::Bytes(text) } else { value };
-                    grown += self.keep(value);
+                    grown += self.replace_best(value);
                 }
             }
-            F::AnyValue if self.best.is_null() => grown += self.keep(value),
+            F::AnyValue if self.best.is_null() => grown += self.replace_best(value),
             F::BitAnd => self.bits &= arithmetic::to_bits(cx, &value)?,
             F::BitOr => self.bits |= arithmetic::to_bits(cx, &value)?,
             F::BitXor => self.bits ^= arithmetic::to_bits(cx, &value)?,
@@ -310,7 +311,7 @@ impl State {
 
     /// Keeps a value instead of the one before. Returns the bytes of memory that it takes more than
     /// that one did.
-    fn keep(&mut self, value: Datum<'_>) -> usize {
+    fn replace_best(&mut self, value: Datum<'_>) -> usize {
         let before = self.best.text_len();
         self.best = value.into_owned();
         self.best.text_len().saturating_sub(before)
@@ -329,13 +330,15 @@ impl State {
         Ok(grown)
     }
 
-    /// The group's value. `rows` counts those of the groups before it, where warnings tell them.
+    /// The group's value. `rows` counts those of the groups before it, where warnings say them.
     pub fn finish(mut self, aggregate: &Aggregate, cx: &mut Context, rows: &mut usize) -> Datum<'static> {
         use AggregateFunction as F;
-        match (std::mem::replace(&mut self.more, More::Nothing), &aggregate.concat) {
-            (More::Texts(texts), Some(concat)) => return texts.finish(concat, cx, rows),
-            (More::Bytes(bits), _) => return Datum::owned(bits.unwrap_or_else(|| neutral_bytes(aggregate))),
-            (More::Spread { squares, .. }, _) => return self.spread(aggregate.function, squares),
+        match (std::mem::replace(&mut self.more, AccumulatorExtra::Nothing), &aggregate.concat) {
+            (AccumulatorExtra::Texts(texts), Some(concat)) => return texts.finish(concat, cx, rows),
+            (AccumulatorExtra::Bytes(bits), _) => {
+                return Datum::owned(bits.unwrap_or_else(|| neutral_bytes(aggregate)));
+            }
+            (AccumulatorExtra::Spread { squares, .. }, _) => return self.spread(aggregate.function, squares),
             _ => {}
         }
         if let Sum::Integer(sum) = self.sum {
@@ -368,7 +371,7 @@ impl State {
     }
 }
 
-impl State {
+impl Accumulator {
     /// A standard deviation or variance, of the population or of a sample of it.
     fn spread(&self, function: AggregateFunction, squares: f64) -> Datum<'static> {
         use AggregateFunction as F;
@@ -473,7 +476,7 @@ fn double_key(v: f64) -> [u8; 8] {
     (if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }).to_be_bytes()
 }
 
-/// Sixty-five digits before the point and thirty behind it, of the complement where negative.
+/// Sixty-five digits before the point and thirty after it, of the complement where negative.
 fn decimal_key(d: &Decimal, out: &mut Vec<u8>) {
     let shown = d.digits_shown();
     let (integer, fraction) = shown.parts();

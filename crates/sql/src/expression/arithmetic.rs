@@ -39,9 +39,9 @@ pub struct Operation {
     pub op: BinaryOp,
     /// The numbers.
     pub numbers: Numbers,
-    /// Digits behind the point that a division of decimals adds: `div_precision_increment`.
+    /// Digits after the point that a division of decimals adds: `div_precision_increment`.
     pub increment: u8,
-    /// Digits behind the point of a result that is a decimal.
+    /// Digits after the point of a result that is a decimal.
     pub scale: u8,
     /// An operand has no sign, and so has none what DIV gives.
     pub is_unsigned: bool,
@@ -118,26 +118,26 @@ fn integer_type(op: BinaryOp, left: &Type, right: &Type, unsigned: bool) -> Type
 }
 
 /// The type of a DIV: the digits that the left operand has before the point, and those that the
-/// right one has behind it.
+/// right one has after it.
 fn integer_quotient_type(left: &Type, right: &Type, unsigned: bool) -> Type {
     let before = match left.family {
         Family::Null => 0,
         Family::Text | Family::Label | Family::Json | Family::Double | Family::Float => left.length,
         _ => left.integer_digits(),
     };
-    let behind = match right.family {
+    let fraction = match right.family {
         Family::Text | Family::Label | Family::Json | Family::Double | Family::Float => right.length,
         Family::Decimal | Family::Time | Family::DateTime => right.decimals.into(),
         _ => 0,
     };
-    let digits = before.saturating_add(behind).min(21);
+    let digits = before.saturating_add(fraction).min(21);
     Type { unsigned, length: (digits + u32::from(!unsigned)).max(1), ..Type::INT }
 }
 
 /// The width of a double of a fixed number of digits, without these.
 const DOUBLE_DIGITS: u32 = 17;
 
-/// A double with so many digits behind the point, if their number is fixed.
+/// A double with so many digits after the point, if their number is fixed.
 pub fn double_of(digits: Option<u8>) -> Type {
     match digits.filter(|&digits| digits < NOT_FIXED) {
         Some(digits) => Type::fixed_double(DOUBLE_DIGITS + u32::from(digits), digits),
@@ -166,7 +166,7 @@ fn double_type(op: BinaryOp, left: &Type, right: &Type, increment: u8) -> Type {
     Type::fixed_double(length, decimals)
 }
 
-/// Digits behind the point of a double: as many as shown where both operands have a fixed number of
+/// Digits after the point of a double: as many as shown where both operands have a fixed number of
 /// them.
 fn double_digits(op: BinaryOp, left: &Type, right: &Type, increment: u8) -> u8 {
     let fixed = |ty: &Type| if ty.family.is_temporal() { Some(ty.decimals) } else { ty.fixed_digits() };
@@ -204,7 +204,7 @@ fn decimal_type(op: BinaryOp, left: &Type, right: &Type, increment: u8) -> Type 
 
 impl Operation {
     /// True if the right operand is evaluated though the left one is NULL: of decimals it is not.
-    pub fn looks_at_both(self) -> bool {
+    pub fn evaluates_both(self) -> bool {
         matches!(self.numbers, Numbers::Integer { .. } | Numbers::Double) && !bits::is_bitwise(self.op)
     }
 

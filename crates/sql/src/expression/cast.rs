@@ -21,10 +21,10 @@ pub enum To {
     Float,
     /// DOUBLE.
     Double,
-    /// DECIMAL, of whatever digits, of what a function gives, of which nothing is told if it is no
+    /// DECIMAL, of whatever digits, of what a function gives, which gives no warning if it is no
     /// number.
     QuietDecimal,
-    /// DOUBLE of a TEXT column, of whose values nothing is told that are no numbers.
+    /// DOUBLE of a TEXT column, which gives no warning of values that are no numbers.
     QuietDouble,
     /// CHAR in a character set (from, to), cut to a number of characters.
     Char(Charset, Charset, Option<u32>),

@@ -71,7 +71,7 @@ impl Expr {
             Node::Arithmetic(operation, pair) => {
                 let left = pair[0].eval(cx, row)?;
                 if left.is_null() {
-                    if operation.looks_at_both() {
+                    if operation.evaluates_both() {
                         let right = pair[1].eval(cx, row)?; // it may fail
                         operation.read(cx, &right)?;
                     }
@@ -280,7 +280,7 @@ fn is_between(
     if value.is_null() {
         return Ok(None);
     }
-    // Both ends are looked at, whatever the first one says: they may fail.
+    // Both ends are evaluated, whatever the first one says: they may fail.
     let (low, high) = (low.eval(cx, row)?, high.eval(cx, row)?);
     let above = by[0].compare(cx, &value, &low)?.map(|order| order.is_ge());
     if above == Some(false) {
@@ -297,7 +297,7 @@ fn is_between(
 fn is_in(x: &Expr, list: &[(compare::By, Expr)], cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
     let value = x.eval(cx, row)?;
     if value.is_null() {
-        // The others are looked at all the same: they may fail.
+        // The others are evaluated all the same: they may fail.
         for (_, candidate) in list.iter().filter(|(_, c)| c.as_constant().is_none()) {
             candidate.eval(cx, row)?;
         }

@@ -4,11 +4,11 @@
 //! an outer join, whose columns are all NULL. Images are copied into memory that the slot keeps, so
 //! that a scan allocates nothing per row and a row stays where it is while other operators move on.
 
-mod resting;
+mod pool;
 mod rows;
 mod saved;
 
-pub use resting::RestingFrames;
+pub use pool::FramePool;
 pub use rows::{RowReader, RowSet};
 pub use saved::SavedFrames;
 
@@ -27,20 +27,20 @@ const PUT_NULL: u8 = 0;
 const PUT_IMAGE: u8 = 1;
 const PUT_VALUES: u8 = 2;
 
-/// What an image that was put away takes beside its bytes, at most: the tag and its length.
+/// What an image that was put away takes besides its bytes, at most: the tag and its length.
 const PUT_AROUND: usize = 1 + 5;
 
-/// How many rows are walked between two looks at KILL's mark.
+/// How many rows are read between two checks for KILL.
 const INTERRUPT_STEPS: u64 = 256;
 
 /// So much memory for a row is kept from one execution of a plan to the next.
-const IMAGE_KEPT: usize = 4 << 10;
+const IMAGE_RECYCLED: usize = 4 << 10;
 
 /// Empties a row's memory, and keeps a little of it for the next execution of a plan.
-pub fn rest(image: &mut Vec<u8>) {
+pub fn recycle(image: &mut Vec<u8>) {
     // Before: no more than what is in it can be given back.
     image.clear();
-    image.shrink_to(IMAGE_KEPT);
+    image.shrink_to(IMAGE_RECYCLED);
 }
 
 /// A block's row.
@@ -132,10 +132,10 @@ impl Frame {
     }
 
     /// Puts it away until the next execution: without rows, and without the memory of large ones.
-    pub fn rest(&mut self) {
+    pub fn recycle(&mut self) {
         self.clear();
         for slot in &mut self.slots {
-            rest(&mut slot.image);
+            recycle(&mut slot.image);
             slot.values.clear();
         }
     }
@@ -183,7 +183,7 @@ impl Frame {
     }
 
     /// Appends what the slots hold, for a temporary file: for each a tag, and its image or its
-    /// values behind their length.
+    /// values after their length.
     pub fn put(&self, slots: &[usize], out: &mut Vec<u8>) {
         let mut row = Vec::new();
         for &source in slots {
@@ -243,12 +243,12 @@ impl Frame {
         Row::Frame(self)
     }
 
-    /// Rows that were looked at.
+    /// Rows that were examined.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Counts a row that was looked at; error 1317 if somebody killed the statement, 3170 if it
+    /// Counts a row that was examined; error 1317 if somebody killed the statement, 3170 if it
     /// takes too much memory.
     pub fn tick(&mut self, cx: &Context) -> Result<()> {
         self.steps = self.steps.wrapping_add(1);
@@ -265,12 +265,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_rests_keeps_little_of_a_large_row_and_all_of_a_small_one() {
+    fn recycled_memory_is_little_of_a_large_row_and_all_of_a_small_one() {
         let mut frame = Frame { slots: vec![Slot::default(), Slot::default()], ..Frame::default() };
         frame.slots[0].image = vec![1; 1 << 20];
         frame.slots[1].image = Vec::with_capacity(100);
-        frame.rest();
-        assert_eq!(frame.slots[0].image.capacity(), IMAGE_KEPT);
+        frame.recycle();
+        assert_eq!(frame.slots[0].image.capacity(), IMAGE_RECYCLED);
         assert_eq!(frame.slots[1].image.capacity(), 100);
     }
 }

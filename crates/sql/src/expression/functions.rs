@@ -7,7 +7,7 @@
 //! - [`string`], [`numeric`], [`temporal`], [`information`]: the evaluators by subject, for the
 //!   table here.
 //! - [`bounded`]: how long results may be.
-//! - [`results`]: what of a function's result is told to clients besides: NULL and digits.
+//! - [`results`]: what else of a function's result is reported to clients: NULL and digits.
 //! - Families with a table of their own: `lists`, `encoding`, `format` (with [`locale`]),
 //!   [`regexp`]; [`date_format`], `date_parse`, `time_arithmetic`; `digest`, [`cipher`],
 //!   `compression`, [`uuid`], `inet`; `locks`, `gtid`; [`json`].

@@ -25,7 +25,7 @@ fn has_time(unit: IntervalUnit) -> bool {
     !matches!(unit, U::Day | U::Week | U::Month | U::Quarter | U::Year | U::YearMonth)
 }
 
-/// The width that clients are told of EXTRACT: the digits that there can be, and a sign.
+/// The width that is reported to clients for EXTRACT: the digits that there can be, and a sign.
 pub fn extracted_width(unit: IntervalUnit) -> u32 {
     use IntervalUnit as U;
     match unit {

@@ -56,7 +56,7 @@ struct Matcher {
 }
 
 /// One step of a pattern.
-enum Step<'p> {
+enum PatternToken<'p> {
     AnyText,
     AnyCharacter,
     Exactly(&'p [u8]),
@@ -74,13 +74,15 @@ impl Matcher {
             patience = patience.saturating_sub(1);
             ticker.step()?;
             let matched = match self.step(&pattern[p..]) {
-                Some((Step::AnyText, len)) => {
+                Some((PatternToken::AnyText, len)) => {
                     p += len;
                     retry = Some((t, p));
                     continue;
                 }
-                Some((Step::AnyCharacter, len)) if t < text.len() => Some((self.char_len(&text[t..]), len)),
-                Some((Step::Exactly(c), len)) => self.starts_with(&text[t..], c).map(|n| (n, len)),
+                Some((PatternToken::AnyCharacter, len)) if t < text.len() => {
+                    Some((self.char_len(&text[t..]), len))
+                }
+                Some((PatternToken::Exactly(c), len)) => self.starts_with(&text[t..], c).map(|n| (n, len)),
                 None if t == text.len() => return Ok(true),
                 _ => None,
             };
@@ -102,7 +104,7 @@ impl Matcher {
         }
     }
 
-    /// True if the text ends with what a pattern behind a `%` stands for.
+    /// True if the text ends with what a pattern after a `%` stands for.
     fn run_parts(&self, mut text: &[u8], mut pattern: &[u8]) -> Result<bool> {
         loop {
             let mut part: Vec<Option<&[u8]>> = Vec::new();
@@ -111,9 +113,9 @@ impl Matcher {
                 let Some((step, len)) = self.step(pattern) else { break true };
                 pattern = &pattern[len..];
                 match step {
-                    Step::AnyText => break false,
-                    Step::AnyCharacter => part.push(None),
-                    Step::Exactly(c) => part.push(Some(c)),
+                    PatternToken::AnyText => break false,
+                    PatternToken::AnyCharacter => part.push(None),
+                    PatternToken::Exactly(c) => part.push(Some(c)),
                 }
                 ticker.step()?;
             };
@@ -133,8 +135,8 @@ impl Matcher {
     /// Where the first place ends at which a text goes on as a part of a pattern.
     fn end_of_first(&self, text: &[u8], part: &[Option<&[u8]>]) -> Result<Option<usize>> {
         let before = part.iter().take_while(|c| c.is_none()).count();
-        let behind = part[before..].iter().rev().take_while(|c| c.is_none()).count();
-        let core = &part[before..part.len() - behind];
+        let trailing = part[before..].iter().rev().take_while(|c| c.is_none()).count();
+        let core = &part[before..part.len() - trailing];
         // Any characters at the edges only have to be there: the first place of what is between
         // them is the best.
         let Some(begin) = self.skip(text, before) else { return Ok(None) };
@@ -144,7 +146,7 @@ impl Matcher {
         };
         Ok(end.and_then(|end| {
             let end = begin + end;
-            Some(end + self.skip(&text[end..], behind)?)
+            Some(end + self.skip(&text[end..], trailing)?)
         }))
     }
 
@@ -162,7 +164,7 @@ impl Matcher {
         bounds::check_for(size_of_val(part) / 2)?;
         let mut ticker = Ticker::default();
         // For each character how many of the part's first ones a text ends with that breaks off
-        // behind it.
+        // after it.
         let mut borders = vec![0_usize; part.len()];
         let next = |mut matched: usize, borders: &[usize], c: &[u8]| loop {
             if self.collation.same_character(c, part[matched]) {
@@ -202,18 +204,18 @@ impl Matcher {
         Ok(true)
     }
 
-    fn step<'p>(&self, pattern: &'p [u8]) -> Option<(Step<'p>, usize)> {
+    fn step<'p>(&self, pattern: &'p [u8]) -> Option<(PatternToken<'p>, usize)> {
         let first = *pattern.first()?;
         if Some(first) == self.escape && pattern.len() > 1 {
             let n = self.char_len(&pattern[1..]);
-            return Some((Step::Exactly(&pattern[1..=n]), n + 1));
+            return Some((PatternToken::Exactly(&pattern[1..=n]), n + 1));
         }
         Some(match first {
-            b'%' => (Step::AnyText, 1),
-            b'_' => (Step::AnyCharacter, 1),
+            b'%' => (PatternToken::AnyText, 1),
+            b'_' => (PatternToken::AnyCharacter, 1),
             _ => {
                 let n = self.char_len(pattern);
-                (Step::Exactly(&pattern[..n]), n)
+                (PatternToken::Exactly(&pattern[..n]), n)
             }
         })
     }

@@ -422,7 +422,7 @@ impl<'c> Resolver<'c> {
         without_day(&mut pair[1], others[0]);
         adopt(&mut pair[0], others[1]);
         adopt(&mut pair[1], others[0]);
-        // Numbers that rows give are not read as dates, nor any beside dates that no column has.
+        // Numbers that rows give are not read as dates, nor any next to dates that no column has.
         for (date, number) in [(0, 1), (1, 0)] {
             let is_exact = matches!(pair[number].ty.family, Family::Integer | Family::Decimal);
             if pair[date].ty.family.is_temporal()
@@ -747,8 +747,8 @@ impl<'c> Resolver<'c> {
     }
 }
 
-/// True for a text that is not read as a time beside one: it is known, and is none, or each row has
-/// another one.
+/// True for a text that is not read as a time next to one: it is known, and is none, or each row
+/// has another one.
 fn is_read_as_text(text: &Expr) -> bool {
     text.as_constant().is_some() || !text.is_row_independent()
 }

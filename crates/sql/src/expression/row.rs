@@ -64,7 +64,7 @@ impl Offsets {
     }
 
     /// Forgets the columns, and the memory that those of a wide table took.
-    pub fn rest(&mut self) {
+    pub fn recycle(&mut self) {
         match self.0.spilled() {
             true => *self = Self::default(),
             false => self.0.clear(),

@@ -3,11 +3,11 @@
 //! A subquery is a function of its parameters: the values that it takes from the query around it.
 //! They are evaluated for the outer row and put on the session's stack
 //! ([`Context::with_parameters`]), where the inner plan reads them as [`super::Node::Outer`]. What
-//! it gave is kept while the parameters stay the same, so one without parameters runs once in a
+//! it gave is cached while the parameters stay the same, so one without parameters runs once in a
 //! statement.
 //!
-//! (S1) A kept result belongs to one statement: statements within statements have results of their
-//!      own.
+//! (S1) A cached result belongs to one statement: statements within statements have results of
+//!      their own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,7 @@ pub struct Subquery {
     pub parameters: Vec<Expr>,
     /// What is asked of its rows.
     pub test: Test,
-    /// It may give something else each time: nothing is kept.
+    /// It may give something else each time: nothing is cached.
     pub is_volatile: bool,
     /// Its block, if a block around can be joined with it.
     pub flat: Option<Arc<crate::planner::semi_join::Flat>>,
@@ -94,7 +94,7 @@ pub struct Candidate {
 
 /// What a subquery gave, as long as its parameters stay.
 #[derive(Debug, Clone, Default)]
-pub struct Kept {
+pub struct SubqueryResult {
     /// What it was run with.
     pub parameters: Vec<Datum<'static>>,
     /// Its rows.
@@ -150,7 +150,7 @@ impl Subquery {
     /// Makes a comparison of a number with texts one with the first or last text, as a WHERE clause
     /// wants it in MySQL. Which texts those are their own order says, so that
     /// `9.5 < ANY (SELECT text ..)` misses '10' if '9' is there too.
-    pub fn look_at_extreme(&mut self) {
+    pub fn compare_with_extreme(&mut self) {
         let is_once = self.parameters.is_empty() && !self.is_volatile;
         let Test::Quantified(asked) = &mut self.test else { return };
         let candidate = &mut asked.candidate;
@@ -180,55 +180,55 @@ impl Subquery {
             Test::Exists => Ok(Some(!self.rows(cx, row, Some(1))?.rows.is_empty())),
             Test::In(list) => self.is_in(cx, row, list),
             Test::Quantified(asked) => self.quantified(cx, row, asked),
-            Test::Extreme(asked) => self.beside_extreme(cx, row, asked),
+            Test::Extreme(asked) => self.truth_by_extreme(cx, row, asked),
         }
     }
 
     fn only_row<'a>(&self, cx: &mut Context, row: Row<'_>, column: usize) -> Result<Datum<'a>> {
-        let kept = self.rows(cx, row, Some(2))?;
-        match kept.rows.len() {
+        let result = self.rows(cx, row, Some(2))?;
+        match result.rows.len() {
             0 => Ok(Datum::Null),
             1 => {
                 let mut reader = RowReader::default();
-                Ok(kept.rows.read(0, &mut reader)?.get(column).cloned().unwrap_or_default())
+                Ok(result.rows.read(0, &mut reader)?.get(column).cloned().unwrap_or_default())
             }
             _ => Err(error::SUBQUERY_NO_1_ROW.plain()),
         }
     }
 
     /// Its rows for the outer row; no more than `limit`.
-    fn rows(&self, cx: &mut Context, row: Row<'_>, limit: Option<u64>) -> Result<Kept> {
+    fn rows(&self, cx: &mut Context, row: Row<'_>, limit: Option<u64>) -> Result<SubqueryResult> {
         let mut parameters = Vec::with_capacity(self.parameters.len());
         for parameter in &self.parameters {
             parameters.push(parameter.eval(cx, row)?.into_owned());
         }
         if !self.is_volatile
-            && let Some(kept) = cx.kept_results().get(&self.id)
-            && kept.parameters == parameters
+            && let Some(result) = cx.subquery_results().get(&self.id)
+            && result.parameters == parameters
         {
-            return Ok(kept.clone());
+            return Ok(result.clone());
         }
         let stacked = parameters.clone();
         let rows = cx.with_parameters(stacked, |cx| query::rows(cx, &self.plan, limit))?;
-        let kept = Kept { parameters, rows: Arc::new(rows), ..Kept::default() };
+        let result = SubqueryResult { parameters, rows: Arc::new(rows), ..SubqueryResult::default() };
         if !self.is_volatile {
-            cx.kept_results().insert(self.id, kept.clone());
+            cx.subquery_results().insert(self.id, result.clone());
         }
-        Ok(kept)
+        Ok(result)
     }
 
     fn is_in(&self, cx: &mut Context, row: Row<'_>, list: &[Candidate]) -> Result<Option<bool>> {
-        let kept = self.rows(cx, row, None)?;
-        if kept.rows.is_empty() {
+        let result = self.rows(cx, row, None)?;
+        if result.rows.is_empty() {
             return Ok(Some(false));
         }
         let mut operands = Vec::with_capacity(list.len());
         for candidate in list {
             operands.push(candidate.operand.eval(cx, row)?);
         }
-        let (keys, has_null) = match kept.keys {
+        let (keys, has_null) = match result.keys {
             Some(keys) => keys,
-            None => self.make_keys(cx, list, &kept.rows)?,
+            None => self.make_keys(cx, list, &result.rows)?,
         };
         if operands.iter().all(|value| !value.is_null()) {
             let mut key = Vec::new();
@@ -243,10 +243,10 @@ impl Subquery {
             }
         }
         // A NULL on either side: unknown, unless another column differs in every row.
-        unknown_or_false(cx, list, &operands, &kept.rows)
+        unknown_or_false(cx, list, &operands, &result.rows)
     }
 
-    /// The keys of all rows without NULL, kept with the rows.
+    /// The keys of all rows without NULL, cached with the rows.
     fn make_keys(
         &self,
         cx: &mut Context,
@@ -271,22 +271,22 @@ impl Subquery {
         }
         keys.finish()?;
         let keys = (Arc::new(keys), has_null);
-        if let Some(kept) = cx.kept_results().get_mut(&self.id)
-            && Arc::ptr_eq(&kept.rows, rows)
+        if let Some(result) = cx.subquery_results().get_mut(&self.id)
+            && Arc::ptr_eq(&result.rows, rows)
         {
-            kept.keys = Some(keys.clone());
+            result.keys = Some(keys.clone());
         }
         Ok(keys)
     }
 
     fn quantified(&self, cx: &mut Context, row: Row<'_>, asked: &Quantifier) -> Result<Option<bool>> {
         let &Quantifier { op, ref candidate, all } = asked;
-        let kept = self.rows(cx, row, None)?;
+        let result = self.rows(cx, row, None)?;
         let value = candidate.operand.eval(cx, row)?;
         let mut unknown = false;
         let mut reader = RowReader::default();
-        for number in 0..kept.rows.len() {
-            let row = Row::Values(kept.rows.read(number, &mut reader)?);
+        for number in 0..result.rows.len() {
+            let row = Row::Values(result.rows.read(number, &mut reader)?);
             let other = candidate.column.eval(cx, row)?;
             match candidate.by.compare(cx, &value, &other)? {
                 None => unknown = true,
@@ -297,12 +297,12 @@ impl Subquery {
         Ok(if unknown { None } else { Some(all) })
     }
 
-    fn beside_extreme(&self, cx: &mut Context, row: Row<'_>, asked: &Quantifier) -> Result<Option<bool>> {
+    fn truth_by_extreme(&self, cx: &mut Context, row: Row<'_>, asked: &Quantifier) -> Result<Option<bool>> {
         let &Quantifier { op, ref candidate, all } = asked;
-        let kept = self.rows(cx, row, None)?;
-        let (extreme, has_null) = match kept.extreme {
+        let result = self.rows(cx, row, None)?;
+        let (extreme, has_null) = match result.extreme {
             Some(extreme) => extreme,
-            None => self.find_extreme(cx, &kept.rows, &candidate.column, wants_least(op, all))?,
+            None => self.find_extreme(cx, &result.rows, &candidate.column, wants_least(op, all))?,
         };
         let holds = match extreme {
             None => Some(all),
@@ -314,7 +314,7 @@ impl Subquery {
         Ok(holds.filter(|&holds| holds != all || !has_null))
     }
 
-    /// The first or last text as a number, kept with the rows.
+    /// The first or last text as a number, cached with the rows.
     fn find_extreme(
         &self,
         cx: &mut Context,
@@ -337,10 +337,10 @@ impl Subquery {
             }
         }
         let extreme = (found.map(|text| Datum::Double(Datum::Bytes(text.into()).to_f64().value)), has_null);
-        if let Some(kept) = cx.kept_results().get_mut(&self.id)
-            && Arc::ptr_eq(&kept.rows, rows)
+        if let Some(result) = cx.subquery_results().get_mut(&self.id)
+            && Arc::ptr_eq(&result.rows, rows)
         {
-            kept.extreme = Some(extreme.clone());
+            result.extreme = Some(extreme.clone());
         }
         Ok(extreme)
     }

@@ -40,7 +40,7 @@ impl Parser<'_> {
         self.account()
     }
 
-    /// Behind CREATE USER.
+    /// After CREATE USER.
     pub(super) fn create_user(&mut self) -> Parsed<StatementKind> {
         let if_not_exists = self.if_not_exists()?;
         let users = self.list(Self::user_spec)?;
@@ -52,7 +52,7 @@ impl Parser<'_> {
         Ok(StatementKind::CreateUser(Box::new(CreateUser { if_not_exists, users, default_roles, options })))
     }
 
-    /// Behind ALTER USER.
+    /// After ALTER USER.
     pub(super) fn alter_user(&mut self) -> Parsed<StatementKind> {
         let if_exists = self.if_exists()?;
         if self.is(K::USER) && self.peek().token == Token::LeftParen {
@@ -100,7 +100,7 @@ impl Parser<'_> {
         Ok(spec)
     }
 
-    /// Behind IDENTIFIED.
+    /// After IDENTIFIED.
     fn authentication(&mut self) -> Parsed<Authentication> {
         let plugin = if self.take_word(K::WITH) { Some(self.ident_or_text()?) } else { None };
         let secret = if self.take_word(K::BY) {
@@ -235,7 +235,7 @@ impl Parser<'_> {
         if self.take_word(K::DEFAULT) { Ok(None) } else { self.integer().map(Some) }
     }
 
-    /// Behind DROP USER or DROP ROLE.
+    /// After DROP USER or DROP ROLE.
     pub(super) fn drop_accounts(&mut self, roles: bool) -> Parsed<StatementKind> {
         let if_exists = self.if_exists()?;
         let names = self.accounts()?;
@@ -245,13 +245,13 @@ impl Parser<'_> {
         })
     }
 
-    /// Behind CREATE ROLE.
+    /// After CREATE ROLE.
     pub(super) fn create_role(&mut self) -> Parsed<StatementKind> {
         let if_not_exists = self.if_not_exists()?;
         Ok(StatementKind::CreateRole { names: self.accounts()?, if_not_exists })
     }
 
-    /// Behind RENAME USER.
+    /// After RENAME USER.
     pub(super) fn rename_user(&mut self) -> Parsed<StatementKind> {
         let pairs = self.list(|parser| {
             let old = parser.account()?;

@@ -210,7 +210,7 @@ impl Parser<'_> {
         Ok(key_cache_statement(MaintenanceVerb::AssignToKeycache, tables, Some(cache), partitions))
     }
 
-    /// `LOAD INDEX INTO CACHE t [PARTITION (..)] [INDEX (..)] [IGNORE LEAVES], ..`, behind LOAD.
+    /// `LOAD INDEX INTO CACHE t [PARTITION (..)] [INDEX (..)] [IGNORE LEAVES], ..`, after LOAD.
     pub(super) fn load_index(&mut self) -> Parsed<StatementKind> {
         self.expect_words(&[K::INDEX, K::INTO, K::CACHE])?;
         let (tables, partitions) = self.key_cache_tables(MaintenanceVerb::PreloadKeys)?;

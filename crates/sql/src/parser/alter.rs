@@ -10,7 +10,7 @@ use crate::ast::{
 };
 
 impl Parser<'_> {
-    /// Behind ALTER TABLE.
+    /// After ALTER TABLE.
     pub(super) fn alter_table(&mut self) -> Parsed<StatementKind> {
         let name = self.object_name()?;
         let (actions, name_end) = (Vec::new(), self.previous_end);

@@ -159,7 +159,7 @@ impl Parser<'_> {
         Ok(StatementKind::Delete(Box::new(delete)))
     }
 
-    /// Behind FROM: true if USING follows a list of names.
+    /// After FROM: true if USING follows a list of names.
     fn delete_names_targets(&self) -> bool {
         let mut ahead = self.lexer.clone();
         loop {

@@ -6,7 +6,7 @@ use super::{Parsed, Parser};
 use crate::ast::{Charset, DataType, GeometryKind, IntegerSize, LobSize, Remark, Sign};
 use crate::variables::sql_mode;
 
-// What MySQL has announced to remove: the texts are the server's. The manual tells of each in
+// What MySQL has announced to remove: the texts are the server's. The manual describes each in
 // "Numeric Type Syntax".
 const ZEROFILL: &str = "The ZEROFILL attribute is deprecated and will be removed in a future release. Use the LPAD \
     function to zero-pad numbers, or store the formatted numbers in a CHAR column.";
@@ -135,7 +135,7 @@ impl Parser<'_> {
         sign
     }
 
-    /// The sign of a decimal, or of a double or float; `digits` are said behind the point of these.
+    /// The sign of a decimal, or of a double or float; `digits` are said after the point of these.
     fn decimal_sign(&mut self, digits: bool) -> Sign {
         let sign = self.sign();
         if sign.zerofill {
@@ -174,7 +174,7 @@ impl Parser<'_> {
         Ok(DataType::Text { size, length, charset: self.charset_attributes(false)? })
     }
 
-    /// Behind CHAR.
+    /// After CHAR.
     fn char_type(&mut self, national: bool) -> Parsed<DataType> {
         if self.take_word(K::VARYING) || national && self.take_any(&[K::VARCHAR, K::VARCHARACTER]).is_some() {
             return self.varchar_type(national);
@@ -197,7 +197,7 @@ impl Parser<'_> {
         Ok(DataType::Varchar { length, charset: self.charset_attributes(national)? })
     }
 
-    /// Behind NATIONAL.
+    /// After NATIONAL.
     fn national_type(&mut self) -> Parsed<DataType> {
         match self.expect_any(&[K::CHAR, K::CHARACTER, K::VARCHAR, K::VARCHARACTER])? {
             K::CHAR | K::CHARACTER => self.char_type(true),
@@ -205,7 +205,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind LONG: `LONG VARCHAR`, `LONG VARBINARY`, `LONG`.
+    /// After LONG: `LONG VARCHAR`, `LONG VARBINARY`, `LONG`.
     fn long_type(&mut self) -> Parsed<DataType> {
         let size = LobSize::Medium;
         if self.take_word(K::VARBINARY) {

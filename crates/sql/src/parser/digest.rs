@@ -4,7 +4,7 @@
 //! 1. Comments go, words are in upper case, names in backquotes, everything is divided by spaces.
 //! 2. A value is `?`, with the sign in front of it; values in a list are `?, ...`.
 //! 3. A row of values is `(?)` or `(...)`, and rows of one kind in a list are `(?) /* , ... */` or
-//!    `(...) /* , ... */`; behind IN one value in parentheses is a list too.
+//!    `(...) /* , ... */`; after IN one value in parentheses is a list too.
 //! 4. Of words that mean the same, one stands for all: MySQL takes the last of them in its own
 //!    list.
 
@@ -87,7 +87,7 @@ fn is_value(token: Token) -> bool {
     )
 }
 
-/// NULL says something of a column or of an expression behind its name, and behind IS and NOT; else
+/// NULL says something of a column or of an expression after its name, and after IS and NOT; else
 /// it is a value.
 fn is_null_value(before: Option<&Piece>) -> bool {
     match before {
@@ -100,12 +100,12 @@ fn is_null_value(before: Option<&Piece>) -> bool {
     }
 }
 
-/// Behind a point every word is a name; functions' words are words with a parenthesis behind them.
+/// After a point every word is a name; functions' words are words with a parenthesis after them.
 fn is_word(word: K, before: Token, next: Token) -> bool {
     word != K::OTHER && before != Token::Dot && (!word.is_native_function() || next == Token::LeftParen)
 }
 
-/// A sign that belongs to the value behind it goes: one with nothing in front of it to add to.
+/// A sign that belongs to the value after it goes: one with nothing in front of it to add to.
 fn drop_sign(pieces: &mut Vec<Piece>) {
     let [.., before, Piece::Sign("-" | "+")] = pieces.as_slice() else { return };
     let is_unary = match before {

@@ -125,7 +125,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Goes on behind a left operand that began at `start`.
+    /// Goes on after a left operand that began at `start`.
     pub(super) fn climb_on(&mut self, mut left: Expr, start: u32, loosest: Level) -> Parsed<Expr> {
         // Operators that bind tighter than what `left` already is can't follow: `a LIKE b LIKE c`.
         let mut tightest = Level::Operand;
@@ -243,7 +243,7 @@ impl Parser<'_> {
         Ok(operands)
     }
 
-    /// Behind the operator.
+    /// After the operator.
     fn binary_tail(&mut self, op: BinaryOp, level: Level, left: Expr) -> Parsed<ExprKind> {
         if op.is_comparison()
             && self.is_any(&[K::ALL, K::ANY, K::SOME])
@@ -317,7 +317,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind `IN`: a list, or a query in any number of parentheses.
+    /// After `IN`: a list, or a query in any number of parentheses.
     fn in_tail(&mut self, operand: Box<Expr>, negated: bool) -> Parsed<ExprKind> {
         let mut list = self.parenthesized()?;
         match list.pop() {
@@ -331,7 +331,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Operators in front of an operand, and COLLATE behind it.
+    /// Operators in front of an operand, and COLLATE after it.
     fn prefix(&mut self) -> Parsed<Expr> {
         let start = self.current.start;
         let op = match self.current.token {
@@ -376,7 +376,7 @@ impl Parser<'_> {
     }
 
     /// At `INTERVAL`, which is an amount of time or the function of that name: what follows the
-    /// first operand tells.
+    /// first operand says.
     pub(super) fn interval(&mut self) -> Parsed<Interval> {
         let start = self.current.start;
         self.advance();

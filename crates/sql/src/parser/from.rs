@@ -20,7 +20,7 @@ struct Spine {
     joins: usize,
 }
 
-/// What stands in parentheses behind FROM.
+/// What stands in parentheses after FROM.
 enum Parens {
     Query(Query),
     Tables(TableReference),
@@ -47,7 +47,7 @@ impl Parser<'_> {
         self.joins(first)
     }
 
-    /// Goes on behind the first table.
+    /// Goes on after the first table.
     ///
     /// Joins go from the left, but an ON belongs to the nearest join that has none:
     /// `a JOIN b JOIN c ON x ON y` is `a JOIN (b JOIN c ON x) ON y`. Inner joins that never get one
@@ -184,7 +184,7 @@ impl Parser<'_> {
     }
 
     /// At `(`: a query, or tables. `((SELECT 1) UNION SELECT 2) AS t` and
-    /// `((SELECT 1) AS a JOIN b)` differ only behind the inner query.
+    /// `((SELECT 1) AS a JOIN b)` differ only after the inner query.
     fn table_parens(&mut self) -> Parsed<Parens> {
         self.expect(Token::LeftParen)?;
         let content = self.nested(|parser| {
@@ -228,7 +228,7 @@ impl Parser<'_> {
         Ok(TableReference::Group(tables))
     }
 
-    /// Behind a query in parentheses that began at `start`.
+    /// After a query in parentheses that began at `start`.
     fn derived(&mut self, query: Query, lateral: bool, start: u32) -> Parsed<TableReference> {
         let Some(alias) = self.table_alias()? else {
             let message = "Every derived table must have its own alias".to_owned();

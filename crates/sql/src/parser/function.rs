@@ -12,7 +12,7 @@ use crate::ast::{
 use crate::variables::sql_mode;
 
 impl Parser<'_> {
-    /// Behind a name, at `(`: a call without any special syntax.
+    /// After a name, at `(`: a call without any special syntax.
     pub(super) fn call_tail(&mut self, database: Option<Ident>, name: Ident) -> Parsed<ExprKind> {
         let arguments = self.arguments()?;
         let name = match database {
@@ -93,7 +93,7 @@ impl Parser<'_> {
         Ok(vec![self.primary()?])
     }
 
-    /// At a keyword with a parenthesis behind it.
+    /// At a keyword with a parenthesis after it.
     fn keyword_call(&mut self, word: K) -> Parsed<Option<ExprKind>> {
         let content: fn(&mut Self) -> Parsed<ExprKind> = match word {
             K::CAST => Self::cast,

@@ -37,10 +37,10 @@ impl Parser<'_> {
             }
             K::DROP if self.take_word(K::INDEX) => {
                 self.ident()?;
-                self.head_table_behind_on()
+                self.head_table_after_on()
             }
-            K::GRANT => self.head_accounts_behind(K::TO),
-            K::REVOKE => self.head_accounts_behind(K::FROM),
+            K::GRANT => self.head_accounts_after(K::TO),
+            K::REVOKE => self.head_accounts_after(K::FROM),
             _ => Err(self.unexpected()),
         }
     }
@@ -59,7 +59,7 @@ impl Parser<'_> {
             }
             K::INDEX => {
                 self.ident()?;
-                self.head_table_behind_on()
+                self.head_table_after_on()
             }
             K::FUNCTION => {
                 self.if_not_exists()?;
@@ -89,7 +89,7 @@ impl Parser<'_> {
         }
     }
 
-    fn head_table_behind_on(&mut self) -> Parsed<Vec<Named>> {
+    fn head_table_after_on(&mut self) -> Parsed<Vec<Named>> {
         while !self.take_word(K::ON) {
             if !self.step_over()? {
                 return Err(self.unexpected());
@@ -98,7 +98,7 @@ impl Parser<'_> {
         Ok(vec![Named::Table(self.object_name()?)])
     }
 
-    fn head_accounts_behind(&mut self, word: K) -> Parsed<Vec<Named>> {
+    fn head_accounts_after(&mut self, word: K) -> Parsed<Vec<Named>> {
         while !self.take_word(word) {
             if !self.step_over()? {
                 return Err(self.unexpected());
@@ -119,7 +119,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes behind the next token, or behind what it opens; false at the end of the statement.
+    /// Goes after the next token, or after what it opens; false at the end of the statement.
     fn step_over(&mut self) -> Parsed<bool> {
         let mut inside = 0_u32;
         loop {

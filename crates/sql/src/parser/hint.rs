@@ -1,4 +1,4 @@
-//! Optimizer hints: the comment `/*+ .. */` right behind the first word of a query block.
+//! Optimizer hints: the comment `/*+ .. */` right after the first word of a query block.
 //!
 //! `MAX_EXECUTION_TIME` and `SET_VAR` are for the statement, `JOIN_FIXED_ORDER` for the block. All
 //! others of MySQL choose between plans that give the same rows, and are read over. What can't be
@@ -105,7 +105,7 @@ impl<'a> Hints<'a> {
         self.text(lexeme).parse().ok()
     }
 
-    /// Up to the closing parenthesis: names, perhaps with their block's behind `@`.
+    /// Up to the closing parenthesis: names, perhaps with their block's after `@`.
     fn skip_names(&mut self) -> Option<()> {
         loop {
             match self.current.token {
@@ -140,7 +140,7 @@ impl<'a> Hints<'a> {
 }
 
 impl Parser<'_> {
-    /// Goes on behind the word that begins a query block, and reads the hints there.
+    /// Goes on after the word that begins a query block, and reads the hints there.
     pub(super) fn advance_to_hints(&mut self, of: HintOf) -> BlockHints {
         self.advance();
         let is_first = !std::mem::replace(&mut self.beyond_first_block, true) && self.routine.is_none();

@@ -2,9 +2,9 @@
 //!
 //! [`Keyword::lookup`] finds a word by a hash table that the compiler fills. Three kinds:
 //!
-//! - *reserved*: no name unless quoted or behind a dot (the manual's list, marked (R) there);
+//! - *reserved*: no name unless quoted or after a dot (the manual's list, marked (R) there);
 //! - *nonreserved*: a keyword where the grammar asks for it, a name anywhere else;
-//! - *native functions*: special only with a parenthesis right behind them (or with IGNORE_SPACE),
+//! - *native functions*: special only with a parenthesis right after them (or with IGNORE_SPACE),
 //!   otherwise plain names.
 
 macro_rules! keywords {
@@ -172,7 +172,7 @@ impl Keyword {
         (1..=RESERVED).contains(&(self as u16))
     }
 
-    /// True if it's a keyword only with a parenthesis behind it.
+    /// True if it's a keyword only with a parenthesis after it.
     pub fn is_native_function(self) -> bool {
         self as u16 > RESERVED + NONRESERVED
     }

@@ -9,7 +9,7 @@
 //! 1. `/*!80400 text */` is text for servers from that version on, and a comment for older ones;
 //!    without a number it is text for all. Inside it, plain comments may stand.
 //! 2. `--` opens a comment only before a blank or control character: `5--1` is 6.
-//! 3. Names may start with digits: `1a` is a name, `1e1` a number, and behind `t.` all of `1e1` is
+//! 3. Names may start with digits: `1a` is a name, `1e1` a number, and after `t.` all of `1e1` is
 //!    a name.
 //! 4. Double quotes enclose strings, or under ANSI_QUOTES names.
 
@@ -26,9 +26,9 @@ pub(crate) struct Lexer<'a> {
     version: u32,
     /// Where `/*!` began whose text is read, and whose `*/` is to be skipped.
     versioned_comment: Option<usize>,
-    /// How many versioned comments have text right behind their number.
+    /// How many versioned comments have text right after their number.
     tight_comments: usize,
-    /// The first such comment that ended before the last token: from `/*!` to behind `*/`.
+    /// The first such comment that ended before the last token: from `/*!` to after `*/`.
     closed_comment: Option<(usize, usize)>,
     /// What is in the `/*+ .. */` that stands before the last token with nothing but blanks
     /// between.
@@ -72,12 +72,12 @@ impl<'a> Lexer<'a> {
         self.text
     }
 
-    /// Where the text of the hint lies between the last two tokens, right behind the first of them.
+    /// Where the text of the hint lies between the last two tokens, right after the first of them.
     pub(crate) fn hint(&self) -> Option<(usize, usize)> {
         self.hint
     }
 
-    /// How many versioned comments had text right behind their number since this was asked last.
+    /// How many versioned comments had text right after their number since this was asked last.
     pub(crate) fn take_tight_comments(&mut self) -> usize {
         std::mem::take(&mut self.tight_comments)
     }
@@ -98,7 +98,7 @@ impl<'a> Lexer<'a> {
         self.closed_comment.filter(|&(start, _)| start < token_end as usize).map(|(_, end)| end as u32)
     }
 
-    /// The byte at `offset` from here; 0 behind the end.
+    /// The byte at `offset` from here; 0 after the end.
     fn peek(&self, offset: usize) -> u8 {
         self.text.get(self.at + offset).copied().unwrap_or(0)
     }
@@ -172,7 +172,7 @@ impl<'a> Lexer<'a> {
         self.skip_comment(0)
     }
 
-    /// Behind the opening of a comment. `nesting`: how many levels of comments inside are
+    /// After the opening of a comment. `nesting`: how many levels of comments inside are
     /// recognised.
     fn skip_comment(&mut self, nesting: u32) -> bool {
         let mut inside = 0;
@@ -309,7 +309,7 @@ impl<'a> Lexer<'a> {
         self.take(3 + digits, token)
     }
 
-    /// At the opening quote. A doubled quote is part of the content; so is one behind a backslash
+    /// At the opening quote. A doubled quote is part of the content; so is one after a backslash
     /// if `escapes`.
     fn quoted(&mut self, quote: u8, escapes: bool, token: Token) -> Token {
         let escapes = escapes && self.sql_mode & sql_mode::NO_BACKSLASH_ESCAPES == 0;
@@ -351,7 +351,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A dot right behind a name belongs to it, whatever follows; any other before a digit starts a
+    /// A dot right after a name belongs to it, whatever follows; any other before a digit starts a
     /// number.
     fn dot(&mut self) -> Token {
         if self.at == self.name_end {

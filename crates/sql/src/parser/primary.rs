@@ -102,7 +102,7 @@ impl Parser<'_> {
         self.column_tail(ColumnName { database: Some(first), table: Some(second), column })
     }
 
-    /// Behind a column: `-> path`, `->> path`.
+    /// After a column: `-> path`, `->> path`.
     fn column_tail(&mut self, name: ColumnName) -> Parsed<ExprKind> {
         let arrow = self.current.token;
         if !matches!(arrow, Token::Arrow | Token::ArrowUnquote) {
@@ -133,7 +133,7 @@ impl Parser<'_> {
     }
 
     /// What stands in parentheses: expressions, or one query as a subquery.
-    /// `((SELECT 1) UNION SELECT 2)` is a query too, which shows only behind its first part.
+    /// `((SELECT 1) UNION SELECT 2)` is a query too, which shows only after its first part.
     pub(super) fn parenthesized(&mut self) -> Parsed<Vec<Expr>> {
         let start = self.current.start;
         self.expect(Token::LeftParen)?;
@@ -183,7 +183,7 @@ impl Parser<'_> {
         Ok(ExprKind::SystemVariable(Box::new(SystemVariable { scope, name })))
     }
 
-    /// `GLOBAL.`, `SESSION.`, .. behind `@@`.
+    /// `GLOBAL.`, `SESSION.`, .. after `@@`.
     pub(super) fn scope_prefix(&mut self) -> Parsed<Option<VariableScope>> {
         let scope = match self.word() {
             K::GLOBAL => VariableScope::Global,
@@ -214,7 +214,7 @@ impl Parser<'_> {
         Ok(VariableName { component: None, name: component })
     }
 
-    /// `{d '2020-01-01'}`, `{fn now()}`: the word tells what it is, or means nothing.
+    /// `{d '2020-01-01'}`, `{fn now()}`: the word says what it is, or means nothing.
     fn odbc(&mut self) -> Parsed<Expr> {
         let start = self.current.start;
         self.advance();

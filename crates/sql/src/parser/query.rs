@@ -33,7 +33,7 @@ impl Parser<'_> {
         }
     }
 
-    /// True behind a query in parentheses that goes on.
+    /// True after a query in parentheses that goes on.
     pub(super) fn at_query_tail(&self) -> bool {
         self.is_any(&[K::UNION, K::EXCEPT, K::INTERSECT, K::ORDER, K::LIMIT, K::FOR, K::LOCK, K::INTO])
     }
@@ -60,7 +60,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Goes on behind the first SELECT (or what stands for it).
+    /// Goes on after the first SELECT (or what stands for it).
     pub(super) fn query_from(
         &mut self,
         start: u32,

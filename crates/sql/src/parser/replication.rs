@@ -9,7 +9,7 @@ use crate::ast::{
 };
 
 impl Parser<'_> {
-    /// Behind CHANGE: `REPLICATION SOURCE TO ..`, `REPLICATION FILTER ..`, `MASTER TO ..`.
+    /// After CHANGE: `REPLICATION SOURCE TO ..`, `REPLICATION FILTER ..`, `MASTER TO ..`.
     pub(super) fn change_replication(&mut self) -> Parsed<StatementKind> {
         if !self.take_words(&[K::MASTER, K::TO])? {
             self.expect_word(K::REPLICATION)?;
@@ -77,7 +77,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind START REPLICA.
+    /// After START REPLICA.
     pub(super) fn start_replica(&mut self) -> Parsed<StatementKind> {
         let threads = self.replica_threads()?;
         let until = if self.take_word(K::UNTIL) { self.list(Self::until)? } else { Vec::new() };
@@ -90,7 +90,7 @@ impl Parser<'_> {
         Ok(StatementKind::StartReplica(Box::new(start)))
     }
 
-    /// Behind STOP REPLICA.
+    /// After STOP REPLICA.
     pub(super) fn stop_replica(&mut self) -> Parsed<StatementKind> {
         let threads = self.replica_threads()?;
         Ok(StatementKind::StopReplica { threads, channel: self.for_channel()? })

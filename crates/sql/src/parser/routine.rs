@@ -1,8 +1,8 @@
 //! Stored functions, procedures, triggers, and the statements of their bodies.
 //!
-//! A body's statements end with `;`, and it may hold any statement of the grammar beside those that
-//! exist only here. What MySQL checks while parsing is checked here too: labels match and exist,
-//! declarations come in order, RETURN stands in a function and a function has one.
+//! A body's statements end with `;`, and it may hold any statement of the grammar besides those
+//! that exist only here. What MySQL checks while parsing is checked here too: labels match and
+//! exist, declarations come in order, RETURN stands in a function and a function has one.
 
 mod compound;
 mod declaration;
@@ -30,7 +30,7 @@ struct Label {
 }
 
 impl Parser<'_> {
-    /// At FUNCTION or PROCEDURE, behind CREATE and the definer.
+    /// At FUNCTION or PROCEDURE, after CREATE and the definer.
     pub(super) fn create_routine(&mut self, definer: Option<Account>) -> Parsed<StatementKind> {
         if self.routine.is_some() {
             let message = "Can't create a stored routine from within another stored routine".to_owned();
@@ -159,7 +159,7 @@ impl Parser<'_> {
         }
     }
 
-    /// At TRIGGER, behind CREATE and the definer.
+    /// At TRIGGER, after CREATE and the definer.
     pub(super) fn create_trigger(&mut self, definer: Option<Account>) -> Parsed<StatementKind> {
         self.advance();
         let if_not_exists = self.if_not_exists()?;

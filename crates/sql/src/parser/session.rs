@@ -36,7 +36,7 @@ impl Parser<'_> {
         self.routine.is_some()
     }
 
-    /// An item; a scope's keyword holds for the plain names behind it, too:
+    /// An item; a scope's keyword holds for the plain names after it, too:
     /// `SET GLOBAL a = 1, b = 2`.
     fn set_item(&mut self, carried: &mut Option<VariableScope>) -> Parsed<SetItem> {
         match self.current.token {
@@ -182,7 +182,7 @@ impl Parser<'_> {
         Ok(StatementKind::Begin(TransactionOptions::default()))
     }
 
-    /// Behind START TRANSACTION.
+    /// After START TRANSACTION.
     pub(super) fn transaction_options(&mut self) -> Parsed<StatementKind> {
         let mut options = TransactionOptions::default();
         if self.is_any(&[K::WITH, K::READ]) {

@@ -126,7 +126,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Behind SHOW CREATE.
+    /// After SHOW CREATE.
     fn show_create(&mut self) -> Parsed<ShowWhat> {
         use crate::ast::RoutineKind;
         let word = self.word();
@@ -147,7 +147,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Behind SHOW BINARY.
+    /// After SHOW BINARY.
     fn show_binary(&mut self) -> Parsed<ShowWhat> {
         if self.take_word(K::LOGS) {
             return Ok(ShowWhat::BinaryLogs);
@@ -189,7 +189,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind SHOW ENGINE; ALL is no engine.
+    /// After SHOW ENGINE; ALL is no engine.
     fn engine_status(&mut self) -> Parsed<ShowWhat> {
         let engine = if self.take_word(K::ALL) { None } else { Some(self.ident_or_text()?) };
         let what = match self.expect_any(&[K::STATUS, K::MUTEX, K::LOGS])? {
@@ -211,7 +211,7 @@ impl Parser<'_> {
         Ok(ShowWhat::Grants { user, using })
     }
 
-    /// Behind SHOW PROFILE: which figures are wanted doesn't matter, for there are none.
+    /// After SHOW PROFILE: which figures are wanted doesn't matter, for there are none.
     fn show_profile(&mut self) -> Parsed<ShowWhat> {
         if !self.is(K::FOR)
             && !matches!(self.current.token, Token::End | Token::Semicolon | Token::Word(K::LIMIT))

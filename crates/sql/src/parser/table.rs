@@ -1,5 +1,5 @@
 //! CREATE TABLE: its elements ([`column`], [`key`]) and options ([`option`]); and the databases,
-//! indexes and views ([`view`]) beside it.
+//! indexes and views ([`view`]) besides it.
 
 mod column;
 mod key;
@@ -36,7 +36,7 @@ impl Parser<'_> {
         self.take_words(&[K::IF, K::EXISTS])
     }
 
-    /// Behind CREATE DATABASE.
+    /// After CREATE DATABASE.
     pub(in crate::parser) fn create_database(&mut self) -> Parsed<StatementKind> {
         let if_not_exists = self.if_not_exists()?;
         let name = self.ident()?;
@@ -44,7 +44,7 @@ impl Parser<'_> {
         Ok(StatementKind::CreateDatabase(Box::new(CreateDatabase { name, if_not_exists, options })))
     }
 
-    /// Behind ALTER DATABASE, whose name may be missing.
+    /// After ALTER DATABASE, whose name may be missing.
     pub(in crate::parser) fn alter_database(&mut self) -> Parsed<StatementKind> {
         let is_option = self.is_any(&[K::CHARSET, K::ENCRYPTION, K::READ]);
         let name = if self.at_ident() && !is_option { Some(self.ident()?) } else { None };
@@ -83,7 +83,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind CREATE [TEMPORARY] TABLE.
+    /// After CREATE [TEMPORARY] TABLE.
     pub(in crate::parser) fn create_table(&mut self, temporary: bool) -> Parsed<StatementKind> {
         let if_not_exists = self.if_not_exists()?;
         let name = self.object_name()?;
@@ -173,7 +173,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Behind CREATE: `[UNIQUE | FULLTEXT | SPATIAL] INDEX name ON table (parts) ..`
+    /// After CREATE: `[UNIQUE | FULLTEXT | SPATIAL] INDEX name ON table (parts) ..`
     pub(in crate::parser) fn create_index(&mut self) -> Parsed<StatementKind> {
         let kind = match self.take_any(&[K::UNIQUE, K::FULLTEXT, K::SPATIAL]) {
             Some(K::UNIQUE) => KeyKind::Unique,
@@ -193,7 +193,7 @@ impl Parser<'_> {
         Ok(StatementKind::CreateIndex(Box::new(CreateIndex { table, key, algorithm, lock })))
     }
 
-    /// Behind DROP INDEX.
+    /// After DROP INDEX.
     pub(in crate::parser) fn drop_index(&mut self) -> Parsed<StatementKind> {
         let name = self.index_name()?;
         self.expect_word(K::ON)?;
@@ -202,7 +202,7 @@ impl Parser<'_> {
         Ok(StatementKind::DropIndex(Box::new(DropIndex { table, name, algorithm, lock })))
     }
 
-    /// Behind DROP [TEMPORARY] TABLE.
+    /// After DROP [TEMPORARY] TABLE.
     pub(in crate::parser) fn drop_table(&mut self, temporary: bool) -> Parsed<StatementKind> {
         let if_exists = self.if_exists()?;
         let names = self.list(Self::object_name)?;

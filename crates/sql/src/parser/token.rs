@@ -13,7 +13,7 @@ pub(crate) enum Token {
     Word(Keyword),
     /// `` `name` ``, and `"name"` under ANSI_QUOTES.
     QuotedIdent,
-    /// `_utf8mb4` and the other character sets' names behind an underscore.
+    /// `_utf8mb4` and the other character sets' names after an underscore.
     Introducer,
     /// `'text'`, `"text"`
     String,

@@ -16,7 +16,7 @@ mod terms;
 
 use storage::transaction::Direction;
 
-use terms::{KeyRef, Kind, RangeRef, Term, ranges_of};
+use terms::{KeyRef, RangeRef, Term, TermKind, ranges_of};
 
 use super::covering::ColumnsRead;
 use super::size::TableSize;
@@ -29,7 +29,7 @@ use crate::expression::{Expr, Node};
 
 /// A path to rows.
 #[derive(Debug, Clone)]
-pub struct Path {
+pub struct AccessPath {
     /// Which index.
     pub index: usize,
     /// For each leading column that has equalities, what it may equal.
@@ -64,7 +64,7 @@ pub struct Range {
 #[derive(Debug, Clone)]
 pub struct Choice {
     /// The path.
-    pub path: Path,
+    pub path: AccessPath,
     /// Rows that it gives each time that it is opened.
     pub rows: f64,
     /// The share of them that the conditions accept.
@@ -113,8 +113,8 @@ pub struct Candidate<'a> {
 }
 
 /// All rows by primary key.
-pub fn full_scan() -> Path {
-    Path { index: 0, keys: Vec::new(), ranges: Vec::new(), direction: Direction::Forward }
+pub fn full_scan() -> AccessPath {
+    AccessPath { index: 0, keys: Vec::new(), ranges: Vec::new(), direction: Direction::Forward }
 }
 
 /// Checks the names in the hints; error 1176 for an index that there is not.
@@ -159,12 +159,12 @@ impl Candidate<'_> {
     }
 
     /// True if the path's keys see to it that a condition holds.
-    pub fn is_key_of(&self, path: &Path, condition: &Expr) -> bool {
+    pub fn is_key_of(&self, path: &AccessPath, condition: &Expr) -> bool {
         let mut terms = Vec::new();
         self.collect(condition, &mut terms);
         let parts = &self.table.indexes[path.index].parts[..path.keys.len()];
         let is_key = |t: &Term<'_>| {
-            matches!(&t.kind, Kind::Equal(values) if values.len() == 1)
+            matches!(&t.kind, TermKind::Equal(values) if values.len() == 1)
                 && parts.iter().any(|p| p.column == t.column && p.prefix_len.is_none())
         };
         !terms.is_empty() && terms.iter().all(is_key) && path.keys.iter().all(|k| k.len() == 1)
@@ -173,7 +173,7 @@ impl Candidate<'_> {
     /// True if a condition holds for each row of the path, should all values of the path's keys
     /// turn out to be integers in columns of integers: those are held exactly, and compare as their
     /// keys do.
-    pub fn settles(&self, path: &Path, condition: &Expr) -> bool {
+    pub fn is_implied(&self, path: &AccessPath, condition: &Expr) -> bool {
         let parts = &self.table.indexes[path.index].parts;
         let ranged = parts.get(path.keys.len()).map(|part| part.column);
         let [range] = path.ranges.as_slice() else { return self.is_key(path, condition) };
@@ -197,7 +197,7 @@ impl Candidate<'_> {
     }
 
     /// True if a condition is what one of the path's keys was taken from.
-    fn is_key(&self, path: &Path, condition: &Expr) -> bool {
+    fn is_key(&self, path: &AccessPath, condition: &Expr) -> bool {
         let Node::Compare(BinaryOp::Equal, By::Integer, pair) = &condition.node else { return false };
         let Some(column) = self.column(&pair[0]) else { return false };
         let parts = &self.table.indexes[path.index].parts;
@@ -208,7 +208,7 @@ impl Candidate<'_> {
 
     /// The share of the path's rows that a condition is expected to accept; all if the path has
     /// seen to it.
-    fn accepted(&self, path: &Path, condition: &Expr) -> f64 {
+    fn accepted(&self, path: &AccessPath, condition: &Expr) -> f64 {
         let mut terms = Vec::new();
         self.collect(condition, &mut terms);
         let parts = &self.table.indexes[path.index].parts;
@@ -255,7 +255,7 @@ impl Candidate<'_> {
             _ if self.covers(index) => size.width(index),
             _ => 1.0 + LOOKUP_COST,
         };
-        let path = Path { index, ..full_scan() };
+        let path = AccessPath { index, ..full_scan() };
         Some(Choice { path, rows, accepted: 1.0, cost: rows * each + SCAN_COST })
     }
 
@@ -307,7 +307,7 @@ impl Candidate<'_> {
         let mut whole = true;
         for part in &definition.parts {
             let equal = terms.iter().filter(|t| t.column == part.column).filter_map(|t| match &t.kind {
-                Kind::Equal(values) => Some(values),
+                TermKind::Equal(values) => Some(values),
                 _ => None,
             });
             // What is known already can be looked up now.
@@ -320,7 +320,7 @@ impl Candidate<'_> {
             alternatives *= values.len();
             keys.push(values.iter().copied().map(KeyRef::to_key).collect());
             if part.prefix_len.is_some() {
-                // Behind a prefix nothing more is known of the order.
+                // After a prefix nothing more is known of the order.
                 whole = false;
                 break;
             }
@@ -328,7 +328,7 @@ impl Candidate<'_> {
         let next = definition.parts.get(keys.len()).filter(|_| whole);
         let of_next = |part: &storage::KeyPart| {
             let column = part.column;
-            ranges_of(terms.iter().filter(|t| t.column == column && !matches!(t.kind, Kind::Equal(_))))
+            ranges_of(terms.iter().filter(|t| t.column == column && !matches!(t.kind, TermKind::Equal(_))))
         };
         let ranges = next.and_then(of_next).unwrap_or_default();
         if keys.is_empty() && ranges.is_empty() {
@@ -339,7 +339,7 @@ impl Candidate<'_> {
             return None;
         }
         let ranges = ranges.into_iter().map(RangeRef::to_range).collect();
-        let path = Path { index: number, keys, ranges, direction: Direction::Forward };
+        let path = AccessPath { index: number, keys, ranges, direction: Direction::Forward };
         let rows = size.map_or(alternatives as f64, |size| size.of_path(&path, alternatives));
         let each = if number == 0 || self.covers(number) { 1.0 } else { 1.0 + LOOKUP_COST };
         let cost = rows * each + RANGE_COST * alternatives as f64;
@@ -347,7 +347,7 @@ impl Candidate<'_> {
     }
 }
 
-impl Path {
+impl AccessPath {
     /// True if it names one row of the primary key at most.
     pub fn is_point(&self, table: &TableDef) -> bool {
         let parts = &table.indexes[self.index].parts;
@@ -388,7 +388,7 @@ impl Path {
         let parts = &table.indexes[self.index].parts;
         let single = self.keys.iter().take_while(|k| k.len() == 1).count();
         if single < self.keys.len() {
-            // Several values of a column: its ranges come in the order of keys, but what is behind
+            // Several values of a column: its ranges come in the order of keys, but what is after
             // them starts anew.
             return self.keys.len() == 1
                 && parts.len() == 1

@@ -254,13 +254,13 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     } = bound;
     simplify::simplify(&mut list);
     let semi_joins = semi_join::flatten(resolver, &mut slots, &mut locking, &mut list)?;
-    let gate = take_gate(&mut list);
+    let constant_filter = take_constant_filter(&mut list);
     let locks = locking.iter().any(Option::is_some);
     let read = {
         let grouped =
             group.iter().flat_map(|g| g.keys.iter().chain(g.aggregates.iter().flat_map(|a| a.expressions())));
         let order = order.iter().map(|(e, _)| e);
-        let others = items.iter().chain(grouped).chain(&having).chain(order).chain(&gate);
+        let others = items.iter().chain(grouped).chain(&having).chain(order).chain(&constant_filter);
         ColumnsRead::new(&slots, &list, others)
     };
     let extreme = extreme(&slots, &list, group.as_ref(), &items, having.as_ref()).filter(|_| !locks);
@@ -309,7 +309,7 @@ pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     let block = super::Block {
         slots: tables,
         names,
-        gate,
+        constant_filter,
         from,
         items,
         group,
@@ -372,7 +372,7 @@ fn is_ordered(ty: &DataType) -> bool {
     )
 }
 
-/// True if the rows come in this order, so that the first one tells; it is not one of NULL then
+/// True if the rows come in this order, so that the first one says; it is not one of NULL then
 /// unless all are.
 fn finds_first(from: &mut super::Operator, order: (Expr, bool)) -> bool {
     let comes = order::gives_order(from, std::slice::from_ref(&order));
@@ -395,7 +395,7 @@ fn is_hidden(alias: &str, group_by: &[ast::Expr], keys: &[Expr], is_one: impl Fn
 /// A block that finds rows to be changed.
 pub fn of_rows(
     slots: &[Slot],
-    gate: Vec<Expr>,
+    constant_filter: Vec<Expr>,
     from: super::Operator,
     order: Vec<(Expr, bool)>,
     limit: Limit,
@@ -403,7 +403,7 @@ pub fn of_rows(
     let block = super::Block {
         slots: slots.iter().map(Slot::table).collect(),
         names: slots.iter().map(Slot::name).collect(),
-        gate,
+        constant_filter,
         from,
         items: Vec::new(),
         group: None,
@@ -423,12 +423,12 @@ pub fn of_rows(
     Query::new(Body::Block(Box::new(block)), Vec::new())
 }
 
-/// Conditions that read no source are looked at once.
-pub fn take_gate(list: &mut List) -> Vec<Expr> {
-    let (gate, rest) =
+/// Takes the conditions that read no source: they are evaluated once, before any row is read.
+pub fn take_constant_filter(list: &mut List) -> Vec<Expr> {
+    let (constant_filter, rest) =
         std::mem::take(&mut list.conditions).into_iter().partition(|e| e.sources() == 0 && !e.is_volatile());
     list.conditions = rest;
-    gate
+    constant_filter
 }
 
 /// What a select item says of itself.
@@ -439,7 +439,7 @@ fn output_column(expr: &Expr, name: &str, slots: &[Slot]) -> OutputColumn {
             Slot::Rows(maker, alias) => {
                 let mut column = OutputColumn::renamed(&maker.columns()[column], name);
                 if let super::Maker::Derived(_) = maker {
-                    column.leave_table(alias);
+                    column.become_derived(alias);
                 }
                 column
             }
@@ -621,9 +621,9 @@ fn first_string(literal: &[u8]) -> Option<&[u8]> {
     let quote = literal[start];
     let content = &literal[start + 1..];
     let end = content.iter().position(|&b| b == quote)?;
-    let behind = &content[end + 1..];
-    let is_plain = behind.first() != Some(&quote) && !content[..end].contains(&b'\\');
-    (is_plain && behind.iter().any(|b| matches!(b, b'\'' | b'"'))).then_some(&content[..end])
+    let after = &content[end + 1..];
+    let is_plain = after.first() != Some(&quote) && !content[..end].contains(&b'\\');
+    (is_plain && after.iter().any(|b| matches!(b, b'\'' | b'"'))).then_some(&content[..end])
 }
 
 /// `ORDER BY 2`, `GROUP BY 2`: the select item of that number.

@@ -6,8 +6,8 @@ use super::from::{ItemKind, List, Slot};
 use crate::catalog::TableDef;
 use crate::expression::{Expr, Node};
 
-/// The columns of a slot that are told one by one; the last bit stands for all others.
-const TOLD: usize = 63;
+/// The columns of a slot that are tracked one by one; the last bit stands for all others.
+const COLUMNS_TRACKED: usize = 63;
 
 /// The columns that a block reads, by slot, one bit each.
 #[derive(Debug, Clone)]
@@ -53,15 +53,15 @@ impl ColumnsRead {
             if let Node::Column { source, column } = e.node
                 && let Some(columns) = self.0.get_mut(source)
             {
-                *columns |= 1 << column.min(TOLD);
+                *columns |= 1 << column.min(COLUMNS_TRACKED);
             }
         });
     }
 
     /// True if an index of a slot's table holds all columns that are read of it.
     pub fn are_held_by(&self, slot: usize, table: &TableDef, index: usize) -> bool {
-        let told = self.0[slot] >> TOLD == 0;
-        index != 0 && told && self.of(slot).all(|column| table.schema.key_holds(index, column))
+        let tracked = self.0[slot] >> COLUMNS_TRACKED == 0;
+        index != 0 && tracked && self.of(slot).all(|column| table.schema.key_holds(index, column))
     }
 
     /// The columns that are read of a slot, ascending, if an index of its table holds all of them.
@@ -70,6 +70,6 @@ impl ColumnsRead {
     }
 
     fn of(&self, slot: usize) -> impl Iterator<Item = usize> + '_ {
-        (0..TOLD).filter(move |column| self.0[slot] >> column & 1 == 1)
+        (0..COLUMNS_TRACKED).filter(move |column| self.0[slot] >> column & 1 == 1)
     }
 }

@@ -2,7 +2,7 @@
 //! and a list of what is joined.
 //!
 //! Inner joins are flat: a [`List`] of items in any order, with the conditions of all their ON
-//! clauses. The inner side of an outer join is an item of its own, a *nest*, which goes behind the
+//! clauses. The inner side of an outer join is an item of its own, a *nest*, which goes after the
 //! tables that its condition reads. RIGHT JOIN is LEFT JOIN turned round.
 //!
 //! (F1) Sources are numbered as they stand in the text, so the names that an ON clause may use are

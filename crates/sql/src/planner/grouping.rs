@@ -97,7 +97,7 @@ fn full_name(slots: &[Slot], (slot, column): (usize, usize)) -> String {
 }
 
 /// What an expression over groups means: under WITH ROLLUP GROUP BY's expressions in it are NULL
-/// where the row is a sum over them, and GROUPING() tells which. Error 3602 if its argument is none
+/// where the row is a sum over them, and GROUPING() says which. Error 3602 if its argument is none
 /// of them.
 pub fn finish(e: &mut Expr, keys: &[Expr], rollup: bool) -> Result<()> {
     crate::bounds::check()?;

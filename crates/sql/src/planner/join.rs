@@ -26,7 +26,7 @@ use super::propagate::propagated;
 use super::semi_join::{Materialized, SemiJoins};
 use super::size::TableSize;
 use super::statistics::selectivity;
-use super::{Access, Hash, JoinKind, Loop, Maker, Operator, Rows, Size};
+use super::{Hash, JoinKind, Loop, Maker, Operator, Rows, Size, TableAccess};
 use crate::ast::BinaryOp;
 use crate::catalog::computed::Computed;
 use crate::error::Result;
@@ -104,7 +104,7 @@ impl<'a> Joiner<'a> {
             if let Slot::Table(table, ..) = slot
                 && table.has_key_parts()
             {
-                // Without them their indexes are not used; whoever writes rows is told why they are
+                // Without them their indexes are not used; writing rows reports why they are
                 // not there.
                 let _ = Computed::of(&mut cx.borrow_mut(), table);
             }
@@ -138,7 +138,7 @@ impl<'a> Joiner<'a> {
         if others.is_empty() {
             return propagated(list);
         }
-        // Those that were not chosen before may be better beside those that were.
+        // Those that were not chosen before may be better together with those that were.
         let mut best = list;
         let mut cost = self.cost_of_list(&propagated(best.clone()), wanted);
         for other in others {
@@ -275,7 +275,7 @@ impl<'a> Joiner<'a> {
             Slot::Table(table, ..) => {
                 let choice = self.choose(slot, filled, conditions.iter());
                 let covering = self.covering(slot, choice.path.index);
-                Operator::Access(Box::new(Access {
+                Operator::TableAccess(Box::new(TableAccess {
                     slot,
                     table: table.clone(),
                     path: choice.path,
@@ -283,7 +283,7 @@ impl<'a> Joiner<'a> {
                     accepted: choice.accepted,
                     cost: choice.cost,
                     covering,
-                    settled: OnceLock::new(),
+                    implied_by_keys: OnceLock::new(),
                     filter: conditions,
                     locking: self.locking[slot],
                 }))

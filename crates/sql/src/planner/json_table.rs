@@ -15,7 +15,7 @@ use crate::types::{Charset, Collation, DataType};
 use crate::value::Datum;
 use crate::value::json::Path;
 use crate::value::json::convert::Origin;
-use crate::value::json::table::{Answer, Column, JsonTable, Kind, Level};
+use crate::value::json::table::{Answer, Column, JsonColumnKind, JsonTable, Level};
 
 /// Binds JSON_TABLE. `before`: how many sources stand before it, whose columns the document may
 /// read.
@@ -56,14 +56,14 @@ impl Binder<'_, '_> {
                         sign: ast::Sign { unsigned: true, zerofill: false },
                     };
                     self.name(name, &ty)?;
-                    level.columns.push(self.last(name, Kind::Ordinality));
+                    level.columns.push(self.last(name, JsonColumnKind::Ordinality));
                 }
                 JsonTableColumn::Value { name, ty, exists, path: at, on_empty, on_error } => {
                     let ty = self.name(name, ty)?;
                     let path = path(at)?;
                     let kind = match exists {
-                        true => Kind::Exists(path, ty),
-                        false => Kind::Value {
+                        true => JsonColumnKind::Exists(path, ty),
+                        false => JsonColumnKind::Value {
                             path,
                             ty,
                             on_empty: self.answer(on_empty.as_ref())?,
@@ -100,7 +100,7 @@ impl Binder<'_, '_> {
     }
 
     /// The column that was added last.
-    fn last(&self, name: &ast::Ident, kind: Kind) -> Column {
+    fn last(&self, name: &ast::Ident, kind: JsonColumnKind) -> Column {
         Column { number: self.columns.len() - 1, name: name.as_str().into(), kind }
     }
 

@@ -118,7 +118,7 @@ fn is_mergeable(block: &block::Bound, nullable: bool) -> bool {
         && block.items.iter().all(shown)
 }
 
-/// Makes an expression of an inner block one of the block around: its sources come behind `base`
+/// Makes an expression of an inner block one of the block around: its sources come after `base`
 /// others, and what it takes from around it is there itself.
 pub fn adopt(parameters: &[Expr], base: usize) -> impl FnMut(&mut Expr) + '_ {
     move |e| {

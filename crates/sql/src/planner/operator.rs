@@ -1,7 +1,7 @@
-//! What plans tell of themselves: the expressions in them, what they cost and give, which slots
+//! What plans describe themselves: the expressions in them, what they cost and give, which slots
 //! they read.
 
-use super::{Access, Block, Body, Maker, Operator, Query, access, join};
+use super::{Block, Body, Maker, Operator, Query, TableAccess, access, join};
 use crate::executor::output::OutputColumn;
 use crate::expression::Expr;
 
@@ -10,7 +10,7 @@ impl Operator {
     pub fn filter(&self) -> &[Expr] {
         match self {
             Operator::One(filter) => filter,
-            Operator::Access(access) => &access.filter,
+            Operator::TableAccess(access) => &access.filter,
             Operator::Rows(rows) => &rows.filter,
             Operator::Loop(join) => &join.filter,
             Operator::Hash(join) => &join.filter,
@@ -21,7 +21,7 @@ impl Operator {
     pub fn filter_mut(&mut self) -> &mut Vec<Expr> {
         match self {
             Operator::One(filter) => filter,
-            Operator::Access(access) => &mut access.filter,
+            Operator::TableAccess(access) => &mut access.filter,
             Operator::Rows(rows) => &mut rows.filter,
             Operator::Loop(join) => &mut join.filter,
             Operator::Hash(join) => &mut join.filter,
@@ -33,7 +33,7 @@ impl Operator {
         let pair = match self {
             Operator::Loop(join) => Some([&join.outer, &join.inner]),
             Operator::Hash(join) => Some([&join.outer, &join.inner]),
-            Operator::One(_) | Operator::Access(_) | Operator::Rows(_) => None,
+            Operator::One(_) | Operator::TableAccess(_) | Operator::Rows(_) => None,
         };
         pair.into_iter().flatten()
     }
@@ -43,7 +43,7 @@ impl Operator {
         self.filter().iter().for_each(&mut *f);
         self.inputs().for_each(|input| input.each_expr(f));
         match self {
-            Operator::One(_) | Operator::Access(_) | Operator::Loop(_) => {}
+            Operator::One(_) | Operator::TableAccess(_) | Operator::Loop(_) => {}
             Operator::Rows(rows) => match &rows.maker {
                 Maker::Derived(derived) => derived.plan.each_expr(f),
                 Maker::Json(source) => f(&source.document),
@@ -83,7 +83,7 @@ impl Operator {
     /// Appends the slots that it fills.
     pub fn slots(&self, out: &mut Vec<usize>) {
         match self {
-            Operator::Access(access) => out.push(access.slot),
+            Operator::TableAccess(access) => out.push(access.slot),
             Operator::Rows(rows) => out.push(rows.slot),
             Operator::One(_) | Operator::Loop(_) | Operator::Hash(_) => {}
         }
@@ -94,7 +94,7 @@ impl Operator {
     pub fn cost(&self) -> f64 {
         match self {
             Operator::One(_) => 0.0,
-            Operator::Access(access) => access.cost,
+            Operator::TableAccess(access) => access.cost,
             Operator::Rows(rows) => rows.rows,
             Operator::Loop(join) => join.outer.cost() + join.outer.rows() * join.inner.cost(),
             Operator::Hash(join) => {
@@ -108,7 +108,7 @@ impl Operator {
     pub fn rows(&self) -> f64 {
         match self {
             Operator::One(_) => 1.0,
-            Operator::Access(access) => access.rows * access.accepted,
+            Operator::TableAccess(access) => access.rows * access.accepted,
             Operator::Rows(rows) => rows.rows,
             Operator::Loop(join) => join.rows,
             Operator::Hash(join) => join.rows,
@@ -116,13 +116,13 @@ impl Operator {
     }
 }
 
-impl Access {
+impl TableAccess {
     /// For each condition whether the path's keys see to it that it holds, should all of them turn
-    /// out to be integers in columns of integers ([`access::Candidate::settles`]).
-    pub fn settled(&self) -> &[bool] {
-        self.settled.get_or_init(|| {
+    /// out to be integers in columns of integers ([`access::Candidate::is_implied`]).
+    pub fn implied_by_keys(&self) -> &[bool] {
+        self.implied_by_keys.get_or_init(|| {
             let candidate = self.candidate();
-            self.filter.iter().map(|e| candidate.settles(&self.path, e)).collect()
+            self.filter.iter().map(|e| candidate.is_implied(&self.path, e)).collect()
         })
     }
 
@@ -218,7 +218,7 @@ impl Block {
         let arguments = self.group.iter().flat_map(|g| &g.aggregates).flat_map(|a| a.expressions());
         let order = self.order.iter().map(|(e, _)| e);
         let reused = self.reused.iter().flat_map(|r| r.of_rows.iter().chain(&r.of_output)).map(|v| &v.expr);
-        self.gate
+        self.constant_filter
             .iter()
             .chain(&self.items)
             .chain(keys)

@@ -3,7 +3,7 @@
 
 use super::access::Choice;
 use super::join::Joiner;
-use super::{Access, Limit, Operator};
+use super::{Limit, Operator, TableAccess};
 use crate::catalog::TableDef;
 use crate::expression::{Expr, Node};
 use crate::session::Context;
@@ -50,7 +50,7 @@ impl Joiner<'_> {
     /// and sorting costs more. So many rows are wanted, all if that is absent.
     pub(super) fn prefer_order(&self, from: &mut Operator, order: &[(Expr, bool)], wanted: Option<f64>) {
         let (rows, cost) = (from.rows(), from.cost());
-        let Operator::Access(access) = from.first_mut() else { return };
+        let Operator::TableAccess(access) = from.first_mut() else { return };
         let Some(columns) = order_columns(order, access).filter(|columns| !columns.is_empty()) else {
             return;
         };
@@ -89,7 +89,7 @@ impl Joiner<'_> {
         order: &[(Expr, bool)],
     ) -> Together {
         let arrangements = match from.first_mut() {
-            Operator::Access(access) => arrangements(&access.table, access.slot, keys, order),
+            Operator::TableAccess(access) => arrangements(&access.table, access.slot, keys, order),
             _ => Vec::new(),
         };
         for arrangement in arrangements {
@@ -160,7 +160,7 @@ fn column_of(e: &Expr, slot: usize, table: &TableDef) -> Option<usize> {
 }
 
 /// The columns that rows are sorted by, if they are all of one slot.
-fn order_columns(order: &[(Expr, bool)], access: &Access) -> Option<Vec<(usize, bool)>> {
+fn order_columns(order: &[(Expr, bool)], access: &TableAccess) -> Option<Vec<(usize, bool)>> {
     let column = |(e, descending): &(Expr, bool)| {
         column_of(e, access.slot, &access.table).map(|column| (column, *descending))
     };
@@ -170,7 +170,7 @@ fn order_columns(order: &[(Expr, bool)], access: &Access) -> Option<Vec<(usize, 
 /// True if the rows come in this order already; turns the first table's walk round if needed.
 pub fn gives_order(from: &mut Operator, order: &[(Expr, bool)]) -> bool {
     let given = match from.first_mut() {
-        Operator::Access(access) if !order.is_empty() => match order_columns(order, access) {
+        Operator::TableAccess(access) if !order.is_empty() => match order_columns(order, access) {
             Some(columns) => access.path.gives_order(&access.table, &columns),
             None => false,
         },

@@ -1,19 +1,19 @@
-//! Plans that are kept from one execution of a statement to the next.
+//! Plans that are cached from one execution of a statement to the next.
 //!
 //! Names are resolved and paths chosen by the tables' definitions, the session's settings and the
-//! types of parameters and variables. A kept plan is good as long as these are the same; what it
+//! types of parameters and variables. A cached plan is valid as long as these are the same; what it
 //! evaluates is evaluated anew by each execution (P1).
 //!
-//! 1. Who keeps a statement puts the plan of its last execution into [`Context::kept_plan`] before
-//!    it runs: the session for prepared and repeated statements, a stored function's frame for
-//!    those of its body.
-//! 2. [`run`] takes it, or makes another one if there is none or it is not good any more, and runs
+//! 1. The owner of a cached statement puts the plan of its last execution into
+//!    [`Context::cached_plan`] before it runs: the session for prepared and repeated statements, a
+//!    stored function's frame for those of its body.
+//! 2. [`run`] takes it, or makes another one if there is none or it is no longer valid, and runs
 //!    it.
-//! 3. It puts the plan back, to be kept again.
+//! 3. It puts the plan back into the cache.
 //!
-//! (K1) While a plan is made, its [`Basis`] is told of everything that the plan was made for. A
+//! (K1) While a plan is made, its [`Basis`] notes everything that the plan was made for. A
 //!      plan for what can change without notice (types of system variables), or whose making
-//!      warned, is not kept.
+//!      warned, is not cached.
 //! (K2) A plan belongs to one session: the numbers of its settings are the session's own.
 //! (K3) Tables that grow or shrink may want other paths: a plan ends when a table's statistics were
 //!      made anew, and every so often asks whether they should be.
@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 use super::Query;
 use crate::ast;
 use crate::catalog::TableDef;
-use crate::catalog::metadata_lock::Kind;
+use crate::catalog::metadata_lock::MetadataLockType;
 use crate::error::Result;
 use crate::expression::resolve::Source;
 use crate::expression::{Expr, Node, Resolver};
@@ -34,25 +34,25 @@ use crate::routine::Routine;
 use crate::session::Context;
 use crate::types::{Family, Type};
 
-/// What is kept of a statement between two executions.
+/// What is cached of a statement between two executions.
 #[derive(Default)]
-pub struct Kept {
+pub struct CachedPlan {
     /// The plan, if there is one.
     plan: Option<Box<dyn Any + Send + Sync>>,
     /// When the account was found to have the privileges that the statement needs.
     pub granted: Option<crate::privilege::Stamp>,
 }
 
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for CachedPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kept").field("planned", &self.plan.is_some()).finish()
+        f.debug_struct("CachedPlan").field("planned", &self.plan.is_some()).finish()
     }
 }
 
 /// So many executions of a plan go by before it asks whether its tables' sizes have changed (K3).
-const SIZES_KEPT: u32 = 64;
+const SIZES_CHECK_INTERVAL: u32 = 64;
 
-/// What a plan was made for, told while it is made.
+/// What a plan was made for, noted while it is made.
 #[derive(Debug, Default)]
 pub struct Basis {
     /// The tables that it reads.
@@ -65,8 +65,8 @@ pub struct Basis {
     variables: Vec<(Box<str>, Type)>,
     /// Parameters whose types do not matter.
     untyped: Vec<usize>,
-    /// The subqueries that were looked into. An expression that ORDER BY names is there twice, with
-    /// its subqueries: looked into each time, they would double the work with each level of
+    /// The subqueries whose expressions were noted. An expression that ORDER BY names is there
+    /// twice, with its subqueries: noted each time, they would double the work with each level of
     /// nesting.
     subqueries: HashSet<u64>,
     /// (K1)
@@ -95,11 +95,11 @@ pub fn run<T: Send + Sync + 'static, R>(
     make: impl FnOnce(&mut Context, &mut Basis) -> Result<T>,
     run: impl FnOnce(&mut Context, &mut T) -> Result<R>,
 ) -> Result<R> {
-    let Some(mut kept) = cx.kept_plan.take() else {
+    let Some(mut cached) = cx.cached_plan.take() else {
         let mut work = make(cx, &mut Basis::default())?;
         return run(cx, &mut work);
     };
-    let plan = kept.plan.take().and_then(|plan| plan.downcast::<Plan<T>>().ok());
+    let plan = cached.plan.take().and_then(|plan| plan.downcast::<Plan<T>>().ok());
     let mut plan = match plan {
         Some(mut plan) => match plan.is_valid(cx)? {
             true => plan,
@@ -109,9 +109,9 @@ pub fn run<T: Send + Sync + 'static, R>(
     };
     let outcome = run(cx, &mut plan.work);
     if !plan.basis.changes_unnoticed {
-        kept.plan = Some(plan);
+        cached.plan = Some(plan);
     }
-    cx.kept_plan = Some(kept);
+    cx.cached_plan = Some(cached);
     outcome
 }
 
@@ -136,7 +136,7 @@ pub fn query_with_sources(
     Ok((query, sources))
 }
 
-/// The same for a plan that is not kept.
+/// The same for a plan that is not cached.
 pub fn query_once(cx: &mut Context, query: &ast::Query, text: &[u8]) -> Result<Query> {
     self::query(cx, &mut Basis::default(), query, text)
 }
@@ -177,7 +177,7 @@ impl Basis {
 
     /// True if tables, functions and variables are what they were when the catalog's definitions
     /// had the number `definitions`; the tables are open, and may be written, then. What is wrong
-    /// with them is told by who plans again.
+    /// with them is reported by planning again.
     fn is_current(&self, cx: &mut Context, definitions: u64) -> Result<bool> {
         let is_same_function = |routine: &Arc<Routine>| {
             cx.routine(routine.database(), routine.name()).is_ok_and(|now| Arc::ptr_eq(&now, routine))
@@ -188,12 +188,13 @@ impl Basis {
             return Ok(false);
         }
         if let Some(table) = &self.written
-            && !(cx.reopen(table, Kind::Write, definitions)? && cx.check_writable_table(table).is_ok())
+            && !(cx.reopen(table, MetadataLockType::Write, definitions)?
+                && cx.check_writable_table(table).is_ok())
         {
             return Ok(false);
         }
         for table in &self.read {
-            if !cx.reopen(table, Kind::Read, definitions)? {
+            if !cx.reopen(table, MetadataLockType::Read, definitions)? {
                 return Ok(false);
             }
         }
@@ -235,10 +236,10 @@ impl<T> Plan<T> {
     /// (K3)
     fn has_current_sizes(&mut self, cx: &Context) -> bool {
         self.uses = self.uses.wrapping_add(1);
-        let is_due = self.uses.is_multiple_of(SIZES_KEPT);
+        let is_due = self.uses.is_multiple_of(SIZES_CHECK_INTERVAL);
         self.basis.tables().zip(&self.statistics).all(|(table, version)| {
             if is_due && *version > 0 {
-                table.known(&cx.database);
+                table.current_statistics(&cx.instance);
             }
             table.statistics.version() == *version
         })

@@ -19,7 +19,7 @@ type Column = (usize, usize);
 
 /// What a column equals.
 #[derive(Debug, Clone)]
-struct Known {
+struct ColumnEquality {
     column: Column,
     /// The column as an expression.
     read: Expr,
@@ -45,8 +45,8 @@ fn has_pair(list: &List) -> bool {
     list.conditions.iter().any(|e| pair_of(e).is_some()) || list.items.iter().any(in_nest)
 }
 
-fn add(list: &mut List, around: &[Known]) {
-    let mut known: Vec<Known> = list.conditions.iter().filter_map(value_of).collect();
+fn add(list: &mut List, around: &[ColumnEquality]) {
+    let mut known: Vec<ColumnEquality> = list.conditions.iter().filter_map(value_of).collect();
     let given = known.len();
     known.extend_from_slice(around);
     let pair = |e: &Expr| pair_of(e).map(|(a, b, by)| (a.clone(), b.clone(), by));
@@ -54,8 +54,9 @@ fn add(list: &mut List, around: &[Known]) {
     if !known.is_empty() && !pairs.is_empty() {
         close(&mut known, &pairs);
         let own = list.slots();
-        let behind = given + around.len();
-        let new = known[behind..].iter().filter(|k| own >> k.column.0 & 1 == 1).map(Known::condition);
+        let first_new = given + around.len();
+        let new =
+            known[first_new..].iter().filter(|k| own >> k.column.0 & 1 == 1).map(ColumnEquality::condition);
         list.conditions.extend(new.collect::<Vec<_>>());
     }
     for item in &mut list.items {
@@ -66,9 +67,9 @@ fn add(list: &mut List, around: &[Known]) {
 }
 
 /// Learns of equal columns until nothing new follows.
-fn close(known: &mut Vec<Known>, pairs: &[(Expr, Expr, By)]) {
+fn close(known: &mut Vec<ColumnEquality>, pairs: &[(Expr, Expr, By)]) {
     let mut at = 0;
-    while let Some(Known { column, by, value, .. }) = known.get(at).cloned() {
+    while let Some(ColumnEquality { column, by, value, .. }) = known.get(at).cloned() {
         at += 1;
         for (a, b, _) in pairs.iter().filter(|(.., pair_by)| *pair_by == by) {
             for (one, other) in [(a, b), (b, a)] {
@@ -76,14 +77,19 @@ fn close(known: &mut Vec<Known>, pairs: &[(Expr, Expr, By)]) {
                     continue;
                 };
                 if !known.iter().any(|k| k.column == next) {
-                    known.push(Known { column: next, read: other.clone(), by, value: value.clone() });
+                    known.push(ColumnEquality {
+                        column: next,
+                        read: other.clone(),
+                        by,
+                        value: value.clone(),
+                    });
                 }
             }
         }
     }
 }
 
-impl Known {
+impl ColumnEquality {
     fn condition(&self) -> Expr {
         let pair = Box::new([self.read.clone(), self.value.clone()]);
         Expr { node: Node::Compare(BinaryOp::Equal, self.by, pair), ty: Type::BOOL }
@@ -103,7 +109,7 @@ fn is_transitive(by: By) -> bool {
 }
 
 /// An equality of a column with a value that is known before the block, and cheap.
-fn value_of(condition: &Expr) -> Option<Known> {
+fn value_of(condition: &Expr) -> Option<ColumnEquality> {
     let Node::Compare(BinaryOp::Equal, by, pair) = &condition.node else { return None };
     let is_known = |e: &Expr| {
         matches!(e.node, Node::Constant(_) | Node::Misread(_) | Node::Parameter(_) | Node::Outer(_))
@@ -114,7 +120,7 @@ fn value_of(condition: &Expr) -> Option<Known> {
         (None, Some(column)) if is_known(a) => (column, b, a),
         _ => return None,
     };
-    is_transitive(*by).then(|| Known { column, read: read.clone(), by: *by, value: value.clone() })
+    is_transitive(*by).then(|| ColumnEquality { column, read: read.clone(), by: *by, value: value.clone() })
 }
 
 /// An equality of two columns.

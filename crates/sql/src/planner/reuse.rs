@@ -8,7 +8,7 @@
 //! (U2) Under WITH ROLLUP each term of GROUP BY is one item's, the first that it names or reads
 //!      like: `GROUP BY a, b` of `SELECT a, a AS b` sums `b` up where it does not sum up `a`.
 //! (U3) A block that sorts, and neither groups nor drops duplicates, computes such a select list
-//!      behind the sort, so that `SELECT @n := @n + 1, .. ORDER BY ..` numbers the rows as they
+//!      after the sort, so that `SELECT @n := @n + 1, .. ORDER BY ..` numbers the rows as they
 //!      come out; not where the order itself is of this kind, for MySQL computes the items before
 //!      it then.
 
@@ -120,7 +120,7 @@ impl Repeated {
         found
     }
 
-    /// Has the items computed once: they, and the terms, become columns of the slots behind the
+    /// Has the items computed once: they, and the terms, become columns of the slots after the
     /// others.
     pub fn apply(
         &self,

@@ -1,4 +1,4 @@
-//! EXISTS and IN as conditions of a block become joins with what they look into.
+//! EXISTS and IN as conditions of a block become joins with the subqueries' sources.
 //!
 //! - `EXISTS (..)` and `x IN (..)`: a semi-join, which gives each outer row once if it has a
 //!   partner.
@@ -65,7 +65,7 @@ pub fn flat(bound: &Bound) -> Option<Arc<Flat>> {
     })
 }
 
-/// Replaces the conditions of a block that can be joined with what they look into.
+/// Replaces the conditions of a block that can be joined with the subqueries' sources.
 pub fn flatten(
     resolver: &mut Resolver<'_>,
     slots: &mut Vec<Slot>,
@@ -73,7 +73,7 @@ pub fn flatten(
     list: &mut List,
 ) -> Result<SemiJoins> {
     let joins = SemiJoins::default();
-    if !list.conditions.iter().any(|e| look_into(e).is_some()) {
+    if !list.conditions.iter().any(|e| semi_join_of(e).is_some()) {
         return Ok(joins);
     }
     let mut flattener = Flattener { resolver, slots, locking, joins };
@@ -90,7 +90,7 @@ pub struct SemiJoins {
     pub materialized: Vec<Materialized>,
 }
 
-/// A block that is being joined with what its conditions look into.
+/// A block that is being joined with the sources of its conditions' subqueries.
 struct Flattener<'a, 'c> {
     /// For planning rows that are made as a whole.
     resolver: &'a mut Resolver<'c>,
@@ -105,7 +105,7 @@ impl Flattener<'_, '_> {
     /// Replaces the conditions that can be joined.
     fn flatten(&mut self, list: &mut List) -> Result<()> {
         for condition in std::mem::take(&mut list.conditions) {
-            let found = look_into(&condition)
+            let found = semi_join_of(&condition)
                 .filter(|(subquery, ..)| self.slots.len() + flat_len(subquery) < SOURCES_MAX);
             match found {
                 None => list.conditions.push(condition),
@@ -159,7 +159,7 @@ fn flat_len(subquery: &Subquery) -> usize {
 }
 
 /// The subquery that a condition asks for a partner in, and what becomes of the rows that have one.
-fn look_into(condition: &Expr) -> Option<(&Subquery, JoinKind)> {
+fn semi_join_of(condition: &Expr) -> Option<(&Subquery, JoinKind)> {
     let (subquery, kind) = match &condition.node {
         Node::Subquery(subquery) => (subquery, JoinKind::Semi),
         Node::Not(inner) => match &inner.node {

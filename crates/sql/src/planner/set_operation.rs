@@ -97,7 +97,7 @@ fn join_sides(
         let name = std::mem::take(&mut column.meta.name);
         // What holds the rows of a BLOB has room for its characters' bytes.
         let is_long = ty.family == Family::Text && ty.code == code::BLOB;
-        let made = if is_long { Made::OfSubquery } else { Made::AsTold };
+        let made = if is_long { Made::OfSubquery } else { Made::AsDescribed };
         *column = OutputColumn::computed(&name, Type { made, ..*ty });
     }
     Ok((Body::Set(Box::new(SetOperation { op, all, left, right, types: common })), columns))

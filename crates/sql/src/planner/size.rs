@@ -1,9 +1,9 @@
 //! How large tables and parts of them are, for those who choose paths.
 //!
 //! 1. dive    Where all keys of a path are constants or parameters, the storage is asked how many
-//!    entries lie in its ranges: memtables and blocks' indexes tell, with a block or two of a table
+//!    entries lie in its ranges: memtables and blocks' indexes say, with a block or two of a table
 //!    on disk.
-//! 2. group   Else the index's statistics tell how many rows have the same leading columns, on
+//! 2. group   Else the index's statistics say how many rows have the same leading columns, on
 //!    average.
 //! 3. guess   Else a column that is bound leaves a tenth, a range a third.
 //!
@@ -14,9 +14,9 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::access::{Key, Path};
+use super::access::{AccessPath, Key};
 use crate::catalog::TableDef;
-use crate::catalog::statistics::Known;
+use crate::catalog::statistics::TableStatistics;
 use crate::executor::access::ranges;
 use crate::expression::{Expr, Node};
 use crate::session::Context;
@@ -48,8 +48,8 @@ const CLOSED_SHARE: f64 = 0.1;
 pub struct TableSize<'a> {
     table: &'a TableDef,
     cx: &'a RefCell<&'a mut Context>,
-    known: OnceCell<Option<Arc<Known>>>,
-    /// What dives found, by index, number of keys, and number of ranges behind them.
+    known: OnceCell<Option<Arc<TableStatistics>>>,
+    /// What dives found, by index, number of keys, and number of ranges after them.
     dives: RefCell<HashMap<(usize, usize, usize), Option<f64>>>,
 }
 
@@ -59,8 +59,8 @@ impl<'a> TableSize<'a> {
         Self { table, cx, known: OnceCell::new(), dives: RefCell::default() }
     }
 
-    fn known(&self) -> Option<&Known> {
-        self.known.get_or_init(|| self.table.known(&self.cx.borrow().database)).as_deref()
+    fn known(&self) -> Option<&TableStatistics> {
+        self.known.get_or_init(|| self.table.current_statistics(&self.cx.borrow().instance)).as_deref()
     }
 
     /// Rows of the table.
@@ -82,7 +82,7 @@ impl<'a> TableSize<'a> {
     }
 
     /// Rows that a path gives each time that it is opened; it has so many alternatives of keys.
-    pub fn of_path(&self, path: &Path, alternatives: usize) -> f64 {
+    pub fn of_path(&self, path: &AccessPath, alternatives: usize) -> f64 {
         let all = self.rows();
         let index = &self.table.indexes[path.index];
         let whole =
@@ -97,7 +97,7 @@ impl<'a> TableSize<'a> {
         rows.clamp(ROWS_MIN, all)
     }
 
-    fn guess(&self, path: &Path, alternatives: usize) -> f64 {
+    fn guess(&self, path: &AccessPath, alternatives: usize) -> f64 {
         let bound = path.keys.len();
         let mut rows = match self.group(path.index, bound) {
             Some(rows) => rows,
@@ -120,7 +120,7 @@ impl<'a> TableSize<'a> {
     }
 
     /// Asks the storage, if all keys are known already.
-    fn dive(&self, path: &Path, alternatives: usize) -> Option<f64> {
+    fn dive(&self, path: &AccessPath, alternatives: usize) -> Option<f64> {
         if alternatives > DIVES_MAX || !path.expressions().all(is_known_now) {
             return None;
         }
@@ -128,17 +128,17 @@ impl<'a> TableSize<'a> {
         if let Some(found) = self.dives.borrow().get(&place) {
             return *found;
         }
-        let found = self.looked_up(path);
+        let found = self.index_dive(path);
         self.dives.borrow_mut().insert(place, found);
         found
     }
 
-    fn looked_up(&self, path: &Path) -> Option<f64> {
+    fn index_dive(&self, path: &AccessPath) -> Option<f64> {
         let mut cx = self.cx.borrow_mut();
-        // The execution will tell what is wrong with a value.
+        // The execution will say what is wrong with a value.
         let ranges = cx.without_diagnostics(|cx| ranges(cx, self.table, path)).ok()?;
         let tree = self.table.schema.index(path.index)?.tree();
-        let store = cx.database.engine().store_of(tree);
+        let store = cx.instance.engine().store_of(tree);
         let mut rows = 0;
         for range in &ranges {
             let (lower, upper) =

@@ -66,18 +66,18 @@ fn plan(
     }
 }
 
-/// A condition that has to hold, its ANY and ALL made to look at the first or last row where
+/// A condition that has to hold, its ANY and ALL made to compare with the first or last row where
 /// MySQL's do.
 pub(super) fn by_extremes(mut condition: Expr) -> Expr {
-    fn look(e: &mut Expr) {
+    fn visit(e: &mut Expr) {
         match &mut e.node {
-            Node::And(list) | Node::Or(list) => list.iter_mut().for_each(look),
-            Node::Not(inner) => look(inner),
-            Node::Subquery(subquery) => subquery.look_at_extreme(),
+            Node::And(list) | Node::Or(list) => list.iter_mut().for_each(visit),
+            Node::Not(inner) => visit(inner),
+            Node::Subquery(subquery) => subquery.compare_with_extreme(),
             _ => {}
         }
     }
-    look(&mut condition);
+    visit(&mut condition);
     condition
 }
 
@@ -120,7 +120,7 @@ impl Resolver<'_> {
     /// `EXISTS (SELECT ..)`
     pub(crate) fn exists(&mut self, query: &ast::Query) -> Result<Expr> {
         let planned = Planned::new(self, query)?;
-        // It never is NULL; MySQL tells otherwise where a column that is selected may be.
+        // It never is NULL; MySQL says otherwise where a column that is selected may be.
         let nullable = planned.plan.columns.iter().any(|c| c.ty.nullable);
         Ok(planned.with(Test::Exists, Type { nullable, ..Type::BOOL }))
     }
@@ -141,7 +141,7 @@ impl Resolver<'_> {
         for (number, operand) in operands.into_iter().enumerate() {
             candidates.push(self.candidate(operand, planned.column(number), "in")?);
         }
-        // One value beside one that is selected without tables is a plain comparison.
+        // One value next to one that is selected without tables is a plain comparison.
         let may_be_null = |c: &Candidate| c.operand.ty.nullable || c.column.ty.nullable;
         let nullable =
             planned.plan.reads_tables() || candidates.len() > 1 || candidates.iter().any(may_be_null);

@@ -45,7 +45,7 @@ impl Checker<'_> {
                 self.global(P::DROP_ROLE | P::CREATE_USER, "CREATE USER, DROP ROLE")?;
                 names.iter().try_for_each(|account| self.over_named(account))?;
                 // DROP ROLE alone is for roles, which are locked accounts; who lacks CREATE USER is
-                // not told what it is.
+                // not shown what it is.
                 match names.iter().any(|account| self.is_unlocked(account)) {
                     true => self.global(P::CREATE_USER, "CREATE USER"),
                     false => Ok(()),

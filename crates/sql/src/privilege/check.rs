@@ -37,13 +37,13 @@ impl Stamp {
     }
 }
 
-/// Refuses a client's statement that its account may not run. A statement that is kept is not asked
+/// Refuses a client's statement that its account may not run. A cached statement is not asked
 /// again before something has changed that could matter.
 pub fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
-    let now = match &cx.kept_plan {
-        Some(kept) => {
+    let now = match &cx.cached_plan {
+        Some(cached) => {
             let now = Stamp::now(cx);
-            if now.is_some() && kept.granted == now {
+            if now.is_some() && cached.granted == now {
                 return Ok(());
             }
             now
@@ -51,8 +51,8 @@ pub fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
         None => None,
     };
     check_now(cx, kind)?;
-    if let Some(kept) = &mut cx.kept_plan {
-        kept.granted = now;
+    if let Some(cached) = &mut cx.cached_plan {
+        cached.granted = now;
     }
     Ok(())
 }
@@ -426,7 +426,7 @@ impl Checker<'_> {
         let Some(database) = self.named(create.name.database.as_deref()) else { return Ok(()) };
         self.database(database, P::CREATE_ROUTINE)?;
         self.definer(create.definer.as_ref())?;
-        let trusts = self.cx.database.globals().bool(ids::LOG_BIN_TRUST_FUNCTION_CREATORS);
+        let trusts = self.cx.instance.globals().bool(ids::LOG_BIN_TRUST_FUNCTION_CREATORS);
         let is_there = self.cx.catalog().function(database, &create.name.name).is_some();
         if create.kind != RoutineKind::Function || trusts || is_there {
             return Ok(());

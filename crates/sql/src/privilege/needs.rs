@@ -46,10 +46,10 @@ pub(super) struct Needs<'a, 'o> {
     common: CommonNames,
     /// What the queries around are made of; the innermost last.
     scopes: Vec<Vec<Source<'a>>>,
-    /// The tables of a change, of which only the statement tells what is done with them.
+    /// The tables of a change, of which only the statement says what is done with them.
     changed: Vec<Changed<'a>>,
     /// What else stands in the list of tables of a change.
-    beside: Vec<Source<'a>>,
+    unchanged: Vec<Source<'a>>,
     in_changed_list: bool,
 }
 
@@ -83,7 +83,7 @@ impl<'a, 'o> Needs<'a, 'o> {
             common: CommonNames::default(),
             scopes: Vec::new(),
             changed: Vec::new(),
-            beside: Vec::new(),
+            unchanged: Vec::new(),
             in_changed_list: false,
         }
     }
@@ -113,7 +113,7 @@ impl<'a, 'o> Needs<'a, 'o> {
                 let changed = std::mem::take(&mut self.changed);
                 self.query(query);
                 self.changed = changed;
-                self.beside = self.sources_of(query);
+                self.unchanged = self.sources_of(query);
             }
         }
         insert.on_duplicate.iter().for_each(|a| self.expr(&a.value));
@@ -134,7 +134,7 @@ impl<'a, 'o> Needs<'a, 'o> {
         self.in_changed_list = true;
         visit::walk_update(self, update);
         self.in_changed_list = false;
-        let one = self.changed.len() + self.beside.len() == 1;
+        let one = self.changed.len() + self.unchanged.len() == 1;
         self.finish(|needs, changed| {
             let assigned = update.assignments.iter().any(|a| match &a.column.table {
                 Some(_) => is_named(&a.column, changed.alias, Some(changed.name)),
@@ -181,7 +181,7 @@ impl<'a, 'o> Needs<'a, 'o> {
         if !self.in_changed_list {
             self.need_as(&factor.name, factor.alias.as_ref(), P::SELECT);
         } else if self.is_common(&factor.name) {
-            self.beside.push(Source { alias, of: SourceOf::Unknown });
+            self.unchanged.push(Source { alias, of: SourceOf::Unknown });
         } else {
             self.changed.push(Changed { alias, name: &factor.name, reads: None });
         }
@@ -257,7 +257,7 @@ impl<'a, 'o> Needs<'a, 'o> {
             None => owns(changed.name, &column.column),
         };
         let read: Vec<usize> = (0..self.changed.len()).filter(|at| is_of(&self.changed[*at])).collect();
-        let known = !read.is_empty() || self.beside.iter().any(|source| self.is_of(source, column));
+        let known = !read.is_empty() || self.unchanged.iter().any(|source| self.is_of(source, column));
         for (at, changed) in self.changed.iter_mut().enumerate() {
             if changed.reads.is_none() && (!known || read.contains(&at)) {
                 changed.reads = Some(&column.column);
@@ -353,7 +353,7 @@ impl<'a> Visitor<'a> for Needs<'a, '_> {
             self.with(with);
         }
         self.locking(query);
-        // ORDER BY and LIMIT stand behind the SELECT that they belong to.
+        // ORDER BY and LIMIT stand after the SELECT that they belong to.
         let sources = self.sources_of(query);
         self.scopes.push(sources);
         visit::walk_without_with(self, query);
@@ -387,7 +387,7 @@ impl<'a> Visitor<'a> for Needs<'a, '_> {
             TableReference::Derived(_) | TableReference::JsonTable(_) if self.in_changed_list => {
                 let mut sources = Vec::new();
                 self.add_source(table, &mut sources);
-                self.beside.extend(sources);
+                self.unchanged.extend(sources);
                 visit::walk_table(self, table);
             }
             other => visit::walk_table(self, other),

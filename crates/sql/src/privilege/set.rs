@@ -28,12 +28,12 @@ macro_rules! privileges {
         }),*];
 
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-        enum Place { $($symbol),* }
+        enum PrivilegeBit { $($symbol),* }
 
         impl Privileges {
             $(
                 #[doc = $name]
-                pub const $symbol: Privileges = Privileges(1 << Place::$symbol as u64);
+                pub const $symbol: Privileges = Privileges(1 << PrivilegeBit::$symbol as u64);
             )*
         }
     };

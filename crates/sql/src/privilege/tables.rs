@@ -17,7 +17,7 @@ pub struct UsedTable<'a> {
     pub defines: bool,
 }
 
-/// The tables that a statement uses. `owns` tells if a table has a column.
+/// The tables that a statement uses. `owns` returns whether a table has a column.
 pub fn tables_used<'a>(
     kind: &'a StatementKind,
     owns: &dyn Fn(&ObjectName, &str) -> bool,

@@ -132,7 +132,7 @@ impl Compiler {
             Compound::Loop { label, body } => self.repeat(label, None, body, None),
             Compound::While { label, condition, body } => self.repeat(label, Some(condition), body, None),
             Compound::Repeat { label, body, until } => self.repeat(label, None, body, Some(until)),
-            Compound::Leave(name) => self.leave(&name),
+            Compound::Leave(name) => self.compile_leave(&name),
             Compound::Iterate(name) => self.iterate(&name),
             Compound::Return(value) => {
                 self.returns = true;
@@ -242,7 +242,7 @@ impl Compiler {
         Ok(())
     }
 
-    fn leave(&mut self, name: &Ident) -> Result<()> {
+    fn compile_leave(&mut self, name: &Ident) -> Result<()> {
         let at = self.emit(Action::Jump(0));
         let label = self.labels.iter_mut().rev().find(|l| l.name.as_ref().is_some_and(|n| n.is(name)));
         match label {

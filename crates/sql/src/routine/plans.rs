@@ -1,6 +1,6 @@
 //! What a session keeps of the functions that it calls, from one call to the next: their plans.
 //!
-//! A body's plans are kept like those of the client's statements ([`crate::planner::plan`]), one
+//! A body's plans are cached like those of the client's statements ([`crate::planner::plan`]), one
 //! for each instruction. They are a session's own, though the compiled body is shared: settings and
 //! user variables are the session's.
 //!
@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use super::Routine;
-use crate::planner::plan::Kept;
+use crate::planner::plan::CachedPlan;
 use crate::session::Context;
 use crate::variables::{Value, ids};
 
@@ -21,14 +21,14 @@ const FUNCTIONS_MAX: usize = 32;
 /// The functions that a session called last, the newest last.
 #[derive(Default)]
 pub struct RoutinePlans {
-    called: Vec<OfRoutine>,
+    called: Vec<RoutineCache>,
 }
 
-/// What is kept of one function.
-pub(super) struct OfRoutine {
+/// The cached plans of one function.
+pub(super) struct RoutineCache {
     routine: Arc<Routine>,
     /// Of each instruction.
-    pub(super) plans: Vec<Kept>,
+    pub(super) plans: Vec<CachedPlan>,
     /// (P1) The number of the session's settings around the call, and of those inside.
     numbers: Option<(u64, u64)>,
     /// [`crate::privilege::Stamp`] of the moment at which its definer was found to have the rights
@@ -37,13 +37,13 @@ pub(super) struct OfRoutine {
 }
 
 impl RoutinePlans {
-    /// What is kept of a function that is called now; it is not kept until it is put back.
-    pub(super) fn take(&mut self, routine: &Arc<Routine>) -> OfRoutine {
-        match self.called.iter().position(|kept| Arc::ptr_eq(&kept.routine, routine)) {
+    /// Takes the cached plans of a function that is called now, until they are put back.
+    pub(super) fn take(&mut self, routine: &Arc<Routine>) -> RoutineCache {
+        match self.called.iter().position(|cached| Arc::ptr_eq(&cached.routine, routine)) {
             Some(place) => self.called.remove(place),
-            None => OfRoutine {
+            None => RoutineCache {
                 routine: routine.clone(),
-                plans: routine.code.iter().map(|_| Kept::default()).collect(),
+                plans: routine.code.iter().map(|_| CachedPlan::default()).collect(),
                 numbers: None,
                 granted: None,
             },
@@ -51,16 +51,16 @@ impl RoutinePlans {
     }
 
     /// Keeps it for the next call.
-    pub(super) fn put(&mut self, kept: OfRoutine) {
+    pub(super) fn put(&mut self, cached: RoutineCache) {
         if self.called.len() >= FUNCTIONS_MAX {
             self.called.remove(0);
         }
-        self.called.push(kept);
+        self.called.push(cached);
     }
 }
 
 /// The session's settings around a call, where the function's are others.
-pub(super) struct Around {
+pub(super) struct CallerSettings {
     sql_mode: Value,
     collation: Value,
     number: u64,
@@ -68,8 +68,8 @@ pub(super) struct Around {
 }
 
 /// Brings the settings of the function's creation.
-pub(super) fn enter(cx: &mut Context, kept: &mut OfRoutine) -> Option<Around> {
-    let (routine, variables) = (kept.routine.clone(), cx.variables());
+pub(super) fn enter(cx: &mut Context, cached: &mut RoutineCache) -> Option<CallerSettings> {
+    let (routine, variables) = (cached.routine.clone(), cx.variables());
     let same = variables.uint(ids::SQL_MODE) == routine.sql_mode
         && variables.text(ids::COLLATION_CONNECTION) == routine.connection.name();
     if same {
@@ -82,15 +82,15 @@ pub(super) fn enter(cx: &mut Context, kept: &mut OfRoutine) -> Option<Around> {
         v.put(ids::SQL_MODE, Value::UInt(routine.sql_mode));
         v.put(ids::COLLATION_CONNECTION, Value::Text(routine.connection.name().into()));
     });
-    match kept.numbers {
+    match cached.numbers {
         Some((around, inside)) if around == number => cx.settings_are_again(inside),
-        _ => kept.numbers = Some((number, cx.settings_version())),
+        _ => cached.numbers = Some((number, cx.settings_version())),
     }
-    Some(Around { sql_mode, collation, number, number_inside: cx.settings_version() })
+    Some(CallerSettings { sql_mode, collation, number, number_inside: cx.settings_version() })
 }
 
 /// Brings the settings around the call back.
-pub(super) fn leave(cx: &mut Context, around: Option<Around>) {
+pub(super) fn restore_settings(cx: &mut Context, around: Option<CallerSettings>) {
     let Some(around) = around else { return };
     let unchanged = cx.settings_version() == around.number_inside;
     cx.change_variables(|v| {

@@ -10,14 +10,14 @@ use crate::session::Context;
 /// Refuses the innermost function if one of its statements or expressions needs more than it may.
 pub(super) fn check(cx: &mut Context, routine: &Routine) -> Result<()> {
     let now = Stamp::now(cx);
-    let known = cx.frames.last().and_then(|frame| frame.kept.granted);
+    let known = cx.frames.last().and_then(|frame| frame.cached.granted);
     if now.is_some() && now == known {
         return Ok(());
     }
     check_now(cx, routine)?;
     // What others have granted to the caller is none of the function's own.
     if let Some(frame) = cx.frames.last_mut().filter(|_| routine.definer.is_some()) {
-        frame.kept.granted = now;
+        frame.cached.granted = now;
     }
     Ok(())
 }

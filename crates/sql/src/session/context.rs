@@ -17,20 +17,20 @@ use storage::Interrupt;
 
 use super::open_transaction::OpenTransaction;
 use super::series::SeededRandom;
-use super::transaction::Open;
+use super::transaction::SessionTransaction;
 use crate::catalog::Catalog;
-use crate::database::Database;
 use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::expression::Expr;
-use crate::expression::frame::RestingFrames;
+use crate::expression::frame::FramePool;
 use crate::expression::functions::regexp;
-use crate::expression::subquery::Kept;
+use crate::expression::subquery::SubqueryResult;
+use crate::instance::Instance;
 use crate::routine::Frame;
 use crate::status::{Counter, Counters};
 use crate::types::{Charset, Collation, Type};
 use crate::value::Datum;
 use crate::variables::{SessionVariables, Value, ids};
-use settings::{Settled, settle};
+use settings::{SessionSettings, session_settings_of};
 
 pub use settings::Modes;
 
@@ -43,7 +43,7 @@ pub struct StatementStatus {
     pub found_rows: u64,
     /// LAST_INSERT_ID(): of the last statement that made one.
     pub last_insert_id: u64,
-    /// What this statement's OK tells.
+    /// What this statement's OK says.
     pub insert_id: u64,
     /// Rows changed by this statement.
     pub affected: u64,
@@ -52,8 +52,8 @@ pub struct StatementStatus {
 }
 
 impl StatementStatus {
-    /// Tells the client counts by their names: `Records: 1  Duplicates: 0  Warnings: 0`.
-    pub fn tell(&mut self, counts: &[(&str, u64)]) {
+    /// The OK packet's text of counts by name: `Records: 1  Duplicates: 0  Warnings: 0`.
+    pub fn set_info(&mut self, counts: &[(&str, u64)]) {
         self.info.clear();
         for (name, count) in counts {
             let between = if self.info.is_empty() { "" } else { "  " };
@@ -74,7 +74,7 @@ fn push_digits(out: &mut String, number: u64) {
 /// A session's state, as statements need it.
 pub struct Context {
     /// The server.
-    pub database: Arc<Database>,
+    pub instance: Arc<Instance>,
     /// The connection's id.
     pub id: u64,
     /// The name that the client gave, and where it comes from.
@@ -94,7 +94,7 @@ pub struct Context {
     /// Counters for SHOW STATUS.
     pub counters: Arc<Counters>,
     /// The transaction, if one is open.
-    pub transaction: Option<Open>,
+    pub transaction: Option<SessionTransaction>,
     /// How the next transaction differs from the session's settings (SET TRANSACTION without
     /// scope).
     pub next_transaction: super::transaction::Characteristics,
@@ -105,18 +105,18 @@ pub struct Context {
     /// The values that the subqueries and derived tables that run take from around them, the
     /// innermost last.
     outer: Vec<Vec<Datum<'static>>>,
-    /// What subqueries and derived tables of the statement gave, by their ids.
-    kept: BTreeMap<u64, Kept>,
+    /// Cached results of the statement's subqueries and derived tables, by their ids.
+    subquery_results: BTreeMap<u64, SubqueryResult>,
     /// The expression whose value was out of range.
     blamed: Option<Box<Expr>>,
     /// What the parts of the plan that runs did, under EXPLAIN ANALYZE.
     pub profile: Option<Box<crate::executor::profile::Profile>>,
-    /// What the client will be told of changes in the session.
+    /// What is reported to the client of changes in the session.
     pub tracker: super::tracking::Tracker,
-    /// The plan of the statement that runs, kept from its last execution for its next one; `None`
-    /// if the statement is not kept itself.
-    pub kept_plan: Option<crate::planner::plan::Kept>,
-    /// What is kept of the functions that were called.
+    /// The plan of the statement that runs, cached from its last execution for its next one; `None`
+    /// if the statement is not cached itself.
+    pub cached_plan: Option<crate::planner::plan::CachedPlan>,
+    /// Cached plans of the functions that were called.
     pub routine_plans: crate::routine::RoutinePlans,
     /// The number that the settings have now.
     settings_version: u64,
@@ -135,7 +135,7 @@ pub struct Context {
     /// Memory for the key and the values of a row that is to be sorted.
     pub(crate) sort_buffers: [Vec<u8>; 2],
     /// Memory for the rows of the blocks that run.
-    pub(crate) resting_frames: RestingFrames,
+    pub(crate) frame_pool: FramePool,
     /// The constants that the statement was warned of.
     misread: std::collections::BTreeSet<u64>,
     /// What executes a prepared statement, as error 1210 names it.
@@ -156,24 +156,24 @@ pub struct Context {
     pub(crate) holds_named_locks: bool,
     /// The `BEGIN` event of transactions, as long as the settings in it stay.
     pub(super) begin_event: Option<Arc<EncodedQuery>>,
-    pub(super) known_grants: super::grants::Known,
+    pub(super) cached_grants: super::grants::CachedGrants,
     /// The XA branch that it runs.
     pub(super) branch: Option<super::xa::Branch>,
     /// A table that COMMIT makes.
-    pub(crate) started_table: Option<crate::executor::create_start::Started>,
-    /// The reply to the statement that runs may be left to others.
-    pub(super) may_leave: bool,
-    /// What it waits for.
-    pub(super) unsettled: Option<super::unsettled::Unsettled>,
+    pub(crate) started_table: Option<crate::executor::create_start::StartedTable>,
+    /// The reply to the statement that runs may be sent later, by another thread.
+    pub(super) may_defer_reply: bool,
+    /// What the deferred reply waits for.
+    pub(super) pending_reply: Option<super::pending_reply::PendingReply>,
     /// LOCK TABLES and its like.
     pub(super) table_locks: super::table_locks::TableLocks,
     /// Temporary tables.
-    pub(super) temporary: super::temporary::Own,
+    pub(super) temporary: super::temporary::SessionTemporaryTables,
     /// The password had expired when the session began.
     pub(super) began_expired: bool,
     default_database: Option<String>,
     variables: SessionVariables,
-    settled: Settled,
+    session_settings: SessionSettings,
     user_variables: Arc<UserVariables>,
     /// The statement's moment: microseconds since 1970, UTC.
     moment: i64,
@@ -196,12 +196,12 @@ pub(crate) struct Examined {
 }
 
 impl Context {
-    pub(super) fn new(database: Arc<Database>, connection: &super::Connection) -> Self {
-        let variables = SessionVariables::new(database.globals());
+    pub(super) fn new(instance: Arc<Instance>, connection: &super::Connection) -> Self {
+        let variables = SessionVariables::new(instance.globals());
         let mut seed = [0; 8];
-        database.env().random(&mut seed);
-        let settled = settle(&variables);
-        let known_grants = super::grants::Known::of(database.catalog(), &connection.account);
+        instance.env().random(&mut seed);
+        let session_settings = session_settings_of(&variables);
+        let cached_grants = super::grants::CachedGrants::of(instance.catalog(), &connection.account);
         Self {
             id: connection.id,
             user: (connection.user.clone(), connection.host.clone()),
@@ -217,11 +217,11 @@ impl Context {
             gtid_next: super::gtid_next::GtidNext::default(),
             frames: Vec::new(),
             outer: Vec::new(),
-            kept: BTreeMap::new(),
+            subquery_results: BTreeMap::new(),
             blamed: None,
             profile: None,
             tracker: super::tracking::Tracker::default(),
-            kept_plan: None,
+            cached_plan: None,
             routine_plans: crate::routine::RoutinePlans::default(),
             settings_version: 0,
             last_settings: 0,
@@ -231,7 +231,7 @@ impl Context {
             transaction_memory: storage::transaction::TransactionBuffers::default(),
             key_memory: Vec::new(),
             sort_buffers: Default::default(),
-            resting_frames: RestingFrames::default(),
+            frame_pool: FramePool::default(),
             misread: std::collections::BTreeSet::new(),
             executed_by: "EXECUTE",
             rows_found: 0,
@@ -244,27 +244,27 @@ impl Context {
             begin_event: None,
             branch: None,
             started_table: None,
-            may_leave: false,
-            unsettled: None,
+            may_defer_reply: false,
+            pending_reply: None,
             table_locks: super::table_locks::TableLocks::default(),
-            temporary: super::temporary::Own::default(),
-            began_expired: known_grants.expired(),
-            known_grants,
+            temporary: super::temporary::SessionTemporaryTables::default(),
+            began_expired: cached_grants.expired(),
+            cached_grants,
             default_database: None,
             variables,
-            settled,
+            session_settings,
             user_variables: Arc::default(),
-            moment: database.env().now() as i64,
+            moment: instance.env().now() as i64,
             random: stdx::random::Random::new(u64::from_le_bytes(seed)),
             seeded: Vec::new(),
             strict_error: None,
-            database,
+            instance,
         }
     }
 
     /// The session that DDL statements are done in once more while the log is replayed: nobody's,
     /// and on no list.
-    pub(crate) fn of_replay(database: Arc<Database>) -> Self {
+    pub(crate) fn of_replay(instance: Arc<Instance>) -> Self {
         let root = ("root".to_owned(), "localhost".to_owned());
         let connection = super::Connection {
             id: 0,
@@ -279,17 +279,17 @@ impl Context {
             tls: None,
             on_kill: Box::new(|_| {}),
         };
-        Self::new(database, &connection)
+        Self::new(instance, &connection)
     }
 
     /// The calling thread runs a statement of this session until what is returned is dropped.
     pub(super) fn begin_bounds(&self) -> crate::bounds::Bounded {
-        crate::bounds::begin(&self.interrupt, self.settled.statement_memory_max)
+        crate::bounds::begin(&self.interrupt, self.session_settings.statement_memory_max)
     }
 
     /// The catalog.
     pub fn catalog(&self) -> &Catalog {
-        self.database.catalog()
+        self.instance.catalog()
     }
 
     /// Counts something.
@@ -352,17 +352,17 @@ impl Context {
         self.blamed.take()
     }
 
-    /// What the statement's subqueries and derived tables gave so far, by their ids.
-    pub fn kept_results(&mut self) -> &mut BTreeMap<u64, Kept> {
-        &mut self.kept
+    /// Cached results of the statement's subqueries and derived tables so far, by their ids.
+    pub fn subquery_results(&mut self) -> &mut BTreeMap<u64, SubqueryResult> {
+        &mut self.subquery_results
     }
 
     /// Runs a statement, whose subqueries' results are its own (S1 of `expression/subquery.rs`).
     pub fn with_own_results<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let around = (std::mem::take(&mut self.kept), std::mem::take(&mut self.misread));
+        let around = (std::mem::take(&mut self.subquery_results), std::mem::take(&mut self.misread));
         self.blamed = None;
         let outcome = run(self);
-        (self.kept, self.misread) = around;
+        (self.subquery_results, self.misread) = around;
         outcome
     }
 

@@ -10,16 +10,16 @@ use crate::error::{self, Result};
 use crate::privilege::Grants;
 
 /// An account's grants, and the catalog's epoch that they are of.
-pub(super) struct Known {
+pub(super) struct CachedGrants {
     epoch: u64,
     grants: Arc<Grants>,
     /// The password has expired and was not changed since.
     expired: bool,
 }
 
-impl Known {
+impl CachedGrants {
     pub(super) fn of(catalog: &Catalog, account: &(String, String)) -> Self {
-        // The epoch is read first: what changes behind it is looked up again.
+        // The epoch is read first: what changes after it is looked up again.
         let epoch = catalog.accounts_epoch().load(Ordering::Acquire);
         let state = catalog.state();
         let user = state.users.get(account);
@@ -28,7 +28,7 @@ impl Known {
     }
 }
 
-impl Known {
+impl CachedGrants {
     pub(super) fn expired(&self) -> bool {
         self.expired
     }
@@ -37,10 +37,10 @@ impl Known {
 impl Context {
     /// What the account may do now; nothing once it has been dropped.
     pub fn grants(&mut self) -> &Arc<Grants> {
-        if self.known_grants.epoch != self.catalog().accounts_epoch().load(Ordering::Acquire) {
-            self.known_grants = Known::of(self.catalog(), &self.account);
+        if self.cached_grants.epoch != self.catalog().accounts_epoch().load(Ordering::Acquire) {
+            self.cached_grants = CachedGrants::of(self.catalog(), &self.account);
         }
-        &self.known_grants.grants
+        &self.cached_grants.grants
     }
 
     /// Error 1820 if the session began with a password that had expired, and has not changed it.
@@ -50,7 +50,7 @@ impl Context {
             return Ok(());
         }
         self.grants();
-        self.began_expired = self.known_grants.expired;
+        self.began_expired = self.cached_grants.expired;
         match kind {
             S::AlterUser(_) => Ok(()),
             S::Set(items) if matches!(items[..], [SetItem::Password { .. }]) => Ok(()),
@@ -63,6 +63,6 @@ impl Context {
     /// the function that runs.
     pub fn grants_now(&self) -> &Grants {
         let inside = self.frames.last().and_then(|frame| frame.grants());
-        inside.unwrap_or(&self.known_grants.grants)
+        inside.unwrap_or(&self.cached_grants.grants)
     }
 }

@@ -20,7 +20,7 @@ use crate::ast::StatementKind;
 use crate::error::{self, Result, SqlError};
 use crate::executor::create_start;
 
-/// How long a wait for another owner sleeps before it looks again.
+/// How long a wait for another owner sleeps before it checks again.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// What `gtid_next` says.
@@ -97,15 +97,15 @@ impl Context {
             self.gtid_next = GtidNext::Automatic;
             return Ok(());
         };
-        let database = self.database.clone();
-        while !database.owned_gtids().take(gtid, self.id) {
+        let instance = self.instance.clone();
+        while !instance.owned_gtids().take(gtid, self.id) {
             self.interrupt.sleep(PAUSE);
             self.check_interrupt()?;
         }
-        self.gtid_next = if database.log().reserve_gtid(gtid) {
+        self.gtid_next = if instance.log().reserve_gtid(gtid) {
             GtidNext::Owned(gtid)
         } else {
-            database.owned_gtids().give_back(gtid);
+            instance.owned_gtids().give_back(gtid);
             GtidNext::Executed(gtid)
         };
         Ok(())
@@ -139,8 +139,8 @@ impl Context {
         match self.gtid_next {
             GtidNext::Automatic | GtidNext::Used(_) | GtidNext::Executed(_) => {}
             GtidNext::Owned(gtid) => {
-                self.database.log().release_gtid(gtid);
-                self.database.owned_gtids().give_back(gtid);
+                self.instance.log().release_gtid(gtid);
+                self.instance.owned_gtids().give_back(gtid);
                 self.gtid_next = GtidNext::Used(gtid);
             }
         }
@@ -190,14 +190,14 @@ impl Context {
         let Some(gtid) = self.owned_gtid() else { return Ok(()) };
         let (begin, commit) = (self.bracket_event(b"BEGIN".to_vec()), self.bracket_event(b"COMMIT".to_vec()));
         let committed =
-            self.database.engine().commit_empty(self.group_context(), &begin, &commit, Some(gtid))?;
+            self.instance.engine().commit_empty(self.group_context(), &begin, &commit, Some(gtid))?;
         self.committed(committed.gtid);
         Ok(())
     }
 }
 
 fn has_changes(cx: &Context) -> bool {
-    cx.transaction.as_ref().is_some_and(|open| open.engine.has_changes())
+    cx.transaction.as_ref().is_some_and(|open| open.storage_transaction.has_changes())
 }
 
 /// Statements that would commit an open transaction, which has to be done by name where it has a

@@ -1,5 +1,5 @@
-//! What the log has of a session beside the rows it changes: its statements, with the settings that
-//! they depend on.
+//! What the log has of a session besides the rows it changes: its statements, with the settings
+//! that they depend on.
 //!
 //! A replica's applier keeps the settings of one statement until the next one changes them. So a
 //! DDL statement carries all that its meaning depends on, the usual values too; `BEGIN`, whose rows
@@ -27,11 +27,11 @@ const FULL_METADATA: u64 = 1;
 impl Context {
     /// What the events of a transaction that begins now have in common.
     pub fn group_context(&self) -> GroupContext {
-        let globals = self.database.globals();
+        let globals = self.instance.globals();
         let mut context = GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.timestamp(), VERSION);
         context.row_event_max_size = globals.uint(ids::BINLOG_ROW_EVENT_MAX_SIZE) as usize;
         context.compress = self.variables().bool(ids::BINLOG_TRANSACTION_COMPRESSION);
-        context.rows_flags = self.settled().rows_flags;
+        context.rows_flags = self.session_settings().rows_flags;
         context.original = self.original_commit();
         context.full_metadata = globals.uint(ids::BINLOG_ROW_METADATA) == FULL_METADATA;
         context
@@ -122,7 +122,7 @@ impl Context {
     }
 
     /// The other way: a DDL statement of the log is about to be done in this session, which gets
-    /// the settings that [`Self::ddl_event`] tells, and usual ones for what it does not tell.
+    /// the settings that [`Self::ddl_event`] says, and usual ones for what it does not say.
     /// `timestamp` is the event's.
     pub(crate) fn take_over(&mut self, query: &QueryEvent<'_>, timestamp: u32) {
         let settings = settings_of(query, timestamp);

@@ -2,7 +2,7 @@
 //! times.
 //!
 //! (N1) A name is in the table as long as somebody holds it.
-//! (N2) A session that would close a circle of waits gets error 3058 at once, and waits for
+//! (N2) A session that would close a cycle of waits gets error 3058 at once, and waits for
 //!      nothing.
 //! (N3) A session's locks go when it ends or is reset.
 
@@ -14,35 +14,35 @@ use storage::Interrupt;
 
 use crate::error::{self, Result};
 
-/// A waiter looks for KILL so often; a released lock wakes it at once.
+/// A waiter checks for KILL so often; a released lock wakes it at once.
 const KILL_SEEN_AFTER: Duration = Duration::from_millis(50);
 
 /// The server's named locks.
 #[derive(Debug, Default)]
 pub struct NamedLocks {
-    state: Mutex<State>,
+    state: Mutex<NamedLockTable>,
     released: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    held: HashMap<String, Held>,
+struct NamedLockTable {
+    held: HashMap<String, HeldLock>,
     /// What each waiting session waits for.
     waiting: HashMap<u64, String>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldLock {
     owner: u64,
     count: u32,
 }
 
-impl State {
+impl NamedLockTable {
     /// Takes the lock if it is free or the session's own.
     fn take(&mut self, name: &str, session: u64) -> bool {
         match self.held.get_mut(name) {
             None => {
-                self.held.insert(name.to_owned(), Held { owner: session, count: 1 });
+                self.held.insert(name.to_owned(), HeldLock { owner: session, count: 1 });
                 true
             }
             Some(held) if held.owner == session => {
@@ -54,9 +54,9 @@ impl State {
     }
 
     /// True if the holder of `name` waits, through others, for `session`.
-    fn closes_circle(&self, name: &str, session: u64) -> bool {
+    fn closes_cycle(&self, name: &str, session: u64) -> bool {
         let mut name = name;
-        // Each session waits for one lock at most, and no circle was let in before: the walk ends.
+        // Each session waits for one lock at most, and no cycle was let in before: the walk ends.
         loop {
             let Some(held) = self.held.get(name) else { return false };
             if held.owner == session {
@@ -89,7 +89,7 @@ impl NamedLocks {
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(false);
             }
-            if state.closes_circle(name, session) {
+            if state.closes_cycle(name, session) {
                 return Err(error::USER_LOCK_DEADLOCK.plain());
             }
             let pause = left.map_or(KILL_SEEN_AFTER, |left| left.min(KILL_SEEN_AFTER));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_refused_and_a_release_wakes() {
+    fn a_cycle_is_refused_and_a_release_wakes() {
         let locks = Arc::new(NamedLocks::default());
         let interrupt = Interrupt::new();
         locks.acquire("a", 1, NOW, &interrupt).unwrap();

@@ -1,16 +1,17 @@
-//! What other sessions may know of a session's transaction, for people who look (`INNODB_TRX`,
+//! What other sessions may know of a session's transaction, for monitoring (`INNODB_TRX`,
 //! `metadata_locks`).
 //!
 //! The session alone writes, by relaxed stores into memory of its own: no statement waits for who
-//! looks. Who looks while a transaction ends and the next begins may see something of both.
+//! looks. A reader that reads while a transaction ends and the next begins may see something of
+//! both.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use storage::transaction::Isolation;
 
-use crate::catalog::metadata_lock::{Kind, MetadataLock};
+use crate::catalog::metadata_lock::{MetadataLock, MetadataLockType};
 
-/// Of so many tables in use it is told which.
+/// So many tables in use are listed.
 const TABLES_MAX: usize = 8;
 /// The bits of a lock's address that say how it is held.
 const KIND_BITS: usize = 0b111;
@@ -36,7 +37,7 @@ pub struct OpenTransaction {
 
 /// What is known of a transaction at one moment.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub struct TransactionInfo {
     /// Its name in the lock table.
     pub owner: u64,
     /// When the first statement that has used a table began, in microseconds since 1970.
@@ -83,10 +84,13 @@ impl OpenTransaction {
     }
 
     /// Its transaction has a metadata lock, read or write.
-    pub(super) fn holds(&self, lock: &MetadataLock, kind: Kind) {
+    pub(super) fn holds(&self, lock: &MetadataLock, kind: MetadataLockType) {
         let count = self.table_count.load(Relaxed);
         if let Some(table) = self.tables.get(count) {
-            table.store(std::ptr::from_ref(lock).addr() | usize::from(kind == Kind::Write), Relaxed);
+            table.store(
+                std::ptr::from_ref(lock).addr() | usize::from(kind == MetadataLockType::Write),
+                Relaxed,
+            );
         }
         self.table_count.store(count + 1, Relaxed);
     }
@@ -97,9 +101,9 @@ impl OpenTransaction {
     }
 
     /// The transaction that is open now, if it has used a table or taken its snapshot.
-    pub fn now(&self) -> Option<Seen> {
+    pub fn now(&self) -> Option<TransactionInfo> {
         let traits = self.traits.load(Relaxed);
-        let seen = Seen {
+        let seen = TransactionInfo {
             owner: self.owner.load(Relaxed),
             since: self.since.load(Relaxed),
             rows_changed: self.rows_changed.load(Relaxed),
@@ -120,11 +124,14 @@ impl OpenTransaction {
     }
 
     /// The addresses of the first of them, and how they are held. A lock may be gone by now.
-    pub fn tables(&self) -> impl Iterator<Item = (usize, Kind)> {
+    pub fn tables(&self) -> impl Iterator<Item = (usize, MetadataLockType)> {
         let count = self.table_count().min(TABLES_MAX);
         self.tables[..count].iter().map(|table| {
             let word = table.load(Relaxed);
-            (word & !KIND_BITS, if word & KIND_BITS == 0 { Kind::Read } else { Kind::Write })
+            (
+                word & !KIND_BITS,
+                if word & KIND_BITS == 0 { MetadataLockType::Read } else { MetadataLockType::Write },
+            )
         })
     }
 }

@@ -4,11 +4,11 @@
 //! as long as the session and count towards `max_prepared_stmt_count` of all sessions together.
 //!
 //! 1. prepare  The text is parsed. What gives rows is run up to its columns, which the client is
-//!    told; so unknown names fail here. What can't be prepared is error 1295.
+//!    reported; so unknown names fail here. What can't be prepared is error 1295.
 //! 2. execute  The values become the context's parameters, and the tree runs like any other
 //!    statement.
 //!
-//! The plan of the last execution is kept with the tree; whether it is still good is asked each
+//! The plan of the last execution is cached with the tree; whether it is still good is asked each
 //! time ([`crate::planner::plan`]), so a change of the tables by DDL is nothing that could be
 //! missed.
 
@@ -24,7 +24,7 @@ use crate::error::{self, Result, SqlError};
 use crate::executor;
 use crate::executor::create_start;
 use crate::parser::{self, ParseOptions, client_text};
-use crate::planner::plan::Kept;
+use crate::planner::plan::CachedPlan;
 use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::statement_digests::Tally;
 use crate::statement_log;
@@ -42,8 +42,8 @@ pub struct Parameter {
     pub ty: Type,
 }
 
-/// For so many parameters memory is kept.
-const PARAMETERS_KEPT: usize = 64;
+/// Memory for at most so many parameters is reused.
+const PARAMETERS_CAPACITY_MAX: usize = 64;
 
 /// A text with one statement, parsed.
 #[derive(Debug)]
@@ -52,8 +52,8 @@ pub(super) struct Parsed {
     pub text: Box<[u8]>,
     /// The tree.
     pub statement: Statement,
-    /// What is kept of its last execution.
-    pub kept: Mutex<Kept>,
+    /// The plan of its last execution.
+    pub cached_plan: Mutex<CachedPlan>,
     /// Where its executions are counted.
     pub tally: Mutex<Option<Arc<Tally>>>,
 }
@@ -61,11 +61,11 @@ pub(super) struct Parsed {
 impl Parsed {
     /// A statement without a plan.
     pub(super) fn new(text: &[u8], statement: Statement) -> Self {
-        Self { text: text.into(), statement, kept: Mutex::default(), tally: Mutex::default() }
+        Self { text: text.into(), statement, cached_plan: Mutex::default(), tally: Mutex::default() }
     }
 }
 
-/// What the client is told of a statement that was prepared.
+/// What is reported to the client of a statement that was prepared.
 #[derive(Debug, Clone, Default)]
 pub struct Description {
     /// The number to execute it by.
@@ -157,16 +157,16 @@ impl Session {
         let client = self.cx.client_charset();
         let shown = client_text::shown(text, client);
         self.cx.interrupt.statement_begins();
-        self.process.begin(&shown, self.cx.database.env().monotonic_coarse());
+        self.process.begin(&shown, self.cx.instance.env().monotonic_coarse());
         self.cx.begin_moment();
         self.cx.diagnostics.clear();
         let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
         let text = client_text::to_utf8(text, client, sql_mode).map_err(SqlError::from);
         let outcome = text.and_then(|text| self.try_prepare(&text));
-        self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
+        self.process.end(self.cx.instance.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         let (parsed, columns) = outcome.or_else(|e| self.fail(e))?;
-        if self.cx.database.statement_logs().enabled() != 0 {
+        if self.cx.instance.statement_logs().enabled() != 0 {
             let kind = &parsed.statement.kind;
             self.log_command("Prepare", &statement_log::hidden(kind, &parsed.text, sql_mode));
         }
@@ -174,17 +174,17 @@ impl Session {
         Ok(Description { id: self.prepared.add(parsed), parameters, columns })
     }
 
-    /// Parses, describes and counts a statement that is to be kept.
+    /// Parses, describes and counts a statement that is to be cached.
     fn try_prepare(&mut self, text: &[u8]) -> Result<(Arc<Parsed>, Vec<ColumnMeta>)> {
         let mut parsed = parse(&self.cx, text)?;
-        // Its executions are not told again.
+        // Its executions are not reported again.
         for remark in std::mem::take(&mut parsed.statement.remarks.list) {
             self.cx.diagnostics.warn(remark.warning());
         }
         let columns = describe(&mut self.cx, &parsed)?;
         // What came since its columns were known is meant for it, not for its execution.
         crate::bounds::check()?;
-        self.prepared.reserve(self.cx.database.globals().uint(ids::MAX_PREPARED_STMT_COUNT))?;
+        self.prepared.reserve(self.cx.instance.globals().uint(ids::MAX_PREPARED_STMT_COUNT))?;
         Ok((Arc::new(parsed), columns))
     }
 
@@ -209,11 +209,11 @@ impl Session {
             return self.fail(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_execute"]));
         }
         self.cx.interrupt.statement_begins();
-        self.process.begin(&parsed.text, self.cx.database.env().monotonic_coarse());
+        self.process.begin(&parsed.text, self.cx.instance.env().monotonic_coarse());
         self.cx.executed_by = "mysqld_stmt_execute";
         let _bounded = self.cx.begin_bounds();
         let outcome = self.run_parsed(&parsed, parameters, false, sink);
-        self.process.end(self.cx.database.env().monotonic_coarse(), self.cx.default_database());
+        self.process.end(self.cx.instance.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         outcome
     }
@@ -227,10 +227,10 @@ impl Session {
     ) -> Result<()> {
         self.cx.parameters = parameters;
         let nested = std::mem::replace(&mut self.executes_prepared, true);
-        let outcome = self.kept_statement(parsed, more, sink);
+        let outcome = self.run_cached_statement(parsed, more, sink);
         self.executes_prepared = nested;
         self.cx.parameters.clear();
-        self.cx.parameters.shrink_to(PARAMETERS_KEPT);
+        self.cx.parameters.shrink_to(PARAMETERS_CAPACITY_MAX);
         outcome
     }
 

@@ -1,14 +1,14 @@
 //! `read_only`, `super_read_only` and `offline_mode`: what they refuse, and how they take effect.
 //!
 //! (W1) Once SET GLOBAL `read_only` = ON has been answered, no commit of an account that it binds
-//!      becomes visible. The gate of commits is closed while the variable is set: whoever is inside
-//!      by then has committed, whoever enters later sees it. So it waits for LOCK TABLES .. WRITE
+//!      becomes visible. The commit barrier is closed while the variable is set: a commit inside
+//!      by then has ended, one that enters later sees it. So it waits for LOCK TABLES .. WRITE
 //!      of others, as in MySQL, and not for transactions that are open: these fail when they
 //!      commit.
 
 use super::Context;
 use crate::ast::{LockStrength, MaintenanceVerb, SetItem, StatementKind, TableLock};
-use crate::catalog::metadata_lock::gate::Closed;
+use crate::catalog::metadata_lock::barrier::Closed;
 use crate::error::{self, Result};
 use crate::privilege::{Grants, Privileges, tables_used};
 use crate::variables::ids;
@@ -18,7 +18,7 @@ const CONNECTION_ADMIN: &str = "CONNECTION_ADMIN";
 impl Context {
     /// Error 1290 while the server is read only and the account is bound by that.
     pub(super) fn check_server_writable(&self) -> Result<()> {
-        let globals = self.database.globals();
+        let globals = self.instance.globals();
         if !globals.bool(ids::READ_ONLY) {
             return Ok(());
         }
@@ -35,7 +35,7 @@ impl Context {
     /// temporary tables, whether it would change anything or not. Tables that functions write are
     /// asked for when they do.
     pub fn check_statement_writable(&self, kind: &StatementKind) -> Result<()> {
-        if !self.database.globals().bool(ids::READ_ONLY) || !self.changes_what_is_shared(kind) {
+        if !self.instance.globals().bool(ids::READ_ONLY) || !self.changes_what_is_shared(kind) {
             return Ok(());
         }
         self.check_server_writable()
@@ -86,20 +86,20 @@ impl Context {
     pub(crate) fn close_commits(&self) -> Result<Option<Closed>> {
         match self.table_locks.has_global() {
             true => Ok(None),
-            false => self.database.commits().close(&self.interrupt, self.metadata_timeout()).map(Some),
+            false => self.instance.commit_barrier().close(&self.interrupt, self.metadata_timeout()).map(Some),
         }
     }
 
     /// Ends the sessions that may not be there in `offline_mode`. It is on by now, so none of them
     /// comes back.
     pub(crate) fn end_others_for_offline_mode(&self) {
-        let state = self.database.catalog().state();
+        let state = self.instance.catalog().state();
         let stays = |account: &(String, String)| {
             state.users.get(account).is_some_and(|user| may_stay_offline(&user.grants))
         };
-        for process in self.database.processes() {
+        for process in self.instance.processes() {
             if process.id != self.id && !stays(process.account()) {
-                process.kill(crate::database::Kill::Connection);
+                process.kill(crate::instance::Kill::Connection);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Repeated statements are parsed once: the trees of texts that a session sent before.
 //!
-//! A table of fixed size with one place for each hash. A text gets its place only when it comes the
+//! A table of fixed size with one slot for each hash. A text gets its slot only when it comes the
 //! second time, so that statements which never repeat, because their values are in the text, cost a
 //! comparison and throw nothing out. A tree depends on the text and on `sql_mode` alone; both are
 //! compared, so a hit is exact.
@@ -12,33 +12,33 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::prepared::Parsed;
 use crate::ast::Statement;
 
-/// How many trees a session keeps.
-const PLACES: usize = 128;
+/// How many trees a session caches.
+const SLOTS: usize = 128;
 /// Longer texts are seldom the same twice, and would take the memory of many.
 const TEXT_MAX: usize = 2048;
 
 /// The parsed statements of a session, by text.
 #[derive(Default)]
 pub(super) struct StatementCache {
-    places: Vec<Place>,
+    slots: Vec<CacheSlot>,
 }
 
 #[derive(Default, Clone)]
-struct Place {
-    /// The hash of the text that was here last, whether or not it was kept.
+struct CacheSlot {
+    /// The hash of the text that was here last, whether or not it was cached.
     seen: u64,
-    kept: Option<(u64, Arc<Parsed>)>,
+    cached: Option<(u64, Arc<Parsed>)>,
 }
 
 /// What became of a statement that was noted.
 pub(super) enum Noted {
-    /// It is kept.
-    Kept(Arc<Parsed>),
+    /// It is cached.
+    Cached(Arc<Parsed>),
     /// It came for the first time.
     Seen(Statement),
 }
 
-/// A text's place; made once for looking it up and keeping it.
+/// A text's key: hashed once, for lookup and insertion.
 #[derive(Clone, Copy)]
 pub(super) struct Key {
     hash: u64,
@@ -46,29 +46,29 @@ pub(super) struct Key {
 }
 
 impl StatementCache {
-    /// The key of a text under a `sql_mode`; `None` if it is too long to be kept.
+    /// The key of a text under a `sql_mode`; `None` if it is too long to be cached.
     pub(super) fn key(text: &[u8], sql_mode: u64) -> Option<Key> {
         (text.len() <= TEXT_MAX).then(|| Key { hash: xxh3_64_with_seed(text, sql_mode), sql_mode })
     }
 
     /// The statement that is all of `text`, if it was parsed before.
     pub(super) fn find(&self, key: Key, text: &[u8]) -> Option<&Arc<Parsed>> {
-        let (sql_mode, parsed) = self.places.get(key.hash as usize % PLACES)?.kept.as_ref()?;
+        let (sql_mode, parsed) = self.slots.get(key.hash as usize % SLOTS)?.cached.as_ref()?;
         (*sql_mode == key.sql_mode && *parsed.text == *text).then_some(parsed)
     }
 
-    /// Takes note of a text that was parsed; the second time the tree is kept.
+    /// Takes note of a text that was parsed; the second time the tree is cached.
     pub(super) fn note(&mut self, key: Key, text: &[u8], statement: Statement) -> Noted {
-        if self.places.is_empty() {
-            self.places.resize(PLACES, Place::default());
+        if self.slots.is_empty() {
+            self.slots.resize(SLOTS, CacheSlot::default());
         }
-        let place = &mut self.places[key.hash as usize % PLACES];
-        if std::mem::replace(&mut place.seen, key.hash) != key.hash {
+        let slot = &mut self.slots[key.hash as usize % SLOTS];
+        if std::mem::replace(&mut slot.seen, key.hash) != key.hash {
             return Noted::Seen(statement);
         }
         let parsed = Arc::new(Parsed::new(text, statement));
-        place.kept = Some((key.sql_mode, parsed.clone()));
-        Noted::Kept(parsed)
+        slot.cached = Some((key.sql_mode, parsed.clone()));
+        Noted::Cached(parsed)
     }
 }
 

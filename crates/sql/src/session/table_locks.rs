@@ -16,8 +16,8 @@ use std::time::Duration;
 use super::Context;
 use crate::ast::{Ident, LockTable, ObjectName, StatementKind, TableLock};
 use crate::bounds::Ticker;
-use crate::catalog::metadata_lock::gate::{Closed, Pass};
-use crate::catalog::metadata_lock::{Guard, Kind, MetadataLock, Waiter};
+use crate::catalog::metadata_lock::barrier::{Closed, Pass};
+use crate::catalog::metadata_lock::{Guard, MetadataLock, MetadataLockType, Waiter};
 use crate::catalog::{TableDef, database_or};
 use crate::error::{self, Result};
 use crate::privilege::tables_used;
@@ -61,7 +61,7 @@ impl TableLocks {
     }
 
     /// The kind that LOCK TABLES holds a table's lock in.
-    pub(super) fn kind_of(&self, lock: &Arc<MetadataLock>) -> Option<Kind> {
+    pub(super) fn kind_of(&self, lock: &Arc<MetadataLock>) -> Option<MetadataLockType> {
         self.guards().find(|guard| guard.is_of(lock)).map(Guard::kind)
     }
 
@@ -80,7 +80,7 @@ impl Context {
     pub(crate) fn lock_metadata(
         &self,
         lock: &Arc<MetadataLock>,
-        kind: Kind,
+        kind: MetadataLockType,
         holds_already: bool,
         others: &[Guard],
     ) -> Result<Guard> {
@@ -93,15 +93,15 @@ impl Context {
             session: self.id,
             interrupt: &self.interrupt,
             timeout: self.metadata_timeout(),
-            waits: self.database.metadata_waits(),
+            waits: self.instance.metadata_waits(),
             held: &held,
             on_wait: &|begins| {
-                let now = self.database.env().monotonic();
+                let now = self.instance.env().monotonic();
                 match begins {
                     true => began.set(now),
                     false => storage::lock::note_wait(now.saturating_sub(began.get())),
                 }
-                if let Some(process) = self.database.process(self.id) {
+                if let Some(process) = self.instance.process(self.id) {
                     process.set_state(if begins { "Waiting for table metadata lock" } else { "executing" });
                 }
             },
@@ -153,19 +153,25 @@ impl Context {
             *order.entry((&name.database, &name.table)).or_default() |= name.write;
         }
         let writes = match order.values().any(|write| *write) {
-            true => Some(self.database.commits().enter(&self.interrupt, self.metadata_timeout())?),
+            true => Some(self.instance.commit_barrier().enter(&self.interrupt, self.metadata_timeout())?),
             false => None,
         };
         let mut guards: Vec<Guard> = Vec::new();
         for ((database, table), write) in order {
-            let kind = if write { Kind::Exclusive } else { Kind::ReadOnly };
+            let kind = if write { MetadataLockType::Exclusive } else { MetadataLockType::ReadOnly };
             guards.push(self.take_table(database, table, kind, &guards)?);
         }
         self.table_locks.tables = Some(Locked { names, guards, _writes: writes });
         Ok(())
     }
 
-    fn take_table(&self, database: &str, name: &str, kind: Kind, others: &[Guard]) -> Result<Guard> {
+    fn take_table(
+        &self,
+        database: &str,
+        name: &str,
+        kind: MetadataLockType,
+        others: &[Guard],
+    ) -> Result<Guard> {
         loop {
             let table = self.catalog().table(database, name)?;
             let guard = self.lock_metadata(&table.lock, kind, false, others)?;
@@ -176,11 +182,11 @@ impl Context {
         }
     }
 
-    /// DROP TABLE under LOCK TABLES gives the table's lock back at once: whoever waits for the name
-    /// goes on, and waits for what else it needs. A table that was replaced under the same name
-    /// keeps its lock.
+    /// DROP TABLE under LOCK TABLES gives the table's lock back at once: a session that waits for
+    /// the name goes on, and waits for what else it needs. A table that was replaced under the same
+    /// name keeps its lock.
     pub fn unlock_dropped(&mut self, tables: &[Arc<TableDef>]) {
-        let catalog = self.database.catalog().state();
+        let catalog = self.instance.catalog().state();
         let Some(locked) = &mut self.table_locks.tables else { return };
         for table in tables.iter().filter(|t| catalog.table(&t.database, &t.name).is_none()) {
             locked.guards.retain(|guard| !guard.is_of(&table.lock));
@@ -214,7 +220,7 @@ impl Context {
             return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
         }
         if self.table_locks.global.is_none() {
-            let closed = self.database.commits().close(&self.interrupt, self.metadata_timeout())?;
+            let closed = self.instance.commit_barrier().close(&self.interrupt, self.metadata_timeout())?;
             self.table_locks.global = Some(closed);
         }
         Ok(())
@@ -228,13 +234,13 @@ impl Context {
         }
         self.commit()?;
         self.gtid_used();
-        self.database.commits().close(&self.interrupt, self.metadata_timeout())
+        self.instance.commit_barrier().close(&self.interrupt, self.metadata_timeout())
     }
 
     /// LOCK INSTANCE FOR BACKUP.
     pub fn lock_instance(&mut self) -> Result<()> {
         if self.table_locks.backup.is_none() {
-            let closed = self.database.definitions().close(&self.interrupt, self.metadata_timeout())?;
+            let closed = self.instance.ddl_barrier().close(&self.interrupt, self.metadata_timeout())?;
             self.table_locks.backup = Some(closed);
         }
         Ok(())
@@ -252,8 +258,8 @@ impl Context {
             return Err(error::CANT_UPDATE_WITH_READLOCK.plain());
         }
         match self.table_locks.has_tables() {
-            true => Ok(()), // its own pass keeps the gate open
-            false => self.database.commits().wait_open(&self.interrupt, self.metadata_timeout()),
+            true => Ok(()), // its own pass keeps the barrier open
+            false => self.instance.commit_barrier().wait_open(&self.interrupt, self.metadata_timeout()),
         }
     }
 
@@ -261,7 +267,7 @@ impl Context {
     pub(super) fn enter_commit(&self) -> Result<Option<Pass>> {
         match self.table_locks.has_tables() {
             true => Ok(None),
-            false => self.database.commits().enter(&self.interrupt, self.metadata_timeout()).map(Some),
+            false => self.instance.commit_barrier().enter(&self.interrupt, self.metadata_timeout()).map(Some),
         }
     }
 
@@ -270,7 +276,7 @@ impl Context {
         self.pass_global_lock()?;
         let definitions = match self.table_locks.backup.is_some() {
             true => None,
-            false => Some(self.database.definitions().enter(&self.interrupt, self.metadata_timeout())?),
+            false => Some(self.instance.ddl_barrier().enter(&self.interrupt, self.metadata_timeout())?),
         };
         Ok((definitions, self.enter_commit()?))
     }
@@ -314,8 +320,8 @@ impl Context {
         tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));
         let mut guards: Vec<Guard> = Vec::new();
         for table in &tables {
-            if self.table_locks.kind_of(&table.lock) != Some(Kind::Exclusive) {
-                guards.push(self.lock_metadata(&table.lock, Kind::Exclusive, false, &guards)?);
+            if self.table_locks.kind_of(&table.lock) != Some(MetadataLockType::Exclusive) {
+                guards.push(self.lock_metadata(&table.lock, MetadataLockType::Exclusive, false, &guards)?);
             }
         }
         Ok(guards)
@@ -325,8 +331,8 @@ impl Context {
     /// already.
     pub fn lock_to_alter(&self, table: &TableDef) -> Result<Option<Guard>> {
         match self.table_locks.kind_of(&table.lock) {
-            Some(Kind::Exclusive) => Ok(None),
-            _ => self.lock_metadata(&table.lock, Kind::Upgradable, false, &[]).map(Some),
+            Some(MetadataLockType::Exclusive) => Ok(None),
+            _ => self.lock_metadata(&table.lock, MetadataLockType::Upgradable, false, &[]).map(Some),
         }
     }
 
@@ -334,7 +340,7 @@ impl Context {
     pub fn lock_further(
         &self,
         table: &TableDef,
-        kind: Kind,
+        kind: MetadataLockType,
         upgradable: &Option<Guard>,
     ) -> Result<Option<Guard>> {
         match upgradable {

@@ -14,7 +14,7 @@ use crate::error::{self, Result};
 
 /// A session's temporary tables, and what is left of dropped ones.
 #[derive(Debug, Default)]
-pub(super) struct Own {
+pub(super) struct SessionTemporaryTables {
     pub(super) tables: TemporaryTables,
     /// Trees that go with the open transaction (T1).
     retired: Vec<TreeId>,
@@ -56,7 +56,7 @@ impl Context {
 
     /// Gives a temporary table trees; it is not yet among the session's.
     pub(crate) fn make_temporary(&self, table: &TableDef) -> Result<Arc<TableDef>> {
-        let temporary = self.database.engine().temporary();
+        let temporary = self.instance.engine().temporary();
         let trees = temporary.new_trees(table.indexes.len())?;
         match with_trees(table, &trees) {
             Ok(table) => Ok(Arc::new(table)),
@@ -99,7 +99,7 @@ impl Context {
     pub(super) fn drop_retired(&mut self) {
         if !self.temporary.retired.is_empty() {
             let trees = std::mem::take(&mut self.temporary.retired);
-            self.database.engine().temporary().drop_trees(&trees);
+            self.instance.engine().temporary().drop_trees(&trees);
         }
     }
 

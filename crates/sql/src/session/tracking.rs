@@ -1,9 +1,9 @@
 //! Session-state tracking: what a statement changed in the session, for clients that asked to be
-//! told with its OK (CLIENT_SESSION_TRACK).
+//! reported with its OK (CLIENT_SESSION_TRACK).
 //!
 //! Statements note what they change while they run; nothing is noted for clients that do not ask.
-//! What is told of it is decided at the end, by the settings `session_track_*` as they are then.
-//! Transactions have a file of their own.
+//! What is reported of it is decided at the end, by the settings `session_track_*` as they are
+//! then. Transactions have a file of their own.
 
 mod transactions;
 
@@ -18,7 +18,7 @@ pub(crate) use transactions::is_unsafe;
 /// What the running statement changed so far.
 #[derive(Debug, Default)]
 pub struct Tracker {
-    /// The client asked to be told.
+    /// The client asked to be notified.
     on: bool,
     variables: Vec<VariableId>,
     schema: bool,
@@ -29,7 +29,7 @@ pub struct Tracker {
     own_gtids: GtidSet,
     /// The statement began while all GTIDs were asked for.
     whole: bool,
-    /// The client is to be told of all GTIDs.
+    /// The client is to be notified of all GTIDs.
     all_gtids: bool,
     /// What transactions have done.
     pub(crate) transactions: Transactions,
@@ -75,7 +75,7 @@ impl Tracker {
         self.transactions.statement_ends(has_rows);
     }
 
-    /// The client is to be told of GTIDs.
+    /// The client is to be notified of GTIDs.
     pub(super) fn follows_gtids(&self) -> bool {
         self.gtids != Gtids::Off
     }
@@ -116,7 +116,7 @@ impl Tracker {
     }
 }
 
-/// What the client is told of the notes, which are forgotten.
+/// What is reported to the client of the notes, which are forgotten.
 pub(super) fn take_changes(cx: &mut Context) -> Vec<StateChange> {
     if cx.tracker.is_empty() {
         return Vec::new();
@@ -140,7 +140,7 @@ pub(super) fn take_changes(cx: &mut Context) -> Vec<StateChange> {
         changes.push(StateChange::State);
     }
     if notes.all_gtids {
-        notes.own_gtids = cx.database.log().gtid_executed();
+        notes.own_gtids = cx.instance.log().gtid_executed();
     }
     if !notes.own_gtids.is_empty() {
         changes.push(StateChange::Gtids(notes.own_gtids.to_string()));

@@ -15,19 +15,19 @@ use storage::transaction::{Isolation, Savepoint};
 use storage::{Transaction, TransactionOptions};
 
 use super::Context;
-use super::unsettled::Unsettled;
+use super::pending_reply::PendingReply;
 use crate::ast;
 use crate::catalog::TableDef;
-use crate::catalog::metadata_lock::{Guard, Guards, Kind};
+use crate::catalog::metadata_lock::{Guard, Guards, MetadataLockType};
 use crate::error::{self, Result};
 use crate::status::Counter;
 use crate::value::temporal::SECOND;
 use crate::variables::ids;
 
-/// An open transaction.
-pub struct Open {
-    /// The engine's.
-    pub engine: Box<Transaction>,
+/// The session's open transaction.
+pub struct SessionTransaction {
+    /// The storage engine's side: snapshot, row locks, write set.
+    pub storage_transaction: Box<Transaction>,
     /// BEGIN opened it, or autocommit is off: it outlives its statements.
     pub explicit: bool,
     /// BEGIN opened it, or a statement has used a table: else it goes with the statement,
@@ -60,10 +60,10 @@ impl Characteristics {
     }
 }
 
-impl Open {
+impl SessionTransaction {
     /// The engine's transaction and the metadata locks.
     pub(super) fn into_parts(self) -> (Box<Transaction>, Guards) {
-        (self.engine, self.tables)
+        (self.storage_transaction, self.tables)
     }
 
     /// The metadata locks that it holds.
@@ -75,7 +75,7 @@ impl Open {
 impl Context {
     /// `autocommit`
     pub fn autocommit(&self) -> bool {
-        self.settled().autocommit
+        self.session_settings().autocommit
     }
 
     /// True inside of a transaction that outlives its statements.
@@ -84,12 +84,17 @@ impl Context {
     }
 
     /// The open transaction, opened now if there is none.
-    pub fn transaction(&mut self) -> &mut Open {
+    pub fn transaction(&mut self) -> &mut SessionTransaction {
         if self.transaction.is_none() {
             let explicit = !self.autocommit();
             self.open_transaction(explicit, None);
         }
         self.transaction.as_mut().expect("it was opened above")
+    }
+
+    /// The storage engine's side of the open transaction, opened now if there is none.
+    pub fn storage_transaction(&mut self) -> &mut Transaction {
+        &mut self.transaction().storage_transaction
     }
 
     fn open_transaction(&mut self, explicit: bool, read_only: Option<bool>) {
@@ -115,10 +120,10 @@ impl Context {
             begin: self.begin_event(),
             gtid: self.owned_gtid(),
         };
-        let mut engine = self.database.engine().begin(self.interrupt.clone(), options);
-        engine.reuse_buffers(std::mem::take(&mut self.transaction_memory));
-        self.transaction = Some(Open {
-            engine,
+        let mut storage_transaction = self.instance.engine().begin(self.interrupt.clone(), options);
+        storage_transaction.reuse_buffers(std::mem::take(&mut self.transaction_memory));
+        self.transaction = Some(SessionTransaction {
+            storage_transaction,
             explicit,
             used: false,
             characteristics: next,
@@ -129,18 +134,18 @@ impl Context {
         });
     }
 
-    /// A transaction beside the session's, for reading what is committed now.
+    /// A second transaction, besides the session's own, for reading what is committed now.
     pub(crate) fn scratch_transaction(&mut self) -> Box<Transaction> {
-        self.transaction_beside(None)
+        self.second_transaction(None)
     }
 
-    /// A transaction beside the session's, which is logged under the name that the session's next
-    /// one has.
+    /// A second transaction, besides the session's own, which is logged under the name that the
+    /// session's next one has.
     pub(crate) fn logged_transaction(&mut self) -> Box<Transaction> {
-        self.transaction_beside(self.owned_gtid())
+        self.second_transaction(self.owned_gtid())
     }
 
-    fn transaction_beside(&mut self, gtid: Option<Gtid>) -> Box<Transaction> {
+    fn second_transaction(&mut self, gtid: Option<Gtid>) -> Box<Transaction> {
         let options = TransactionOptions {
             isolation: Isolation::RepeatableRead,
             lock_wait_timeout: self.lock_wait_timeout(),
@@ -148,29 +153,29 @@ impl Context {
             begin: self.begin_event(),
             gtid,
         };
-        self.database.engine().begin(self.interrupt.clone(), options)
+        self.instance.engine().begin(self.interrupt.clone(), options)
     }
 
     fn lock_wait_timeout(&self) -> Duration {
-        self.settled().lock_wait_timeout
+        self.session_settings().lock_wait_timeout
     }
 
     /// A table for a statement that reads it: its definition stays as it is until the transaction
     /// ends.
     pub fn open_table(&mut self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
-        self.open(database, name, Kind::Read)
+        self.open(database, name, MetadataLockType::Read)
     }
 
     /// A table for a statement that changes its rows.
     pub fn open_table_to_write(&mut self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
-        self.open(database, name, Kind::Write)
+        self.open(database, name, MetadataLockType::Write)
     }
 
-    fn open(&mut self, database: Option<&str>, name: &str, kind: Kind) -> Result<Arc<TableDef>> {
+    fn open(&mut self, database: Option<&str>, name: &str, kind: MetadataLockType) -> Result<Arc<TableDef>> {
         let database = crate::catalog::database_or(database, self.default_database())?.to_owned();
         crate::catalog::check_not_system(&database)?;
         self.track_table(kind);
-        self.tell_of_transaction();
+        self.publish_transaction();
         if let Some(table) = self.temporary_table(Some(&database), name) {
             let table = table.clone();
             self.check_temporary()?;
@@ -183,7 +188,7 @@ impl Context {
             let (mut held, mut enough) = (false, false);
             for guard in own {
                 held = true;
-                enough |= guard.kind() == kind || kind == Kind::Read;
+                enough |= guard.kind() == kind || kind == MetadataLockType::Read;
             }
             // LOCK TABLES has said already what may be done with the table.
             if enough || self.table_locks.kind_of(&table.lock).is_some() {
@@ -199,32 +204,33 @@ impl Context {
     }
 
     /// From its first table on, or its snapshot, others may know of the transaction.
-    fn tell_of_transaction(&mut self) {
+    fn publish_transaction(&mut self) {
         if self.open_transaction.has_begun() {
             return;
         }
         let moment = self.real_moment() as u64;
-        let Open { engine, explicit, read_only, .. } = self.transaction();
+        let SessionTransaction { storage_transaction, explicit, read_only, .. } = self.transaction();
         let (owner, isolation, explicit, read_only) =
-            (engine.owner().0, engine.isolation(), *explicit, *read_only);
+            (storage_transaction.owner().0, storage_transaction.isolation(), *explicit, *read_only);
         self.open_transaction.begin(owner, moment, isolation, explicit, read_only);
     }
 
     /// Keeps a table's definition as it is until the transaction ends.
     fn hold(&mut self, mut guard: Guard, table: &Arc<TableDef>) -> Result<()> {
-        guard.keep(table);
+        guard.pin_definition(table);
         self.open_transaction.holds(&table.lock, guard.kind());
         let open = self.transaction();
-        if open.engine.snapshot_position().is_some_and(|snapshot| snapshot < table.readable_from) {
+        if open.storage_transaction.snapshot_position().is_some_and(|snapshot| snapshot < table.readable_from)
+        {
             return Err(error::TABLE_DEF_CHANGED.plain());
         }
         open.tables.push(guard);
         Ok(())
     }
 
-    fn track_table(&mut self, kind: Kind) {
+    fn track_table(&mut self, kind: MetadataLockType) {
         let autocommit = self.autocommit();
-        self.tracker.transactions.table(kind == Kind::Write, autocommit);
+        self.tracker.transactions.table(kind == MetadataLockType::Write, autocommit);
         self.transaction().used = true;
     }
 
@@ -232,7 +238,12 @@ impl Context {
     /// is not known to be its definition now. It was when the catalog's definitions had the number
     /// `definitions`. An error if the table can't be had: who planned again would wait for it once
     /// more.
-    pub(crate) fn reopen(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> Result<bool> {
+    pub(crate) fn reopen(
+        &mut self,
+        table: &Arc<TableDef>,
+        kind: MetadataLockType,
+        definitions: u64,
+    ) -> Result<bool> {
         // The catalog does not know of temporary tables: that they are gone, or have taken this
         // one's name.
         let is_of_catalog = !table.is_temporary() && !self.has_temporary_tables();
@@ -244,24 +255,24 @@ impl Context {
         Ok(true)
     }
 
-    /// Without a look into the catalog: true if the transaction keeps the definition already, or
+    /// Without asking the catalog: true if the transaction keeps the definition already, or
     /// does from now on.
-    fn rehold(&mut self, table: &Arc<TableDef>, kind: Kind, definitions: u64) -> Result<bool> {
-        self.tell_of_transaction();
+    fn rehold(&mut self, table: &Arc<TableDef>, kind: MetadataLockType, definitions: u64) -> Result<bool> {
+        self.publish_transaction();
         let own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock));
-        let (mut held, mut kept) = (false, false);
+        let (mut held, mut pinned) = (false, false);
         for guard in own {
             held = true;
-            kept |= guard.keeps(table);
-            if guard.keeps(table) && (guard.kind() == kind || kind == Kind::Read) {
+            pinned |= guard.pins(table);
+            if guard.pins(table) && (guard.kind() == kind || kind == MetadataLockType::Read) {
                 return Ok(true);
             }
         }
-        if held && !kept {
+        if held && !pinned {
             return Ok(false);
         }
         let guard = self.lock_metadata(&table.lock, kind, held, &[])?;
-        let is_same = kept || self.catalog().definitions_epoch().load(Ordering::Acquire) == definitions;
+        let is_same = pinned || self.catalog().definitions_epoch().load(Ordering::Acquire) == definitions;
         if is_same {
             self.hold(guard, table)?;
         }
@@ -328,12 +339,12 @@ impl Context {
         self.commit()?;
         self.forget_locked_tables();
         let next = self.next_transaction;
-        let told = Characteristics { read_only: options.read_only.or(next.read_only), ..next };
+        let characteristics = Characteristics { read_only: options.read_only.or(next.read_only), ..next };
         self.open_transaction(true, options.read_only);
         self.transaction().used = true;
-        self.tracker.transactions.began(told, options.consistent_snapshot);
+        self.tracker.transactions.began(characteristics, options.consistent_snapshot);
         if options.consistent_snapshot {
-            if self.transaction().engine.isolation() == Isolation::RepeatableRead {
+            if self.storage_transaction().isolation() == Isolation::RepeatableRead {
                 self.take_consistent_snapshot();
             } else {
                 self.warn(error::CONSISTENT_SNAPSHOT_IGNORED.plain());
@@ -344,13 +355,13 @@ impl Context {
 
     /// The snapshot, and its place in the log: a dump's tables and position agree without a lock.
     fn take_consistent_snapshot(&mut self) {
-        self.tell_of_transaction();
-        let log = self.database.log().clone();
+        self.publish_transaction();
+        let log = self.instance.log().clone();
         let before = log.published();
         // If the log has stopped the snapshot is of what was visible, and its place is that of the
         // end.
         let _ = log.wait_visible(before.position);
-        let position = self.transaction().engine.snapshot().position();
+        let position = self.storage_transaction().snapshot().position();
         self.transaction().start = log.published_at(position, before).ok();
     }
 
@@ -362,7 +373,7 @@ impl Context {
     /// What the open transaction is like, for one that is chained to it.
     pub fn characteristics(&self) -> Option<Characteristics> {
         let open = self.transaction.as_ref()?;
-        let isolation = match open.engine.isolation() {
+        let isolation = match open.storage_transaction.isolation() {
             Isolation::ReadCommitted => ast::Isolation::ReadCommitted,
             Isolation::RepeatableRead => ast::Isolation::RepeatableRead,
             Isolation::Serializable => ast::Isolation::Serializable,
@@ -379,7 +390,7 @@ impl Context {
     }
 
     /// The open transaction, which ends now.
-    pub(super) fn take_transaction(&mut self) -> Option<Open> {
+    pub(super) fn take_transaction(&mut self) -> Option<SessionTransaction> {
         let open = self.transaction.take()?;
         self.open_transaction.end();
         self.tracker.transactions.ended();
@@ -389,13 +400,15 @@ impl Context {
     /// Forgets a transaction in which nothing was done, as if it had not been opened: what SET
     /// TRANSACTION said is for the next one.
     pub(super) fn forget_unused(&mut self) {
-        let is_unused = |open: &Open| !open.used && !open.engine.has_changes() && open.savepoints.is_empty();
+        let is_unused = |open: &SessionTransaction| {
+            !open.used && !open.storage_transaction.has_changes() && open.savepoints.is_empty()
+        };
         if self.transaction.as_ref().is_some_and(is_unused)
             && self.owned_gtid().is_none()
             && let Some(open) = self.transaction.take()
         {
             self.next_transaction = open.characteristics;
-            open.engine.rollback();
+            open.storage_transaction.rollback();
         }
     }
 
@@ -407,7 +420,7 @@ impl Context {
 
     /// Commits what is open, a branch of XA too.
     pub(super) fn commit_open(&mut self) -> Result<()> {
-        let committed = self.enqueue_open().and_then(|open| open.map_or(Ok(None), Unsettled::wait));
+        let committed = self.enqueue_open().and_then(|open| open.map_or(Ok(None), PendingReply::wait));
         self.drop_retired();
         if let Some(committed) = committed.inspect_err(|_| self.gtid_used())? {
             self.committed(committed.gtid);
@@ -417,9 +430,9 @@ impl Context {
 
     /// Puts what is open into the log's queue; `None` if nothing is open, or nothing was changed
     /// and what it has read is as durable as the settings ask.
-    pub(super) fn enqueue_open(&mut self) -> Result<Option<Unsettled>> {
+    pub(super) fn enqueue_open(&mut self) -> Result<Option<PendingReply>> {
         let pass = match &self.transaction {
-            Some(open) if open.engine.has_changes() => {
+            Some(open) if open.storage_transaction.has_changes() => {
                 let pass = self.enter_commit()?;
                 if let Err(e) = self.check_server_writable() {
                     self.rollback();
@@ -429,19 +442,21 @@ impl Context {
             }
             _ => None,
         };
-        let Some(Open { engine, tables, .. }) = self.take_transaction() else { return Ok(None) };
+        let Some(SessionTransaction { storage_transaction, tables, .. }) = self.take_transaction() else {
+            return Ok(None);
+        };
         if !tables.is_empty() {
             self.count(Counter::HandlerCommit);
         }
-        let newest = engine.newest_read();
-        let changed = SmallVec::<[u64; 4]>::from_slice(engine.changed_tables());
-        Ok(match engine.enqueue(&mut self.transaction_memory)? {
+        let newest = storage_transaction.newest_read();
+        let changed = SmallVec::<[u64; 4]>::from_slice(storage_transaction.changed_tables());
+        Ok(match storage_transaction.enqueue(&mut self.transaction_memory)? {
             Some(pending) => {
                 self.note_changes(&changed);
                 self.forget_original_commit();
-                Some(Unsettled::commit(pending, tables, pass))
+                Some(PendingReply::commit(pending, tables, pass))
             }
-            None => Unsettled::read(self.database.engine(), newest),
+            None => PendingReply::read(self.instance.engine(), newest),
         })
     }
 
@@ -451,7 +466,7 @@ impl Context {
             return;
         }
         let seconds = (self.real_moment() / SECOND) as u32;
-        tables.iter().for_each(|&table| self.database.change_times().changed(table, seconds));
+        tables.iter().for_each(|&table| self.instance.change_times().changed(table, seconds));
     }
 
     /// ROLLBACK.
@@ -463,7 +478,7 @@ impl Context {
             if !open.tables.is_empty() {
                 self.count(Counter::HandlerRollback);
             }
-            open.engine.rollback();
+            open.storage_transaction.rollback();
             self.drop_retired();
         }
         self.gtid_used();
@@ -476,7 +491,7 @@ impl Context {
         }
         self.count(Counter::HandlerSavepoint);
         let open = self.transaction();
-        let savepoint = open.engine.savepoint();
+        let savepoint = open.storage_transaction.savepoint();
         open.savepoints.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
         open.savepoints.push((name.to_owned(), savepoint));
     }
@@ -495,7 +510,7 @@ impl Context {
         let open = self.transaction();
         open.savepoints.truncate(place + 1);
         let savepoint = open.savepoints[place].1;
-        open.engine.rollback_to(savepoint);
+        open.storage_transaction.rollback_to(savepoint);
         self.count(Counter::HandlerSavepointRollback);
         Ok(())
     }
@@ -510,23 +525,23 @@ impl Context {
     /// Begins a statement's part of the transaction.
     pub fn begin_statement(&mut self, text: &[u8]) {
         let timestamp = self.timestamp();
-        let settled = *self.settled();
-        let log_text = settled.logs_texts && self.frames.is_empty();
-        let engine = &mut self.transaction().engine;
-        engine.set_lock_wait_timeout(settled.lock_wait_timeout);
-        engine.set_row_images(settled.row_images);
-        engine.set_rows_flags(settled.rows_flags);
-        engine.begin_statement(timestamp, log_text.then_some(text));
+        let settings = *self.session_settings();
+        let log_text = settings.logs_texts && self.frames.is_empty();
+        let transaction = self.storage_transaction();
+        transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
+        transaction.set_row_images(settings.row_images);
+        transaction.set_rows_flags(settings.rows_flags);
+        transaction.begin_statement(timestamp, log_text.then_some(text));
     }
 
     /// The same for an event of a BINLOG statement, which happened at `timestamp`.
     pub(crate) fn begin_row_event(&mut self, timestamp: u32) {
-        let settled = *self.settled();
-        let engine = &mut self.transaction().engine;
-        engine.set_lock_wait_timeout(settled.lock_wait_timeout);
-        engine.set_row_images(settled.row_images);
-        engine.set_rows_flags(settled.rows_flags);
-        engine.begin_statement(timestamp, None);
+        let settings = *self.session_settings();
+        let transaction = self.storage_transaction();
+        transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
+        transaction.set_row_images(settings.row_images);
+        transaction.set_rows_flags(settings.rows_flags);
+        transaction.begin_statement(timestamp, None);
     }
 
     /// Ends it: keeps its changes, or takes them back. A lost transaction is rolled back as a
@@ -534,11 +549,11 @@ impl Context {
     pub fn end_statement(&mut self, succeeded: bool) {
         let Some(open) = &mut self.transaction else { return };
         if succeeded {
-            open.engine.end_statement();
+            open.storage_transaction.end_statement();
         } else {
-            open.engine.rollback_statement();
+            open.storage_transaction.rollback_statement();
         }
-        self.open_transaction.set_rows_changed(open.engine.rows_changed());
+        self.open_transaction.set_rows_changed(open.storage_transaction.rows_changed());
     }
 }
 

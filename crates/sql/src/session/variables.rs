@@ -26,7 +26,7 @@ pub fn read<'a>(cx: &mut Context, variable: &SystemVariable) -> Result<Datum<'a>
     if let (None | Some(registry::Scope::Session), Some(value)) = (scope, computed(cx, id)) {
         return Ok(value);
     }
-    let value = registry::read(cx.database.globals(), cx.variables(), id, scope)?;
+    let value = registry::read(cx.instance.globals(), cx.variables(), id, scope)?;
     if let Some(value) = computed_global(cx, id) {
         return Ok(value);
     }
@@ -47,7 +47,7 @@ pub fn shown(cx: &mut Context, id: VariableId, global: bool) -> Option<String> {
         return Some(text(value));
     }
     let scope = if global { Some(registry::Scope::Global) } else { None };
-    let value = registry::read(cx.database.globals(), cx.variables(), id, scope).ok()?;
+    let value = registry::read(cx.instance.globals(), cx.variables(), id, scope).ok()?;
     Some(variable.show(&value).into_owned())
 }
 
@@ -69,11 +69,11 @@ fn computed<'a>(cx: &mut Context, id: VariableId) -> Option<Datum<'a>> {
 
 fn computed_global<'a>(cx: &Context, id: VariableId) -> Option<Datum<'a>> {
     match id {
-        ids::GTID_EXECUTED => Some(Datum::owned(cx.database.log().gtid_executed().to_string())),
+        ids::GTID_EXECUTED => Some(Datum::owned(cx.instance.log().gtid_executed().to_string())),
         ids::GTID_PURGED => {
-            Some(Datum::owned(crate::admin::binary_log::purged(cx.database.log()).to_string()))
+            Some(Datum::owned(crate::admin::binary_log::purged(cx.instance.log()).to_string()))
         }
-        ids::GTID_OWNED => Some(Datum::owned(cx.database.owned_gtids().text())),
+        ids::GTID_OWNED => Some(Datum::owned(cx.instance.owned_gtids().text())),
         _ => None,
     }
 }

@@ -25,23 +25,23 @@ use crate::status::Counter;
 /// The branch that a session runs.
 pub(crate) struct Branch {
     xid: Xid,
-    state: State,
+    state: BranchState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BranchState {
     Active,
     Idle,
     /// The engine has rolled it back already.
     RollbackOnly,
 }
 
-impl State {
+impl BranchState {
     fn name(self) -> &'static str {
         match self {
-            State::Active => "ACTIVE",
-            State::Idle => "IDLE",
-            State::RollbackOnly => "ROLLBACK ONLY",
+            BranchState::Active => "ACTIVE",
+            BranchState::Idle => "IDLE",
+            BranchState::RollbackOnly => "ROLLBACK ONLY",
         }
     }
 }
@@ -79,8 +79,8 @@ impl Context {
                 | S::Call { .. }
         );
         match branch.state {
-            State::RollbackOnly if ends || rows => Err(error::XA_RBROLLBACK.plain()),
-            State::Active if !ends => Ok(()),
+            BranchState::RollbackOnly if ends || rows => Err(error::XA_RBROLLBACK.plain()),
+            BranchState::Active if !ends => Ok(()),
             _ if ends || rows => Err(not_in(branch.state.name())),
             _ => Ok(()),
         }
@@ -110,7 +110,7 @@ impl Context {
         if self.in_transaction() || self.table_locks.has_tables() {
             return Err(error::XAER_OUTSIDE.plain());
         }
-        if !self.database.engine().reserve_xid(&xid) {
+        if !self.instance.engine().reserve_xid(&xid) {
             return Err(error::XAER_DUPID.plain());
         }
         let text = xid.text();
@@ -118,11 +118,11 @@ impl Context {
         self.begin_event = Some(Arc::new(EncodedQuery::from(&start)));
         let opened = self.begin(ast::TransactionOptions::default());
         self.begin_event = None;
-        opened.inspect_err(|_| self.database.engine().release_xid(&xid))?;
+        opened.inspect_err(|_| self.instance.engine().release_xid(&xid))?;
         let end = self.bracket_event(format!("XA END {text}").into_bytes());
-        self.transaction().engine.set_xa(xid.clone(), end);
+        self.storage_transaction().set_xa(xid.clone(), end);
         self.tracker.transactions.is_branch(&xid);
-        self.branch = Some(Branch { xid, state: State::Active });
+        self.branch = Some(Branch { xid, state: BranchState::Active });
         Ok(())
     }
 
@@ -130,13 +130,13 @@ impl Context {
         self.count(Counter::ComXaEnd);
         let Some(branch) = &mut self.branch else { return Err(not_in("NON-EXISTING")) };
         match branch.state {
-            State::RollbackOnly => Err(error::XA_RBDEADLOCK.plain()),
+            BranchState::RollbackOnly => Err(error::XA_RBDEADLOCK.plain()),
             _ if branch.xid != *xid => Err(error::XAER_NOTA.plain()),
-            State::Active => {
-                branch.state = State::Idle;
+            BranchState::Active => {
+                branch.state = BranchState::Idle;
                 Ok(())
             }
-            State::Idle => Err(not_in("IDLE")),
+            BranchState::Idle => Err(not_in("IDLE")),
         }
     }
 
@@ -144,7 +144,7 @@ impl Context {
         self.count(Counter::ComXaPrepare);
         match &self.branch {
             None => return Err(not_in("NON-EXISTING")),
-            Some(branch) if branch.state != State::Idle => return Err(not_in(branch.state.name())),
+            Some(branch) if branch.state != BranchState::Idle => return Err(not_in(branch.state.name())),
             Some(branch) if branch.xid != *xid => return Err(error::XAER_NOTA.plain()),
             Some(_) => {}
         }
@@ -152,19 +152,19 @@ impl Context {
         let Some(open) = self.take_transaction() else {
             return Err(SqlError::internal("an XA branch without a transaction"));
         };
-        let (engine, guards) = open.into_parts();
+        let (transaction, guards) = open.into_parts();
         self.branch = None;
         // Kept first: from the moment that it is prepared another session may commit it.
-        self.database.keep_branch(xid, guards.into_vec());
-        let newest = engine.newest_read();
-        let prepared = engine.prepare().inspect_err(|_| {
-            self.database.forget_branch(xid);
-            self.database.engine().release_xid(xid);
+        self.instance.hold_branch_locks(xid, guards.into_vec());
+        let newest = transaction.newest_read();
+        let prepared = transaction.prepare().inspect_err(|_| {
+            self.instance.release_branch_locks(xid);
+            self.instance.engine().release_xid(xid);
         })?;
         match prepared {
             Some(prepared) => self.committed(prepared.gtid),
             None => {
-                self.database.engine().wait_visible(newest)?;
+                self.instance.engine().wait_visible(newest)?;
                 self.log_empty()?;
             }
         }
@@ -181,11 +181,11 @@ impl Context {
         };
         match branch.state {
             _ if branch.xid != *xid => Err(not_in(branch.state.name())),
-            State::RollbackOnly => {
+            BranchState::RollbackOnly => {
                 self.end_branch();
                 Err(error::XA_RBROLLBACK.plain())
             }
-            State::Idle if one_phase => {
+            BranchState::Idle if one_phase => {
                 self.commit_open()?;
                 self.end_branch();
                 Ok(())
@@ -198,7 +198,7 @@ impl Context {
         self.count(Counter::ComXaRollback);
         match &self.branch {
             None => self.finish_prepared(xid, false),
-            Some(branch) if branch.xid != *xid || branch.state == State::Active => {
+            Some(branch) if branch.xid != *xid || branch.state == BranchState::Active => {
                 Err(not_in(branch.state.name()))
             }
             Some(_) => {
@@ -209,7 +209,7 @@ impl Context {
     }
 
     fn is_prepared(&self, xid: &Xid) -> bool {
-        self.database.engine().prepared().iter().any(|(prepared, _)| prepared == xid)
+        self.instance.engine().prepared().iter().any(|(prepared, _)| prepared == xid)
     }
 
     fn finish_prepared(&mut self, xid: &Xid, commit: bool) -> Result<()> {
@@ -219,11 +219,11 @@ impl Context {
         let _pass = self.enter_commit()?;
         let verb = if commit { "COMMIT" } else { "ROLLBACK" };
         let event = self.bracket_event(format!("XA {verb} {}", xid.text()).into_bytes());
-        let engine = self.database.engine();
+        let engine = self.instance.engine();
         let tables = engine.prepared().into_iter().find(|(prepared, _)| commit && prepared == xid);
         match engine.finish_prepared(xid, commit, self.group_context(), &event, self.owned_gtid())? {
             Some(committed) => {
-                self.database.forget_branch(xid);
+                self.instance.release_branch_locks(xid);
                 match committed {
                     Some(committed) => {
                         let state = self.catalog().state();
@@ -252,7 +252,7 @@ impl Context {
     /// left.
     pub(super) fn branch_lost(&mut self) {
         if let Some(branch) = &mut self.branch {
-            branch.state = State::RollbackOnly;
+            branch.state = BranchState::RollbackOnly;
         }
     }
 
@@ -260,7 +260,7 @@ impl Context {
     pub(super) fn end_branch(&mut self) {
         if let Some(branch) = self.branch.take() {
             self.rollback();
-            self.database.engine().release_xid(&branch.xid);
+            self.instance.engine().release_xid(&branch.xid);
         }
     }
 }

@@ -39,7 +39,7 @@ fn mentions_password(text: &[u8]) -> bool {
     has(b"password") || has(b"identified")
 }
 
-/// Replaces strings behind BY, AS and REPLACE, and those assigned to a password; behind any `=` and
+/// Replaces strings after BY, AS and REPLACE, and those assigned to a password; after any `=` and
 /// FROM if `all`.
 fn replaced(text: &[u8], sql_mode: u64, all: bool) -> Cow<'_, [u8]> {
     let mut lexer = Lexer::new(text, sql_mode, VERSION);

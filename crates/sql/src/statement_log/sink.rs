@@ -109,7 +109,7 @@ struct LogFile {
     path: PathBuf,
     /// With its length.
     open: Option<(Arc<dyn File>, u64)>,
-    /// The error log was told that it can't be written.
+    /// The error log has a message that it can't be written.
     failed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Rows of `SHOW STATUS` as they are gathered, each with its kind, so that metrics can be told from
+//! Rows of `SHOW STATUS` as they are gathered, each with its kind, so that metrics can be made from
 //! them too.
 
 use std::borrow::Cow;
@@ -6,18 +6,18 @@ use stdx::histogram::Histogram;
 
 /// What a number means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// It only grows.
     Counter,
     /// It goes up and down.
     Gauge,
 }
 
-/// What a row tells.
+/// What a row says.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A number.
-    Number(Kind, u64),
+    Number(MetricKind, u64),
     /// Text: a position, for instance.
     Text(String),
     /// Many rows, one metric.
@@ -46,15 +46,15 @@ pub struct Rows(Vec<(Cow<'static, str>, Value)>);
 impl Rows {
     /// Adds a number that only grows.
     pub fn push(&mut self, name: impl Into<Cow<'static, str>>, value: impl TryInto<u64>) {
-        self.number(name, Kind::Counter, value);
+        self.number(name, MetricKind::Counter, value);
     }
 
     /// Adds a number that goes up and down.
     pub fn gauge(&mut self, name: impl Into<Cow<'static, str>>, value: impl TryInto<u64>) {
-        self.number(name, Kind::Gauge, value);
+        self.number(name, MetricKind::Gauge, value);
     }
 
-    fn number(&mut self, name: impl Into<Cow<'static, str>>, kind: Kind, value: impl TryInto<u64>) {
+    fn number(&mut self, name: impl Into<Cow<'static, str>>, kind: MetricKind, value: impl TryInto<u64>) {
         self.0.push((name.into(), Value::Number(kind, value.try_into().unwrap_or(u64::MAX))));
     }
 

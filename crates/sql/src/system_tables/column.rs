@@ -35,14 +35,14 @@ pub struct SystemColumn {
     /// Its name.
     pub name: &'static str,
     /// Its type.
-    pub kind: Kind,
+    pub kind: SystemColumnType,
     /// It can be NULL.
     pub nullable: bool,
 }
 
 /// The types that columns of system tables have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SystemColumnType {
     /// The name of a schema or table.
     Name,
     /// CHAR of so many characters.
@@ -97,51 +97,57 @@ pub enum Kind {
     Json,
 }
 
-/// `columns! { NAME: Kind, OTHER: Kind(1) or_null, }`
+/// `columns! { NAME: SystemColumnType, OTHER: SystemColumnType(1) or_null, }`
 macro_rules! columns {
     ($($name:ident : $kind:ident $(($($of:expr),*))? $($null:ident)?),* $(,)?) => {
         &[$($crate::system_tables::column::SystemColumn {
             name: stringify!($name),
-            kind: $crate::system_tables::column::Kind::$kind $(($($of),*))?,
+            kind: $crate::system_tables::column::SystemColumnType::$kind $(($($of),*))?,
             nullable: !stringify!($($null)?).is_empty(),
         }),*]
     };
 }
 pub(super) use columns;
 
-impl Kind {
+impl SystemColumnType {
     fn data_type(self) -> DataType {
         let sign = |unsigned| Sign { unsigned, zerofill: false };
         let integer = |size, unsigned| DataType::Integer { size, sign: sign(unsigned), width: None };
         let floating = |double| DataType::Floating { double, digits: None, sign: sign(false) };
         let labels = |members: &[&str]| members.iter().map(|m| m.as_bytes().into()).collect();
         match self {
-            Kind::Name => DataType::VarChar { length: 64, collation: NAMES },
-            Kind::Char(length, collation) => DataType::Char { length, collation },
-            Kind::Varchar(length) => DataType::VarChar { length, collation: WORDS },
-            Kind::VarcharOf(length, collation) => DataType::VarChar { length, collation },
-            Kind::TextOf(collation) => DataType::Lob { length_bytes: 2, collation },
-            Kind::Blob => DataType::Lob { length_bytes: 2, collation: Collation::BINARY },
-            Kind::Text => DataType::Lob { length_bytes: 4, collation: WORDS },
-            Kind::CaseText => DataType::Lob { length_bytes: 4, collation: NAMES },
-            Kind::LongtextOf(collation) => DataType::Lob { length_bytes: 4, collation },
-            Kind::Enum(members, collation) => DataType::Enum { members: labels(members), collation },
-            Kind::Set(members, collation) => DataType::Set { members: labels(members), collation },
-            Kind::Tinyint => integer(IntegerSize::Tiny, false),
-            Kind::Boolean => DataType::Integer { size: IntegerSize::Tiny, sign: sign(false), width: Some(1) },
-            Kind::Usmallint => integer(IntegerSize::Small, true),
-            Kind::Int => integer(IntegerSize::Int, false),
-            Kind::Uint => integer(IntegerSize::Int, true),
-            Kind::Bigint => integer(IntegerSize::Big, false),
-            Kind::Biguint => integer(IntegerSize::Big, true),
-            Kind::Float => floating(false),
-            Kind::Double => floating(true),
-            Kind::Datetime => DataType::DateTime(0),
-            Kind::Timestamp => DataType::Timestamp(0),
-            Kind::Timestamp6 => DataType::Timestamp(6),
-            Kind::Time => DataType::Time(0),
-            Kind::Time6 => DataType::Time(6),
-            Kind::Json => DataType::Json,
+            SystemColumnType::Name => DataType::VarChar { length: 64, collation: NAMES },
+            SystemColumnType::Char(length, collation) => DataType::Char { length, collation },
+            SystemColumnType::Varchar(length) => DataType::VarChar { length, collation: WORDS },
+            SystemColumnType::VarcharOf(length, collation) => DataType::VarChar { length, collation },
+            SystemColumnType::TextOf(collation) => DataType::Lob { length_bytes: 2, collation },
+            SystemColumnType::Blob => DataType::Lob { length_bytes: 2, collation: Collation::BINARY },
+            SystemColumnType::Text => DataType::Lob { length_bytes: 4, collation: WORDS },
+            SystemColumnType::CaseText => DataType::Lob { length_bytes: 4, collation: NAMES },
+            SystemColumnType::LongtextOf(collation) => DataType::Lob { length_bytes: 4, collation },
+            SystemColumnType::Enum(members, collation) => {
+                DataType::Enum { members: labels(members), collation }
+            }
+            SystemColumnType::Set(members, collation) => {
+                DataType::Set { members: labels(members), collation }
+            }
+            SystemColumnType::Tinyint => integer(IntegerSize::Tiny, false),
+            SystemColumnType::Boolean => {
+                DataType::Integer { size: IntegerSize::Tiny, sign: sign(false), width: Some(1) }
+            }
+            SystemColumnType::Usmallint => integer(IntegerSize::Small, true),
+            SystemColumnType::Int => integer(IntegerSize::Int, false),
+            SystemColumnType::Uint => integer(IntegerSize::Int, true),
+            SystemColumnType::Bigint => integer(IntegerSize::Big, false),
+            SystemColumnType::Biguint => integer(IntegerSize::Big, true),
+            SystemColumnType::Float => floating(false),
+            SystemColumnType::Double => floating(true),
+            SystemColumnType::Datetime => DataType::DateTime(0),
+            SystemColumnType::Timestamp => DataType::Timestamp(0),
+            SystemColumnType::Timestamp6 => DataType::Timestamp(6),
+            SystemColumnType::Time => DataType::Time(0),
+            SystemColumnType::Time6 => DataType::Time(6),
+            SystemColumnType::Json => DataType::Json,
         }
     }
 }
@@ -152,16 +158,18 @@ impl SystemColumn {
     pub fn value(&self, value: Datum<'static>) -> Datum<'static> {
         let Datum::Bytes(text) = value else { return value };
         match self.kind {
-            Kind::Enum(members, _) => {
+            SystemColumnType::Enum(members, _) => {
                 let number = members.iter().position(|member| member.as_bytes() == &*text);
                 Datum::Label(number.map_or(0, |number| number as u64 + 1), text)
             }
-            Kind::Set(members, _) => {
+            SystemColumnType::Set(members, _) => {
                 let has = |member: &&str| text.split(|b| *b == b',').any(|word| word == member.as_bytes());
                 let bits = members.iter().enumerate().filter(|(_, member)| has(member));
                 Datum::Label(bits.fold(0, |sum, (number, _)| sum | 1 << number), text)
             }
-            Kind::Json => json(&text).map_or(Datum::Null, |document| Datum::Json(document.into())),
+            SystemColumnType::Json => {
+                json(&text).map_or(Datum::Null, |document| Datum::Json(document.into()))
+            }
             _ => Datum::Bytes(text),
         }
     }
@@ -180,7 +188,7 @@ impl SystemColumn {
         }
     }
 
-    /// The column as a client is told of it.
+    /// The column as it is reported to a client.
     pub fn output(&self, schema: &SystemSchema, table: &SystemTable, alias: &str) -> OutputColumn {
         let mut column = OutputColumn::defined(&self.definition(), self.name);
         column.meta.database = schema.name.to_owned();

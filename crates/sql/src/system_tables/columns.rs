@@ -12,7 +12,7 @@ use crate::types::{Collation, DataType};
 use crate::value::Datum;
 
 /// A column among those of its table.
-struct Place<'a> {
+struct ColumnEntry<'a> {
     schema: &'a str,
     table: &'a str,
     number: usize,
@@ -24,7 +24,7 @@ pub(super) fn columns(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Resu
     for (schema, table) in wanted.system_tables_with_columns(cx) {
         for (number, column) in table.definitions().iter().enumerate() {
             let place =
-                Place { schema: schema.name, table: table.name, number, key: "", extra: String::new() };
+                ColumnEntry { schema: schema.name, table: table.name, number, key: "", extra: String::new() };
             each(row(cx, &place, column))?;
         }
     }
@@ -32,14 +32,15 @@ pub(super) fn columns(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Resu
         for (place, (number, column)) in table.shown_columns().enumerate() {
             let key = column_key(&table, number);
             let extra = column_extra(&table, number);
-            let place = Place { schema: &table.database, table: &table.name, number: place, key, extra };
+            let place =
+                ColumnEntry { schema: &table.database, table: &table.name, number: place, key, extra };
             each(row(cx, &place, column))?;
         }
     }
     Ok(())
 }
 
-fn row(cx: &Context, place: &Place<'_>, column: &ColumnDef) -> Vec<Datum<'static>> {
+fn row(cx: &Context, place: &ColumnEntry<'_>, column: &ColumnDef) -> Vec<Datum<'static>> {
     let mut row = cells![
         CATALOG,
         place.schema,
@@ -115,7 +116,7 @@ fn lengths(ty: &DataType) -> Option<(i64, i64)> {
     }
 }
 
-/// Digits in all, and behind the point.
+/// Digits in all, and after the point.
 fn numeric(ty: &DataType) -> (Option<u64>, Option<u64>) {
     match ty {
         DataType::Integer { size, sign, .. } => {

@@ -200,13 +200,13 @@ const METRICS: [(&str, &str, &str, &str, &str); 19] = [
 ];
 
 fn metrics(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
-    let status = cx.database.status().rows(None);
+    let status = cx.instance.status().rows(None);
     let counter = |name: &str| {
         let found = status.iter().find(|(n, _)| n == name);
         found.and_then(|(_, value)| value.parse::<i64>().ok())
     };
     let elapsed = counter("Uptime").unwrap_or(0);
-    let start = cx.database.env().now() as i64 - elapsed * SECOND;
+    let start = cx.instance.env().now() as i64 - elapsed * SECOND;
     let start = DateTime::from_unix_micros(cx.zone().to_local(start), 0);
     for (name, subsystem, of, kind, comment) in METRICS {
         let Some(count) = counter(of) else { continue };
@@ -263,7 +263,7 @@ fn tablespaces(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     let version = cx.version().split('-').next().unwrap_or_default().to_owned();
     let page = PAGE;
     let row = |cx: &Context, table: &TableDef| {
-        let known = table.known_now(&cx.database);
+        let known = table.exact_statistics(&cx.instance);
         let size = known.map_or(0, |known| known.data_length() + known.index_length());
         let name = format!("{}/{}", table.database, table.name);
         let mut row = cells![table.id, name, FLAG_OF_TABLESPACE, "Dynamic", page, 0_u64, "Single", 4096_u64];

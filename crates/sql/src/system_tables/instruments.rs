@@ -107,7 +107,7 @@ const CONSUMERS: [&str; 16] = [
 ];
 
 fn consumers(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
-    let counts_statements = cx.database.statement_digests().is_on();
+    let counts_statements = cx.instance.statement_digests().is_on();
     CONSUMERS.into_iter().try_for_each(|name| {
         let is_on = name == "global_instrumentation" || name == "statements_digest" && counts_statements;
         each(cells![name, if is_on { "YES" } else { "NO" }])
@@ -115,7 +115,7 @@ fn consumers(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
 }
 
 fn statements(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
-    for summary in cx.database.statement_digests().summaries() {
+    for summary in cx.instance.statement_digests().summaries() {
         crate::bounds::check()?;
         let sum = |sum| Datum::UInt(summary.sum(sum));
         let text = |text: Option<&str>| text.map_or(Datum::Null, |text| Datum::owned(text.to_owned()));

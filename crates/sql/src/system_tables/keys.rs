@@ -4,7 +4,7 @@ use super::schemas::CATALOG;
 use super::{Each, Wanted};
 use crate::admin::listing::cells;
 use crate::admin::show::key_part;
-use crate::catalog::statistics::Known;
+use crate::catalog::statistics::TableStatistics;
 use crate::catalog::{IndexDef, TableDef};
 use crate::error::Result;
 use crate::session::Context;
@@ -12,7 +12,7 @@ use crate::value::Datum;
 
 pub(super) fn statistics(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for table in wanted.tables(cx) {
-        let known = table.known_now(&cx.database);
+        let known = table.exact_statistics(&cx.instance);
         for index in table.shown_indexes() {
             for number in 0..index.parts.len() {
                 each(part_row(&table, index, number, known.as_deref()))?;
@@ -22,7 +22,12 @@ pub(super) fn statistics(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> R
     Ok(())
 }
 
-fn part_row(table: &TableDef, index: &IndexDef, number: usize, known: Option<&Known>) -> Vec<Datum<'static>> {
+fn part_row(
+    table: &TableDef,
+    index: &IndexDef,
+    number: usize,
+    known: Option<&TableStatistics>,
+) -> Vec<Datum<'static>> {
     let (schema, name) = (table.database.as_str(), table.name.as_str());
     let mut row = cells![CATALOG, schema, name, i64::from(!index.unique), schema, index.name.as_str()];
     row.extend(key_part(table, index, number, known));

@@ -23,17 +23,17 @@ use storage::transaction::Isolation;
 use super::{Each, Wanted};
 use crate::admin::listing::cells;
 use crate::catalog::TableDef;
-use crate::catalog::metadata_lock::Kind;
-use crate::database::Process;
+use crate::catalog::metadata_lock::MetadataLockType;
 use crate::error::{Result, SqlError};
+use crate::instance::Process;
 use crate::session::Context;
-use crate::session::open_transaction::Seen;
+use crate::session::open_transaction::TransactionInfo;
 use crate::value::{DateTime, Datum};
 
 /// The numbers of the sessions whose transactions have these numbers.
 fn threads_of(cx: &Context) -> HashMap<u64, u64> {
     let seen = |process: &Arc<Process>| Some((process.transaction().now()?.owner, process.id));
-    cx.database.processes().iter().filter_map(seen).collect()
+    cx.instance.processes().iter().filter_map(seen).collect()
 }
 
 /// The tables of indexes, and the indexes' names, by their trees.
@@ -111,7 +111,7 @@ fn lock_row(lock: &ListedLock, thread: Option<u64>, indexes: &Indexes) -> Vec<Da
 pub(super) fn locks(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     let (threads, indexes) = (threads_of(cx), Indexes::of(cx));
     let thread = |owner: u64| threads.get(&owner).copied();
-    let locks = cx.database.engine().locks();
+    let locks = cx.instance.engine().locks();
     locks.list(|lock| each(lock_row(&lock, thread(lock.owner.0), &indexes)))?;
     for tree in indexes.0.keys() {
         for (number, (owner, Span { lower, upper })) in locks.list_ranges(*tree).into_iter().enumerate() {
@@ -130,7 +130,7 @@ pub(super) fn locks(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> 
 pub(super) fn waits(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     let threads = threads_of(cx);
     let thread = |owner: u64| threads.get(&owner).copied();
-    cx.database.engine().locks().list(|lock| {
+    cx.instance.engine().locks().list(|lock| {
         for (other, mode) in lock.waits_for.iter().flatten() {
             let mut row = cells!["INNODB", id_of(&lock), lock.owner.0, thread(lock.owner.0)];
             row.extend(cells![None::<u64>, instance(lock.place), lock_id(other.0, lock.place, *mode)]);
@@ -142,14 +142,14 @@ pub(super) fn waits(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> 
 }
 
 /// How a metadata lock is called, and how long it is held.
-fn kind_of_metadata(kind: Kind) -> (&'static str, &'static str) {
+fn kind_of_metadata(kind: MetadataLockType) -> (&'static str, &'static str) {
     match kind {
-        Kind::Read => ("SHARED_READ", "TRANSACTION"),
-        Kind::Write => ("SHARED_WRITE", "TRANSACTION"),
-        Kind::ReadOnly => ("SHARED_READ_ONLY", "EXPLICIT"),
-        Kind::Exclusive | Kind::Upgraded => ("EXCLUSIVE", "TRANSACTION"),
-        Kind::Upgradable => ("SHARED_UPGRADABLE", "TRANSACTION"),
-        Kind::NoWrite => ("SHARED_NO_WRITE", "TRANSACTION"),
+        MetadataLockType::Read => ("SHARED_READ", "TRANSACTION"),
+        MetadataLockType::Write => ("SHARED_WRITE", "TRANSACTION"),
+        MetadataLockType::ReadOnly => ("SHARED_READ_ONLY", "EXPLICIT"),
+        MetadataLockType::Exclusive | MetadataLockType::Upgraded => ("EXCLUSIVE", "TRANSACTION"),
+        MetadataLockType::Upgradable => ("SHARED_UPGRADABLE", "TRANSACTION"),
+        MetadataLockType::NoWrite => ("SHARED_NO_WRITE", "TRANSACTION"),
     }
 }
 
@@ -158,13 +158,13 @@ pub(super) fn metadata(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<(
     let tables: Vec<_> = state.databases.values().flat_map(|database| database.tables.values()).collect();
     let address = |table: &TableDef| Arc::as_ptr(&table.lock).addr();
     let by_lock: HashMap<usize, &TableDef> = tables.iter().map(|table| (address(table), &***table)).collect();
-    let mut row = |table: &TableDef, kind: Kind, status: &str, thread: u64| {
+    let mut row = |table: &TableDef, kind: MetadataLockType, status: &str, thread: u64| {
         let (kind, duration) = kind_of_metadata(kind);
         let mut row = cells!["TABLE", table.database.as_str(), table.name.as_str(), None::<&str>];
         row.extend(cells![address(table) as u64, kind, duration, status, None::<&str>, thread, None::<u64>]);
         each(row)
     };
-    for process in cx.database.processes() {
+    for process in cx.instance.processes() {
         for (lock, kind) in process.transaction().tables() {
             if let Some(table) = by_lock.get(&lock) {
                 row(table, kind, "GRANTED", process.id)?;
@@ -176,7 +176,7 @@ pub(super) fn metadata(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<(
             row(table, kind, "GRANTED", session)?;
         }
     }
-    for (session, lock, kind) in cx.database.metadata_waits().list() {
+    for (session, lock, kind) in cx.instance.metadata_waits().list() {
         if let Some(table) = by_lock.get(&Arc::as_ptr(&lock).addr()) {
             row(table, kind, "PENDING", session)?;
         }
@@ -193,7 +193,7 @@ struct Locks {
 
 pub(super) fn transactions(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     let mut locks = HashMap::<u64, Locks>::new();
-    let manager = cx.database.engine().locks();
+    let manager = cx.instance.engine().locks();
     manager.list(|lock| {
         let of = locks.entry(lock.owner.0).or_default();
         match &lock.waits_for {
@@ -204,7 +204,7 @@ pub(super) fn transactions(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Resu
     })?;
     let since: HashMap<u64, u64> =
         manager.waits().into_iter().map(|(owner, since)| (owner.0, since)).collect();
-    for process in cx.database.processes() {
+    for process in cx.instance.processes() {
         if let Some(seen) = process.transaction().now() {
             let locks = locks.remove(&seen.owner).unwrap_or_default();
             each(transaction(cx, &process, seen, locks, since.get(&seen.owner).copied()))?;
@@ -216,7 +216,7 @@ pub(super) fn transactions(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Resu
 fn transaction(
     cx: &Context,
     process: &Process,
-    seen: Seen,
+    seen: TransactionInfo,
     locks: Locks,
     waits_since: Option<u64>,
 ) -> Vec<Datum<'static>> {

@@ -43,7 +43,7 @@ pub(super) fn moment(cx: &Context, at: u64) -> Datum<'static> {
 }
 
 fn general_log(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
-    for row in cx.database.statement_logs().general_rows() {
+    for row in cx.instance.statement_logs().general_rows() {
         each(vec![
             moment(cx, row.at),
             Datum::owned(row.user_host.as_bytes().to_vec()),
@@ -65,7 +65,7 @@ fn time(duration: Duration) -> Datum<'static> {
 fn slow_log(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     // Some columns of MySQL's are no wider than this.
     let int = |n: u64| Datum::Int(i64::from(i32::try_from(n).unwrap_or(i32::MAX)));
-    for row in cx.database.statement_logs().slow_rows() {
+    for row in cx.instance.statement_logs().slow_rows() {
         each(vec![
             moment(cx, row.at),
             Datum::owned(row.user_host.as_bytes().to_vec()),

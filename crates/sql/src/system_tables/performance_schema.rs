@@ -148,7 +148,7 @@ fn threads(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
 
 /// The variables of all sessions, for whoever may read the table.
 fn user_variables(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
-    for process in cx.database.processes() {
+    for process in cx.instance.processes() {
         let mut names: Vec<Box<str>> = process.user_variables().lock().keys().cloned().collect();
         names.sort_unstable();
         for name in names {

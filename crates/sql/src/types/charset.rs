@@ -118,7 +118,7 @@ impl Charset {
         }
     }
 
-    /// The byte offset behind the first `n` characters; the text's length if it has no more than
+    /// The byte offset after the first `n` characters; the text's length if it has no more than
     /// that.
     pub fn char_offset(self, text: &[u8], n: usize) -> usize {
         match self {

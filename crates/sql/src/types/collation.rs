@@ -194,7 +194,7 @@ impl Collation {
         }
     }
 
-    /// WEIGHT_STRING(): what the text is compared by, in MySQL's form; ends soon behind `max`
+    /// WEIGHT_STRING(): what the text is compared by, in MySQL's form; ends soon after `max`
     /// bytes, or when the statement is to end.
     pub fn weight_string(self, text: &[u8], out: &mut Vec<u8>, max: usize) {
         let d = self.description();

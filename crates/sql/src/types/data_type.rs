@@ -27,7 +27,7 @@ pub enum DataType {
     Decimal {
         /// Digits, 1 to 65.
         precision: u8,
-        /// Digits behind the point, 0 to 30.
+        /// Digits after the point, 0 to 30.
         scale: u8,
         /// Unsigned, zero-filled.
         sign: Sign,
@@ -259,7 +259,7 @@ impl DataType {
         }
     }
 
-    /// The longest value's characters, as the protocol tells a client.
+    /// The longest value's characters, as the protocol says a client.
     pub fn display_length(&self) -> u32 {
         match self {
             DataType::Integer { size, sign, width } => {
@@ -296,7 +296,7 @@ impl DataType {
         }
     }
 
-    /// Digits behind the point or the second that it shows; 31 where that isn't fixed.
+    /// Digits after the point or the second that it shows; 31 where that isn't fixed.
     pub fn decimals(&self) -> u8 {
         match self {
             DataType::Decimal { scale, .. } => *scale,

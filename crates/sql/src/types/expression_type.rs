@@ -80,8 +80,8 @@ pub enum Coercibility {
 pub enum Made {
     /// One that holds its digits or characters.
     ByLength,
-    /// The type that clients are told: of MIN, MAX, IFNULL and set operations.
-    AsTold,
+    /// The type that is reported to clients: of MIN, MAX, IFNULL and set operations.
+    AsDescribed,
     /// One that holds its digits, but BIGINT for all that INT's may exceed: of subqueries that read
     /// tables. Of texts, also of set operations.
     OfSubquery,
@@ -98,7 +98,7 @@ pub struct Type {
     pub coercibility: Coercibility,
     /// The longest value in characters.
     pub length: u32,
-    /// Digits behind the point or the second; 31 if not fixed.
+    /// Digits after the point or the second; 31 if not fixed.
     pub decimals: u8,
     /// Numbers: never negative.
     pub unsigned: bool,
@@ -106,7 +106,8 @@ pub struct Type {
     pub boolean: bool,
     /// It can be NULL.
     pub nullable: bool,
-    /// What clients are told of it where that is narrower than the family: a column's type, or 0.
+    /// What is reported to clients of it where that is narrower than the family: a column's type,
+    /// or 0.
     pub code: u8,
     /// What a column is made of it as.
     pub made: Made,
@@ -152,7 +153,7 @@ impl Type {
 
     /// DECIMAL(precision, scale).
     pub const fn decimal(precision: u32, scale: u8) -> Type {
-        // A sign, and a point where something is behind it.
+        // A sign, and a point where something is after it.
         Type::number(Family::Decimal, precision + 1 + (scale > 0) as u32, scale)
     }
 
@@ -244,12 +245,12 @@ impl Type {
         self.length.saturating_sub(u32::from(self.decimals > 0) + u32::from(!self.unsigned)).max(1)
     }
 
-    /// A double with a fixed number of digits behind the point.
+    /// A double with a fixed number of digits after the point.
     pub fn fixed_double(length: u32, decimals: u8) -> Type {
         Type { length, decimals, ..Type::DOUBLE }
     }
 
-    /// What leaves its column: an ENUM or SET is told as text, and all texts have no number of
+    /// What leaves its column: an ENUM or SET is described as text, and all texts have no number of
     /// decimals.
     pub fn computed(self) -> Type {
         let made = Made::ByLength;
@@ -261,9 +262,9 @@ impl Type {
         }
     }
 
-    /// The same, a column made of which is of the type that clients are told.
-    pub fn made_as_told(self) -> Type {
-        Type { made: Made::AsTold, ..self }
+    /// The same, a column made of which is of the type that is reported to clients.
+    pub fn made_as_described(self) -> Type {
+        Type { made: Made::AsDescribed, ..self }
     }
 
     /// BIGINT of so many digits.
@@ -297,7 +298,7 @@ impl Type {
         }
     }
 
-    /// Digits behind the point of a number that has a fixed count of them, as `FLOAT(7,2)` has.
+    /// Digits after the point of a number that has a fixed count of them, as `FLOAT(7,2)` has.
     pub fn fixed_digits(&self) -> Option<u8> {
         let is_number = self.family.is_numeric() || self.family == Family::Null;
         (is_number && self.decimals < NOT_FIXED).then_some(self.decimals)
@@ -348,7 +349,7 @@ impl Type {
     }
 }
 
-/// What a text that is no column is told as, by its longest value's bytes.
+/// What a text that is no column is described as, by its longest value's bytes.
 fn text_code(bytes: u32) -> u8 {
     match bytes {
         0..=0xFFFF => code::VAR_STRING,
@@ -358,7 +359,7 @@ fn text_code(bytes: u32) -> u8 {
 }
 
 impl DataType {
-    /// The type that clients are told of a column.
+    /// The type that is reported to clients of a column.
     pub fn protocol_code(&self) -> u8 {
         use crate::ast::IntegerSize as S;
         match self {

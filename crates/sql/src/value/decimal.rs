@@ -1,6 +1,6 @@
-//! DECIMAL: exact decimal numbers of up to 65 digits, 30 of them behind the point.
+//! DECIMAL: exact decimal numbers of up to 65 digits, 30 of them after the point.
 //!
-//! A number is an integer mantissa of at most 76 digits and a count of digits behind the point.
+//! A number is an integer mantissa of at most 76 digits and a count of digits after the point.
 //! Results wider than 65 digits are refused by the caller's choice ([`Decimal::digits`]). Rounding
 //! is half away from zero, as MySQL's.
 //!
@@ -24,9 +24,9 @@ pub struct Decimal {
 
 /// The widest DECIMAL.
 pub const PRECISION_MAX: u8 = 65;
-/// The most digits behind the point.
+/// The most digits after the point.
 pub const SCALE_MAX: u8 = 30;
-/// A literal's digits behind the point.
+/// A literal's digits after the point.
 const LITERAL_SCALE_MAX: u8 = 64;
 /// Digits that a mantissa can always hold.
 const DIGITS_MAX: u32 = 76;
@@ -58,7 +58,7 @@ impl Decimal {
         Self::parse_to_scale(text, SCALE_MAX)
     }
 
-    /// Reads a literal, which keeps its digits behind the point beyond the 30 that a column can
+    /// Reads a literal, which keeps its digits after the point beyond the 30 that a column can
     /// have: what is computed of it is rounded once, not twice.
     pub fn parse_literal(text: &[u8]) -> Decimal {
         Self::parse_to_scale(text, LITERAL_SCALE_MAX).0
@@ -156,7 +156,7 @@ impl Decimal {
         let bytes = self.mantissa.to_le_bytes();
         let sign = if self.is_negative() { 0xff } else { 0 };
         let len = bytes.iter().rposition(|b| *b != sign).map_or(0, |last| last + 1);
-        // The last byte kept tells the sign.
+        // The last byte kept says the sign.
         let needs_sign = len.checked_sub(1).map_or(sign, |last| bytes[last]) >> 7 != sign >> 7;
         let len = if len == 0 || needs_sign { len + 1 } else { len }.min(bytes.len());
         out.extend_from_slice(&[self.scale, self.shown, len as u8]);
@@ -180,7 +180,7 @@ impl Decimal {
         Self::new(if negative { -mantissa } else { mantissa }, scale)
     }
 
-    /// Digits behind the point that it prints.
+    /// Digits after the point that it prints.
     pub fn shown(&self) -> u8 {
         self.shown
     }
@@ -195,7 +195,7 @@ impl Decimal {
         self.mantissa < I256::ZERO
     }
 
-    /// The number of significant digits in its printed form, those behind the point included.
+    /// The number of significant digits in its printed form, those after the point included.
     pub fn digits(&self) -> u32 {
         let mut rest = self.round(self.shown).mantissa.unsigned_abs();
         let mut n = 0;
@@ -206,7 +206,7 @@ impl Decimal {
         n
     }
 
-    /// Rounded half away from zero to `scale` digits behind the point (filled with zeros if it has
+    /// Rounded half away from zero to `scale` digits after the point (filled with zeros if it has
     /// fewer). A number too large to be widened keeps fewer digits.
     pub fn round(&self, scale: u8) -> Self {
         match scale.cmp(&self.scale) {
@@ -221,7 +221,7 @@ impl Decimal {
         }
     }
 
-    /// Cut, not rounded, to `scale` digits behind the point.
+    /// Cut, not rounded, to `scale` digits after the point.
     pub fn truncate(&self, scale: u8) -> Self {
         if scale >= self.scale {
             return self.round(scale);
@@ -284,7 +284,7 @@ impl Decimal {
         self.add(&other.negate())
     }
 
-    /// The product, with at most 30 digits behind the point; `None` beyond 65 digits before it.
+    /// The product, with at most 30 digits after the point; `None` beyond 65 digits before it.
     pub fn mul(&self, other: &Self) -> Option<Self> {
         let (mut a, mut b) = (*self, *other);
         let product = loop {
@@ -306,7 +306,7 @@ impl Decimal {
         product.round(kept).shown_as(shown).checked()
     }
 
-    /// The quotient, `increment` digits more behind the point than the dividend shows; `None` if
+    /// The quotient, `increment` digits more after the point than the dividend shows; `None` if
     /// the divisor is 0 or the result is beyond 65 digits.
     pub fn div(&self, other: &Self, increment: u8) -> Option<Self> {
         if other.is_zero() {
@@ -405,7 +405,7 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// Those in front of the point and those behind it.
+    /// Those in front of the point and those after it.
     pub fn parts(&self) -> (&str, &str) {
         let (integer, fraction) = self.ascii.split_at(self.point);
         let text = |digits| std::str::from_utf8(digits).unwrap_or_default();

@@ -7,7 +7,7 @@ pub struct Number<'a> {
     pub negative: bool,
     /// Digits before the point.
     pub integer: &'a [u8],
-    /// Digits behind the point.
+    /// Digits after the point.
     pub fraction: &'a [u8],
     /// The exponent, saturated.
     pub exponent: i32,
@@ -86,7 +86,7 @@ pub struct Integer {
     pub len: usize,
 }
 
-/// The integer that `text` starts with, digits behind the point and an exponent rounded in.
+/// The integer that `text` starts with, digits after the point and an exponent rounded in.
 pub fn parse_integer(text: &[u8]) -> Integer {
     let Some(number) = scan(text) else { return Integer { value: 0, len: 0 } };
     if number.fraction.is_empty() && number.exponent == 0 && number.integer.len() <= 37 {

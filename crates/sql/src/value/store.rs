@@ -91,7 +91,7 @@ impl Target<'_> {
         self.diagnostics.note(error::INCORRECT_VALUE.with(&[&kind, &shown, &self.column, &self.row]));
     }
 
-    /// Text that goes on behind a date or time.
+    /// Text that goes on after a date or time.
     fn trailing(&mut self, kind: &str, given: &Datum<'_>) -> Result<()> {
         if !self.rules.strict {
             return self.truncated(());
@@ -100,7 +100,7 @@ impl Target<'_> {
         Err(error::INCORRECT_VALUE.with(&[&kind, &shown, &self.column, &self.row]))
     }
 
-    /// Text that is no integer, or goes on behind one.
+    /// Text that is no integer, or goes on after one.
     fn bad_integer(&mut self, given: &Datum<'_>) -> Result<()> {
         if number::scan(&given.to_bytes()).is_some() {
             return self.truncated(());

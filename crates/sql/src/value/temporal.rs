@@ -31,7 +31,7 @@ pub struct Date {
 pub struct Time {
     /// Microseconds, at most [`TIME_MAX`] either way.
     pub micros: i64,
-    /// Digits shown behind the second.
+    /// Digits shown after the second.
     pub fsp: u8,
 }
 
@@ -42,7 +42,7 @@ pub struct DateTime {
     pub date: Date,
     /// Microseconds since midnight, below [`DAY`].
     pub micros: i64,
-    /// Digits shown behind the second.
+    /// Digits shown after the second.
     pub fsp: u8,
 }
 
@@ -170,7 +170,7 @@ impl Time {
         )
     }
 
-    /// Rounded to `fsp` digits behind the second.
+    /// Rounded to `fsp` digits after the second.
     pub fn round(self, fsp: u8) -> Self {
         let magnitude = round_to(self.micros.abs(), fsp);
         Self { micros: magnitude * self.micros.signum(), fsp }
@@ -203,7 +203,7 @@ impl DateTime {
         Time { micros: self.micros, fsp: self.fsp }
     }
 
-    /// Rounded to `fsp` digits behind the second; `None` if that leaves the calendar.
+    /// Rounded to `fsp` digits after the second; `None` if that leaves the calendar.
     pub fn round(self, fsp: u8) -> Option<Self> {
         let micros = round_to(self.micros, fsp);
         if micros < DAY {

@@ -83,7 +83,7 @@ pub fn parse_datetime(text: &[u8]) -> Option<Read<DateTime>> {
     }
 }
 
-/// True if a text that is a date has a time of day too: digits behind the day.
+/// True if a text that is a date has a time of day too: digits after the day.
 pub fn has_time(text: &[u8]) -> bool {
     let mut runs = text.split(|b| !b.is_ascii_digit()).filter(|run| !run.is_empty());
     match runs.next().map_or(0, <[u8]>::len) {

@@ -56,7 +56,7 @@ pub fn write_f32(v: f32, out: &mut Vec<u8>) {
     write_scientific(&format!("{:.5e}", f64::from(v)), out);
 }
 
-/// A double with a fixed number of digits behind the point, as DOUBLE(m, d) and ROUND(x, d) show
+/// A double with a fixed number of digits after the point, as DOUBLE(m, d) and ROUND(x, d) show
 /// it.
 pub fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
     let (start, decimals) = (out.len(), usize::from(decimals));
@@ -67,7 +67,7 @@ pub fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
             out.truncate(start);
             print(out, format_args!("{v:.decimals$}"));
         }
-        // What comes behind the digits that tell the number from others is zeros.
+        // What comes after the digits that say the number from others is zeros.
         Some(places) => out.resize(out.len() + decimals - places, b'0'),
         None if decimals > 0 && v.is_finite() => {
             out.push(b'.');

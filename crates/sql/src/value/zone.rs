@@ -16,10 +16,10 @@ use super::temporal::{DateTime, SECOND};
 
 /// A time zone.
 #[derive(Clone, Copy)]
-pub struct Zone(Kind);
+pub struct Zone(ZoneKind);
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ZoneKind {
     /// Seconds east of UTC.
     Offset(i32),
     Named(&'static TimeZone),
@@ -36,7 +36,7 @@ pub struct Moment {
 
 impl Zone {
     /// UTC.
-    pub const UTC: Zone = Zone(Kind::Offset(0));
+    pub const UTC: Zone = Zone(ZoneKind::Offset(0));
 
     /// The zone of a name, in any case: `SYSTEM`, an offset within -13:59 to +14:00, or one of the
     /// tz database.
@@ -45,16 +45,16 @@ impl Zone {
             return Some(Zone::UTC);
         }
         match offset_minutes(name) {
-            Some(minutes) => Some(Zone(Kind::Offset(minutes * 60))),
-            None => named(name).map(|zone| Zone(Kind::Named(zone))),
+            Some(minutes) => Some(Zone(ZoneKind::Offset(minutes * 60))),
+            None => named(name).map(|zone| Zone(ZoneKind::Named(zone))),
         }
     }
 
     /// Its name: `+02:00`, `Europe/Berlin`.
     pub fn name(self) -> String {
         match self.0 {
-            Kind::Named(zone) => zone.iana_name().unwrap_or("UTC").to_owned(),
-            Kind::Offset(seconds) => {
+            ZoneKind::Named(zone) => zone.iana_name().unwrap_or("UTC").to_owned(),
+            ZoneKind::Offset(seconds) => {
                 let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.abs() / 60);
                 format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
             }
@@ -63,14 +63,14 @@ impl Zone {
 
     /// True if it is never off UTC.
     pub fn is_utc(self) -> bool {
-        matches!(self.0, Kind::Offset(0))
+        matches!(self.0, ZoneKind::Offset(0))
     }
 
     /// A moment, in microseconds since 1970, as the zone's clocks show it, counted the same way.
     pub fn to_local(self, utc: i64) -> i64 {
         let seconds = match self.0 {
-            Kind::Offset(seconds) => seconds,
-            Kind::Named(zone) => match Timestamp::from_microsecond(utc) {
+            ZoneKind::Offset(seconds) => seconds,
+            ZoneKind::Named(zone) => match Timestamp::from_microsecond(utc) {
                 Ok(moment) => zone.to_offset(moment).seconds(),
                 Err(_) => 0,
             },
@@ -82,10 +82,10 @@ impl Zone {
     pub fn to_utc(self, local: i64) -> Moment {
         let at = |offset: Offset| local - i64::from(offset.seconds()) * SECOND;
         let zone = match self.0 {
-            Kind::Offset(seconds) => {
+            ZoneKind::Offset(seconds) => {
                 return Moment { micros: local.saturating_sub(i64::from(seconds) * SECOND), in_gap: false };
             }
-            Kind::Named(zone) => zone,
+            ZoneKind::Named(zone) => zone,
         };
         let Ok(shown) = Timestamp::from_microsecond(local) else {
             return Moment { micros: local, in_gap: false };

@@ -1,6 +1,6 @@
 //! From what was assigned to the variable's own kind.
 
-use super::definition::{Kind, Variable};
+use super::definition::{Variable, VariableType};
 use super::error::{VariableError, Warning};
 use super::ids::sql_mode;
 use super::value::Value;
@@ -39,17 +39,17 @@ impl From<Value> for Converted {
 /// Converts anything but DEFAULT. `strict` (STRICT_ALL_TABLES) refuses what would be adjusted.
 pub(super) fn convert(var: &Variable, assigned: &Assigned, strict: bool) -> Result<Converted, VariableError> {
     match var.kind {
-        Kind::Bool(_) => switch(var, assigned).map(Into::into),
-        Kind::UInt { min, max, block, .. } => unsigned(var, assigned, min, max, block, strict),
-        Kind::Int { min, max, .. } => signed(var, assigned, min, max, strict),
-        Kind::Double { min, max, .. } => double(var, assigned, min, max, strict),
-        Kind::Enum { names, .. } => word(var, assigned, names).map(Into::into),
-        Kind::Set { names, .. } => set(var, assigned, names, |_| None).map(Into::into),
-        Kind::SqlMode(_) => set(var, assigned, &sql_mode::NAMES, sql_mode::expand).map(Into::into),
-        Kind::Text(default) => text(var, assigned, default.is_none()).map(Into::into),
-        Kind::Charset { nullable, .. } => charset_name(var, assigned, nullable).map(Into::into),
-        Kind::Collation(_) => collation_name(var, assigned).map(Into::into),
-        Kind::TimeZone(_) => time_zone(var, assigned).map(Into::into),
+        VariableType::Bool(_) => switch(var, assigned).map(Into::into),
+        VariableType::UInt { min, max, block, .. } => unsigned(var, assigned, min, max, block, strict),
+        VariableType::Int { min, max, .. } => signed(var, assigned, min, max, strict),
+        VariableType::Double { min, max, .. } => double(var, assigned, min, max, strict),
+        VariableType::Enum { names, .. } => word(var, assigned, names).map(Into::into),
+        VariableType::Set { names, .. } => set(var, assigned, names, |_| None).map(Into::into),
+        VariableType::SqlMode(_) => set(var, assigned, &sql_mode::NAMES, sql_mode::expand).map(Into::into),
+        VariableType::Text(default) => text(var, assigned, default.is_none()).map(Into::into),
+        VariableType::Charset { nullable, .. } => charset_name(var, assigned, nullable).map(Into::into),
+        VariableType::Collation(_) => collation_name(var, assigned).map(Into::into),
+        VariableType::TimeZone(_) => time_zone(var, assigned).map(Into::into),
     }
 }
 

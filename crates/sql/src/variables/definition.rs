@@ -26,7 +26,7 @@ pub enum Scope {
 /// A variable's type, range and default.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "default, smallest and largest value; the words of an enum or a set")]
-pub enum Kind {
+pub enum VariableType {
     /// ON or OFF.
     Bool(bool),
     /// An unsigned number, rounded down to a multiple of `block`.
@@ -52,20 +52,20 @@ pub enum Kind {
     TimeZone(&'static str),
 }
 
-impl Kind {
+impl VariableType {
     pub(super) fn default_value(&self) -> Value {
         match *self {
-            Kind::Bool(b) => Value::Bool(b),
-            Kind::UInt { default, .. } => Value::UInt(default),
-            Kind::Int { default, .. } => Value::Int(default),
-            Kind::Double { default, .. } => Value::Double(default),
-            Kind::Enum { default, .. } => Value::UInt(default as u64),
-            Kind::Set { default, .. } | Kind::SqlMode(default) => Value::UInt(default),
-            Kind::Text(None) => Value::Null,
-            Kind::Text(Some(text))
-            | Kind::Charset { default: text, .. }
-            | Kind::Collation(text)
-            | Kind::TimeZone(text) => Value::Text(text.into()),
+            VariableType::Bool(b) => Value::Bool(b),
+            VariableType::UInt { default, .. } => Value::UInt(default),
+            VariableType::Int { default, .. } => Value::Int(default),
+            VariableType::Double { default, .. } => Value::Double(default),
+            VariableType::Enum { default, .. } => Value::UInt(default as u64),
+            VariableType::Set { default, .. } | VariableType::SqlMode(default) => Value::UInt(default),
+            VariableType::Text(None) => Value::Null,
+            VariableType::Text(Some(text))
+            | VariableType::Charset { default: text, .. }
+            | VariableType::Collation(text)
+            | VariableType::TimeZone(text) => Value::Text(text.into()),
         }
     }
 }
@@ -98,7 +98,7 @@ pub enum Asks {
 #[derive(Debug, Clone, Copy)]
 pub struct Variable {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: VariableType,
     pub(super) scope: Scope,
     pub(super) effect: Effect,
     pub(super) read_only: bool,
@@ -117,7 +117,7 @@ impl Variable {
     }
 
     /// Type, range and default.
-    pub fn kind(&self) -> &Kind {
+    pub fn kind(&self) -> &VariableType {
         &self.kind
     }
 
@@ -173,7 +173,7 @@ impl Variable {
         self.scope != Scope::Global
     }
 
-    const fn new(name: &'static str, kind: Kind) -> Self {
+    const fn new(name: &'static str, kind: VariableType) -> Self {
         Self {
             name,
             kind,
@@ -255,7 +255,7 @@ impl Variable {
     }
 
     pub(super) const fn block(mut self, size: u64) -> Self {
-        if let Kind::UInt { block, .. } = &mut self.kind {
+        if let VariableType::UInt { block, .. } = &mut self.kind {
             *block = size;
         }
         self
@@ -268,37 +268,37 @@ impl Variable {
 }
 
 pub(super) const fn switch(name: &'static str, default: bool) -> Variable {
-    Variable::new(name, Kind::Bool(default))
+    Variable::new(name, VariableType::Bool(default))
 }
 
 pub(super) const fn uint(name: &'static str, default: u64, min: u64, max: u64) -> Variable {
-    Variable::new(name, Kind::UInt { default, min, max, block: 1 })
+    Variable::new(name, VariableType::UInt { default, min, max, block: 1 })
 }
 
 pub(super) const fn int(name: &'static str, default: i64, min: i64, max: i64) -> Variable {
-    Variable::new(name, Kind::Int { default, min, max })
+    Variable::new(name, VariableType::Int { default, min, max })
 }
 
 pub(super) const fn double(name: &'static str, default: f64, min: f64, max: f64) -> Variable {
-    Variable::new(name, Kind::Double { default, min, max })
+    Variable::new(name, VariableType::Double { default, min, max })
 }
 
 pub(super) const fn choice(name: &'static str, names: &'static [&'static str], default: usize) -> Variable {
-    Variable::new(name, Kind::Enum { default, names })
+    Variable::new(name, VariableType::Enum { default, names })
 }
 
 pub(super) const fn flags(name: &'static str, names: &'static [&'static str], default: u64) -> Variable {
-    Variable::new(name, Kind::Set { default, names })
+    Variable::new(name, VariableType::Set { default, names })
 }
 
 pub(super) const fn text(name: &'static str, default: &'static str) -> Variable {
-    Variable::new(name, Kind::Text(Some(default)))
+    Variable::new(name, VariableType::Text(Some(default)))
 }
 
 pub(super) const fn null_text(name: &'static str) -> Variable {
-    Variable::new(name, Kind::Text(None))
+    Variable::new(name, VariableType::Text(None))
 }
 
-pub(super) const fn other(name: &'static str, kind: Kind) -> Variable {
+pub(super) const fn other(name: &'static str, kind: VariableType) -> Variable {
     Variable::new(name, kind)
 }

@@ -1,15 +1,15 @@
 //! Values as the command line and my.cnf give them.
 //!
-//! Unlike `SET`, an option takes K, M and G behind a number, and nothing is adjusted to the range
+//! Unlike `SET`, an option takes K, M and G after a number, and nothing is adjusted to the range
 //! silently but the block size: a server that starts with another value than the one asked for
 //! helps nobody.
 
 use super::convert::{Assigned, convert, parse_switch};
-use super::definition::{Kind, Variable};
+use super::definition::{Variable, VariableType};
 use super::value::Value;
 use thiserror::Error;
 
-/// A value that the variable does not take. The text tells what it does take.
+/// A value that the variable does not take. The text says what it does take.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("'{value}' is no value for {name}: {expected}")]
 pub struct OptionError {
@@ -31,25 +31,25 @@ impl Variable {
         };
         let Some(text) = value else {
             return match self.kind {
-                Kind::Bool(_) => Ok(Value::Bool(true)),
-                Kind::Enum { names, .. } if names.contains(&"ON") => self.parse_option(Some("ON")),
+                VariableType::Bool(_) => Ok(Value::Bool(true)),
+                VariableType::Enum { names, .. } if names.contains(&"ON") => self.parse_option(Some("ON")),
                 _ => Err(refused()),
             };
         };
         let assigned = match self.kind {
-            Kind::Bool(_) => parse_switch(text).map(|on| Assigned::Int(on.into())),
-            Kind::UInt { min, max, .. } => scaled(text)
+            VariableType::Bool(_) => parse_switch(text).map(|on| Assigned::Int(on.into())),
+            VariableType::UInt { min, max, .. } => scaled(text)
                 .and_then(|v| u64::try_from(v).ok())
                 .filter(|v| (min..=max).contains(v))
                 .map(Assigned::UInt),
-            Kind::Int { min, max, .. } => scaled(text)
+            VariableType::Int { min, max, .. } => scaled(text)
                 .and_then(|v| i64::try_from(v).ok())
                 .filter(|v| (min..=max).contains(v))
                 .map(Assigned::Int),
-            Kind::Double { min, max, .. } => {
+            VariableType::Double { min, max, .. } => {
                 text.parse().ok().filter(|v| (min..=max).contains(v)).map(Assigned::Double)
             }
-            Kind::Enum { .. } | Kind::Set { .. } | Kind::SqlMode(_) => {
+            VariableType::Enum { .. } | VariableType::Set { .. } | VariableType::SqlMode(_) => {
                 let number = text.parse().ok().map(Assigned::UInt);
                 Some(number.unwrap_or_else(|| Assigned::Text(text.to_owned())))
             }
@@ -69,17 +69,17 @@ impl Variable {
             return format!("it is always '{}' here", self.show(&only));
         }
         match self.kind {
-            Kind::Bool(_) => "ON or OFF".into(),
-            Kind::UInt { min, max, .. } => range(min, max),
-            Kind::Int { min, max, .. } => range(min, max),
-            Kind::Double { min, max, .. } => range(min, max),
-            Kind::Enum { names, .. } => format!("one of {}", names.join(", ")),
-            Kind::Set { names, .. } => format!("a list of {}", names.join(", ")),
-            Kind::SqlMode(_) => "a list of SQL modes".into(),
-            Kind::Text(_) => "text".into(),
-            Kind::Charset { .. } => "a character set".into(),
-            Kind::Collation(_) => "a collation".into(),
-            Kind::TimeZone(_) => "SYSTEM or an offset such as +02:00".into(),
+            VariableType::Bool(_) => "ON or OFF".into(),
+            VariableType::UInt { min, max, .. } => range(min, max),
+            VariableType::Int { min, max, .. } => range(min, max),
+            VariableType::Double { min, max, .. } => range(min, max),
+            VariableType::Enum { names, .. } => format!("one of {}", names.join(", ")),
+            VariableType::Set { names, .. } => format!("a list of {}", names.join(", ")),
+            VariableType::SqlMode(_) => "a list of SQL modes".into(),
+            VariableType::Text(_) => "text".into(),
+            VariableType::Charset { .. } => "a character set".into(),
+            VariableType::Collation(_) => "a collation".into(),
+            VariableType::TimeZone(_) => "SYSTEM or an offset such as +02:00".into(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The value of a variable, and how it is shown.
 
-use super::definition::{Kind, Variable};
+use super::definition::{Variable, VariableType};
 use super::ids::sql_mode;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -44,11 +44,11 @@ impl Variable {
             (Value::Bool(b), _) => Cow::Borrowed(if *b { "ON" } else { "OFF" }),
             (Value::Int(v), _) => v.to_string().into(),
             (Value::Double(v), _) => format!("{v:.6}").into(),
-            (Value::UInt(i), Kind::Enum { names, .. }) => {
+            (Value::UInt(i), VariableType::Enum { names, .. }) => {
                 Cow::Borrowed(names.get(*i as usize).copied().unwrap_or(""))
             }
-            (Value::UInt(bits), Kind::Set { names, .. }) => set_words(*bits, names).into(),
-            (Value::UInt(bits), Kind::SqlMode(_)) => set_words(*bits, &sql_mode::NAMES).into(),
+            (Value::UInt(bits), VariableType::Set { names, .. }) => set_words(*bits, names).into(),
+            (Value::UInt(bits), VariableType::SqlMode(_)) => set_words(*bits, &sql_mode::NAMES).into(),
             (Value::UInt(v), _) => v.to_string().into(),
         }
     }
@@ -57,9 +57,10 @@ impl Variable {
     pub fn select(&self, value: &Value) -> Value {
         match (value, &self.kind) {
             (Value::Bool(b), _) => Value::Int((*b).into()),
-            (Value::UInt(_), Kind::Enum { .. } | Kind::Set { .. } | Kind::SqlMode(_)) => {
-                Value::Text(self.show(value).into())
-            }
+            (
+                Value::UInt(_),
+                VariableType::Enum { .. } | VariableType::Set { .. } | VariableType::SqlMode(_),
+            ) => Value::Text(self.show(value).into()),
             _ => value.clone(),
         }
     }

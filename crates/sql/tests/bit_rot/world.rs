@@ -77,21 +77,21 @@ impl World {
             let mut session = server.session();
             match random.below(9) {
                 0 | 1 => drop(run(&mut session, "FLUSH BINARY LOGS").unwrap()),
-                2 | 3 => drop(server.database.engine().checkpoint().unwrap()),
+                2 | 3 => drop(server.instance.engine().checkpoint().unwrap()),
                 4 if round > 1 => purge(&mut session),
                 5 if round == 1 => drop(run(&mut session, "RESET BINARY LOGS AND GTIDS").unwrap()),
                 6 => {
                     drop(session);
-                    server.database.close().unwrap();
-                    let Server { env, database } = server;
-                    drop(database);
+                    server.instance.close().unwrap();
+                    let Server { env, instance } = server;
+                    drop(instance);
                     server = sizes.open(env).unwrap();
                 }
                 7 => {
                     drop(session);
-                    let Server { env, database } = server;
+                    let Server { env, instance } = server;
                     env.power_cut();
-                    drop(database);
+                    drop(instance);
                     server = sizes.open(env.reboot()).unwrap();
                 }
                 _ => {}
@@ -99,9 +99,9 @@ impl World {
         }
         // The durable mark says that all of this was flushed, and is flushed itself: that is due
         // five seconds after it was written.
-        server.database.log().maintain().unwrap();
+        server.instance.log().maintain().unwrap();
         server.env.advance(Duration::from_secs(6));
-        server.database.log().maintain().unwrap();
+        server.instance.log().maintain().unwrap();
         let mark = Path::new(DATA).join("binlog.durable");
         let flushed_mark = server.env.read_file(&mark).unwrap();
         let after_a_cut = server.env.copy_after_cut(seed).read_file(&mark).unwrap();
@@ -118,7 +118,7 @@ impl World {
         }
         let (is_clean, env) = match random.below(3) {
             0 => {
-                server.database.close().unwrap();
+                server.instance.close().unwrap();
                 (true, server.env.clone())
             }
             // The process dies; what it wrote stays.

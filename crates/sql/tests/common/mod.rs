@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use env::{Env, SimEnv};
-use sql::database::OpenOptions;
+use sql::instance::OpenOptions;
 use sql::sink::{ColumnMeta, OkInfo, ResultSink};
 use sql::status::Status;
 use sql::variables::GlobalVariables;
-use sql::{Connection, Database, Datum, Session, SqlError};
+use sql::{Connection, Datum, Instance, Session, SqlError};
 
 const UUID: &str = "11111111-2222-3333-4444-555555555555";
 
 /// A database on a machine of its own.
 pub struct Server {
     pub env: SimEnv,
-    pub database: Arc<Database>,
+    pub instance: Arc<Instance>,
 }
 
 impl Server {
@@ -50,9 +50,9 @@ impl Server {
             status: Arc::new(Status::default()),
             on_shutdown: Box::new(|| {}),
         };
-        let database = Database::open(Arc::new(env.clone()), options)?;
-        database.set_password_hasher(Box::new(|_, password| Some([b"hash of ", password].concat())));
-        Ok(Self { env, database })
+        let instance = Instance::open(Arc::new(env.clone()), options)?;
+        instance.set_password_hasher(Box::new(|_, password| Some([b"hash of ", password].concat())));
+        Ok(Self { env, instance })
     }
 
     /// A session of root.
@@ -62,11 +62,11 @@ impl Server {
 
     /// A session of a user from this machine.
     pub fn session_of(&self, user: &str) -> Session {
-        let found = self.database.account(user, "localhost");
+        let found = self.instance.account(user, "localhost");
         let with_password = found.as_ref().is_some_and(|a| !a.auth_string.is_empty());
         let account = found.map_or((user.to_owned(), "localhost".to_owned()), |a| (a.user, a.host));
         let connection = Connection {
-            id: self.database.reserve_id(),
+            id: self.instance.reserve_id(),
             user: user.to_owned(),
             host: "localhost".to_owned(),
             account,
@@ -78,20 +78,20 @@ impl Server {
             tls: None,
             on_kill: Box::new(|_| {}),
         };
-        self.database.connect(connection).unwrap()
+        self.instance.connect(connection).unwrap()
     }
 
     /// Stops and starts again.
     pub fn restart(self) -> Self {
-        self.database.close().unwrap();
-        drop(self.database);
+        self.instance.close().unwrap();
+        drop(self.instance);
         Self::open(self.env)
     }
 
     /// The machine loses power, and starts again.
     pub fn power_cut(self) -> Self {
         self.env.power_cut();
-        drop(self.database);
+        drop(self.instance);
         Self::open(self.env.reboot())
     }
 }

@@ -31,38 +31,40 @@ pub(super) fn status(cx: &Context, engine: Option<&Ident>, what: EngineReport) -
 }
 
 fn report(cx: &Context, title: &str) -> String {
-    let engine = cx.database.engine();
+    let engine = cx.instance.engine();
     let (log, store) = (engine.log(), engine.store());
     let stats = store.stats();
     let mut report = Report(String::new());
     report.frame(&format!("{} {title} MONITOR OUTPUT", now(cx)));
     if let Some(deadlock) = engine.locks().latest_deadlock() {
         report.section("LATEST DETECTED DEADLOCK");
-        deadlock::tell(cx, &deadlock, &mut report.0);
+        deadlock::report(cx, &deadlock, &mut report.0);
     }
-    let globals = cx.database.globals();
+    let globals = cx.instance.globals();
     let state = cx.catalog().state();
     if !state.set_aside.is_empty() {
-        report.tell("OBJECTS SET ASIDE", sections::set_aside(&state));
+        report.add_section("OBJECTS SET ASIDE", sections::set_aside(&state));
     }
-    report.tell("TRANSACTIONS", sections::transactions(engine));
-    report.tell("LOG", sections::log(log, globals));
-    report.tell("GROUPS", sections::groups(log.status()));
-    report.tell("FLUSHES", sections::flushes(log.status()));
-    report
-        .tell("CHECKPOINT", sections::checkpoint(log, store.checkpoint_position(), &stats, engine.options()));
-    report.tell("MEMTABLES", sections::memtables(&stats, engine.options()));
-    report.tell("TABLES", sections::tables(&stats));
-    report.tell("CACHE", sections::cache(&stats, engine.options()));
-    report.tell("LOCKS", sections::locks(engine.locks()));
-    report.tell("SNAPSHOTS", sections::snapshots(log, &stats));
-    report.tell("LARGE TRANSACTIONS", sections::large(log.status(), globals));
+    report.add_section("TRANSACTIONS", sections::transactions(engine));
+    report.add_section("LOG", sections::log(log, globals));
+    report.add_section("GROUPS", sections::groups(log.status()));
+    report.add_section("FLUSHES", sections::flushes(log.status()));
+    report.add_section(
+        "CHECKPOINT",
+        sections::checkpoint(log, store.checkpoint_position(), &stats, engine.options()),
+    );
+    report.add_section("MEMTABLES", sections::memtables(&stats, engine.options()));
+    report.add_section("TABLES", sections::tables(&stats));
+    report.add_section("CACHE", sections::cache(&stats, engine.options()));
+    report.add_section("LOCKS", sections::locks(engine.locks()));
+    report.add_section("SNAPSHOTS", sections::snapshots(log, &stats));
+    report.add_section("LARGE TRANSACTIONS", sections::large(log.status(), globals));
     report.frame(&format!("END OF {title} MONITOR OUTPUT"));
     report.0.trim_end().to_owned()
 }
 
 fn now(cx: &Context) -> String {
-    let utc = i64::try_from(cx.database.env().now()).unwrap_or(i64::MAX);
+    let utc = i64::try_from(cx.instance.env().now()).unwrap_or(i64::MAX);
     DateTime::from_unix_micros(cx.zone().to_local(utc), 0).map_or_else(String::new, |at| at.to_string())
 }
 
@@ -79,7 +81,7 @@ impl Report {
         let _ = writeln!(self.0, "{line}\n{title}\n{line}");
     }
 
-    fn tell(&mut self, title: &str, text: String) {
+    fn add_section(&mut self, title: &str, text: String) {
         self.section(title);
         self.0.push_str(text.trim_end());
         self.0.push('\n');

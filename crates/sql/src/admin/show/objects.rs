@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::admin::listing::{Column, Listing, cells, int, moment, name, text, uint};
 use crate::ast::{ObjectName, RoutineKind};
 use crate::catalog::objects::FunctionDef;
-use crate::catalog::statistics::Known;
+use crate::catalog::statistics::TableStatistics;
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, IndexDef, TableDef, database_or, show};
 use crate::error::{self, Result, SqlError};
@@ -207,7 +207,7 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
 /// (there is none), of indexes, and those that are free (space is shared by all tables). NULL where
 /// the table can't be read.
 pub(crate) fn sizes(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
-    let Some(known) = table.known_now(&cx.database) else { return vec![Datum::Null; 6] };
+    let Some(known) = table.exact_statistics(&cx.instance) else { return vec![Datum::Null; 6] };
     let average = known.data_length().checked_div(known.rows()).unwrap_or(0);
     cells![known.rows(), average, known.data_length(), 0_u64, known.index_length(), 0_u64]
 }
@@ -219,7 +219,7 @@ pub(crate) fn times(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
         let utc = i64::from(seconds?) * SECOND;
         DateTime::from_unix_micros(cx.zone().to_local(utc), 0)
     };
-    cells![shown(table.created), shown(cx.database.change_times().last(table.id)), None::<DateTime>]
+    cells![shown(table.created), shown(cx.instance.change_times().last(table.id)), None::<DateTime>]
 }
 
 /// SHOW COLUMNS, DESCRIBE.
@@ -334,7 +334,7 @@ pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
         text("Expression", 65_535).or_null(),
     ]);
     let Columns::Stored(table) = columns else { return Ok(out) };
-    let known = table.known_now(&cx.database);
+    let known = table.exact_statistics(&cx.instance);
     for index in table.shown_indexes() {
         for number in 0..index.parts.len() {
             let mut row = cells![table.name.as_str(), i64::from(!index.unique), index.name.as_str()];
@@ -345,12 +345,13 @@ pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
     Ok(out)
 }
 
-/// What SHOW INDEX and information_schema.STATISTICS tell of one part of a key, from its number on.
+/// What SHOW INDEX and information_schema.STATISTICS describe one part of a key, from its number
+/// on.
 pub(crate) fn key_part(
     table: &TableDef,
     index: &IndexDef,
     number: usize,
-    known: Option<&Known>,
+    known: Option<&TableStatistics>,
 ) -> Vec<Datum<'static>> {
     let cardinality = known.and_then(|known| table.cardinality(known, &index.name, number + 1));
     let part = &index.parts[number];

@@ -13,8 +13,8 @@ pub(super) fn replicas(cx: &Context) -> Listing {
         uint("Source_Id"),
         text("Replica_UUID", 36),
     ]);
-    let source_id = cx.database.globals().uint(ids::SERVER_ID);
-    for replica in cx.database.replicas().registered() {
+    let source_id = cx.instance.globals().uint(ids::SERVER_ID);
+    for replica in cx.instance.replicas().registered() {
         let (id, port) = (u64::from(replica.server_id), u64::from(replica.port));
         out.push(cells![id, replica.host, port, source_id, replica.uuid]);
     }

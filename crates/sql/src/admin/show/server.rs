@@ -141,8 +141,8 @@ pub(crate) fn processes_of(cx: &Context, full: bool, all: bool) -> Listing {
         text("State", 64).or_null(),
         text("Info", 65_535).or_null(),
     ]);
-    let now = cx.database.env().monotonic_coarse();
-    for process in cx.database.processes() {
+    let now = cx.instance.env().monotonic_coarse();
+    for process in cx.instance.processes() {
         let (user, host) = process.user();
         if !all && *user != cx.user.0 {
             continue;
@@ -159,7 +159,7 @@ pub(crate) fn processes_of(cx: &Context, full: bool, all: bool) -> Listing {
             process.database(),
             match &info {
                 Some(_) => "Query",
-                None => cx.database.replicas().command(process.id).unwrap_or("Sleep"),
+                None => cx.instance.replicas().command(process.id).unwrap_or("Sleep"),
             },
             now.saturating_sub(since).as_secs() as i64,
             if info.is_some() { process.state() } else { "" },

@@ -27,7 +27,7 @@ pub(crate) fn variables(cx: &mut Context, global: bool) -> Listing {
 /// The server's counters, or the session's with those that only the server has.
 pub(crate) fn status(cx: &Context, global: bool) -> Listing {
     let counters = (!global).then_some(&*cx.counters);
-    let mut rows = cx.database.status().rows(counters);
+    let mut rows = cx.instance.status().rows(counters);
     if !global {
         rows.extend(snapshot_rows(cx));
     }
@@ -41,7 +41,7 @@ pub(crate) fn status(cx: &Context, global: bool) -> Listing {
     out
 }
 
-/// Seconds for which a client may resume a TLS session, as it is told in its tickets.
+/// Seconds for which a client may resume a TLS session, as its tickets say.
 pub const TLS_TICKET_SECONDS: u64 = 24 * 60 * 60;
 
 /// What TLS is like on this connection. Clients' certificates are not asked for: mode and depth of
@@ -62,7 +62,7 @@ fn tls_rows(cx: &Context) -> [(Cow<'static, str>, String); 6] {
 /// Where the session's consistent snapshot is in the log, else where the log is: the names by which
 /// MariaDB's and Percona's dumps find out, without a lock.
 fn snapshot_rows(cx: &Context) -> [(Cow<'static, str>, String); 3] {
-    let log = cx.database.log();
+    let log = cx.instance.log();
     let Published { position, gtids } = binary_log::published(cx).unwrap_or_else(|_| log.published());
     [
         ("Binlog_snapshot_file".into(), log.file_name(position.file())),

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use super::{Plan, Settings};
 use crate::ast::ObjectName;
-use crate::catalog::{State, check_not_system};
+use crate::catalog::{CatalogState, check_not_system};
 use crate::error::{self, Result, SqlError};
 
 pub(super) fn drop_views(
     names: &[ObjectName],
     if_exists: bool,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<Plan> {
     let (mut plan, mut seen) = (Plan::default(), BTreeSet::new());
@@ -41,7 +41,7 @@ pub(super) fn drop_views(
 pub(super) fn drop_trigger(
     name: &ObjectName,
     if_exists: bool,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<Plan> {
     let (database, _) = settings.object(name)?;

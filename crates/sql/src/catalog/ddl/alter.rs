@@ -19,7 +19,7 @@ use std::sync::Arc;
 use storage::TreeId;
 use storage::layout::Layouts;
 
-pub use work::{Work, filler};
+pub use work::{AlterWork, filler};
 
 use super::table::{check_names_of_checks, check_required_key, put_next, repeated_indexes};
 use super::{Plan, Settings, check_name, check_not_system};
@@ -27,7 +27,7 @@ use crate::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, StatementKind}
 use crate::catalog::TableDef;
 use crate::catalog::build::{Numbers, Options};
 use crate::catalog::draft::{Draft, Finished};
-use crate::catalog::objects::State;
+use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::table::Default;
@@ -43,8 +43,8 @@ pub struct Alter {
     /// The table as it is.
     pub old: Arc<TableDef>,
     /// What has to be done before it can be committed.
-    pub work: Work,
-    /// The client is told how many rows there were: MySQL would have copied them.
+    pub work: AlterWork,
+    /// The client gets the number of rows: MySQL would have copied them.
     pub counts_rows: bool,
     /// For the client.
     pub warnings: Vec<SqlError>,
@@ -64,14 +64,14 @@ pub struct Alter {
     /// What the log says where the statement says FIRST, if not that
     /// ([`row_id::instead_of_first`]).
     pub instead_of_first: Option<String>,
-    /// It renames the table, or asks for nothing: MySQL tells no number of rows then.
+    /// It renames the table, or asks for nothing: MySQL says no number of rows then.
     pub is_renaming: bool,
     /// What becomes [`TableDef::created`]: now, unless only the name changes.
     created: Option<u32>,
 }
 
 /// The statement as an ALTER TABLE; `None` if it is none.
-pub fn of(kind: &StatementKind, state: &State, settings: &Settings) -> Option<Result<Alter>> {
+pub fn of(kind: &StatementKind, state: &CatalogState, settings: &Settings) -> Option<Result<Alter>> {
     match kind {
         StatementKind::AlterTable(alter) => Some(Alter::new(alter, state, settings)),
         StatementKind::CreateIndex(create) => Some(Alter::new(&create_index(create), state, settings)),
@@ -105,7 +105,7 @@ fn drop_index(drop: &DropIndex) -> AlterTable {
 }
 
 impl Alter {
-    fn new(alter: &AlterTable, state: &State, settings: &Settings) -> Result<Alter> {
+    fn new(alter: &AlterTable, state: &CatalogState, settings: &Settings) -> Result<Alter> {
         // `sql_generate_invisible_primary_key` is about CREATE TABLE.
         let settings = &Settings { generates_key: false, ..settings.clone() };
         let (database, name) = settings.object(&alter.name)?;
@@ -177,7 +177,7 @@ impl Alter {
             matches!(action, AlterAction::Rename(_) | AlterAction::EnableKeys | AlterAction::DisableKeys)
         };
         let keeps_all = alter.actions.iter().all(only_renames);
-        // A copy is told of, also where nothing but the name changes.
+        // A copy is reported, also where nothing but the name changes.
         let is_renaming =
             keeps_all && !old.is_temporary() && alter.algorithm != Some(crate::ast::AlterAlgorithm::Copy);
         if !keeps_all {
@@ -221,8 +221,8 @@ impl Alter {
     pub fn to_build(&self) -> Vec<usize> {
         let all = 0..self.finished.indexes.len();
         match &self.work {
-            Work::Copy => all.collect(),
-            Work::Indexes { .. } | Work::Definition { .. } => {
+            AlterWork::Copy => all.collect(),
+            AlterWork::Indexes { .. } | AlterWork::Definition { .. } => {
                 all.filter(|&index| self.tree_of(index).is_none()).collect()
             }
         }
@@ -230,7 +230,7 @@ impl Alter {
 
     /// The tree that an index of the new table has already.
     fn tree_of(&self, index: usize) -> Option<TreeId> {
-        if matches!(self.work, Work::Copy) {
+        if matches!(self.work, AlterWork::Copy) {
             return None;
         }
         let origin = self.finished.indexes[index]?;
@@ -239,7 +239,7 @@ impl Alter {
     }
 
     /// The table with the trees built for [`Self::to_build`], in that order.
-    pub fn plan(&self, built: &[TreeId], state: &State) -> Result<Plan> {
+    pub fn plan(&self, built: &[TreeId], state: &CatalogState) -> Result<Plan> {
         if built.len() < self.to_build().len() {
             let what = format_args!("the trees built for table {} are not known", self.old.name);
             return Err(SqlError::internal(what));
@@ -257,15 +257,18 @@ impl Alter {
         new.statistics = self.old.statistics.clone();
         new.readable_from = self.old.readable_from;
         new.created = self.created;
-        self.keep_counter(&mut new);
+        self.carry_auto_increment(&mut new);
         new.layouts = match &self.work {
-            Work::Copy => None,
-            Work::Definition { sources: Some(sources) } | Work::Indexes { sources: Some(sources) } => {
+            AlterWork::Copy => None,
+            AlterWork::Definition { sources: Some(sources) }
+            | AlterWork::Indexes { sources: Some(sources) } => {
                 let before = self.old.layouts.as_deref().cloned().unwrap_or_default();
                 let types = self.old.column_types.clone();
                 Some(Arc::new(before.followed_by(LogPosition::ZERO, types, sources.clone())))
             }
-            Work::Definition { sources: None } | Work::Indexes { sources: None } => self.old.layouts.clone(),
+            AlterWork::Definition { sources: None } | AlterWork::Indexes { sources: None } => {
+                self.old.layouts.clone()
+            }
         };
         let next = put_next(state, &new);
         Ok(Plan {
@@ -277,14 +280,14 @@ impl Alter {
     /// The AUTO_INCREMENT counter goes on, but never below what was asked for. Where it may be set
     /// back, the new definition has one of its own: the statement may never be logged, and the old
     /// table goes on then.
-    pub fn keep_counter(&self, new: &mut TableDef) {
+    pub fn carry_auto_increment(&self, new: &mut TableDef) {
         let origin = new.auto_column.and_then(|c| self.finished.columns.get(c).copied().flatten());
         let same = origin.is_some() && origin == self.old.auto_column;
         match self.auto_increment {
             None if same => new.counter = self.old.counter.clone(),
             Some(n) if same && self.old.counter.has_passed(n) => match self.work {
-                Work::Definition { .. } => new.counter = Arc::new(self.old.counter.copy()),
-                Work::Indexes { .. } | Work::Copy => new.counter = self.old.counter.clone(),
+                AlterWork::Definition { .. } => new.counter = Arc::new(self.old.counter.copy()),
+                AlterWork::Indexes { .. } | AlterWork::Copy => new.counter = self.old.counter.clone(),
             },
             _ => {}
         }

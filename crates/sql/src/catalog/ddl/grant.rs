@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::user::{keep_administrator, resolve};
+use super::user::{check_administrator_remains, resolve};
 use super::{Plan, Settings, quoted_account};
 use crate::ast::{Grant, GrantObject, GrantWhat, Privilege, Revoke};
 use crate::catalog::account::UserDef;
 use crate::catalog::database_or;
-use crate::catalog::objects::State;
+use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
 use crate::error::{self, Result, SqlError};
@@ -23,7 +23,7 @@ struct Wanted {
     database: Option<String>,
 }
 
-/// Every account's grants changed by `change`, which tells if there was anything to change.
+/// Every account's grants changed by `change`, which returns whether there was anything to change.
 fn each(
     accounts: &[crate::ast::Account],
     settings: &Settings,
@@ -43,7 +43,7 @@ fn changed(user: &UserDef, change: impl FnOnce(&mut Grants)) -> Change {
     Change::PutUser(UserDef { grants: Arc::new(grants), ..user.clone() })
 }
 
-pub(super) fn grant(grant: &Grant, state: &State, settings: &Settings) -> Result<Plan> {
+pub(super) fn grant(grant: &Grant, state: &CatalogState, settings: &Settings) -> Result<Plan> {
     if grant.grantor.is_some() {
         return Err(SqlError::unsupported("GRANT .. AS"));
     }
@@ -70,7 +70,7 @@ fn give(grants: &mut Grants, wanted: &Wanted, with_option: bool) {
     }
 }
 
-pub(super) fn revoke(revoke: &Revoke, state: &State, settings: &Settings) -> Result<Plan> {
+pub(super) fn revoke(revoke: &Revoke, state: &CatalogState, settings: &Settings) -> Result<Plan> {
     let wanted = match &revoke.what {
         GrantWhat::Everything => None,
         what => Some(wanted(what, settings)?),
@@ -103,7 +103,7 @@ pub(super) fn revoke(revoke: &Revoke, state: &State, settings: &Settings) -> Res
         })))
     })?;
     plan.notes = notes;
-    keep_administrator("REVOKE", &plan, state)?;
+    check_administrator_remains("REVOKE", &plan, state)?;
     Ok(plan)
 }
 

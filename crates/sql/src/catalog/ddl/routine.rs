@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{LoggedText, Plan, Settings, TextForm, check_name, check_not_system};
 use crate::ast::{Account, CreateRoutine, ObjectName, RoutineKind};
-use crate::catalog::objects::{FunctionDef, State};
+use crate::catalog::objects::{CatalogState, FunctionDef};
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::show;
@@ -15,7 +15,7 @@ pub(super) fn create(
     create: &CreateRoutine,
     text: &[u8],
 
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<Plan> {
     let (database, name) = settings.object(&create.name)?;
@@ -85,7 +85,7 @@ pub(super) fn drop(
     kind: RoutineKind,
     name: &ObjectName,
     if_exists: bool,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<Plan> {
     let word = if kind == RoutineKind::Function { "FUNCTION" } else { "PROCEDURE" };

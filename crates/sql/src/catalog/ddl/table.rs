@@ -12,7 +12,7 @@ use crate::ast::{CreateTable, DropTable, ObjectName, TableContent, TableDefiniti
 use crate::catalog::build::{self, Numbers, Trees, check_constraint_name};
 use crate::catalog::deprecated;
 use crate::catalog::draft;
-use crate::catalog::objects::{NextNumbers, State};
+use crate::catalog::objects::{CatalogState, NextNumbers};
 use crate::catalog::record::{Change, columns_without_default};
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::{ColumnDef, IndexDef, TableDef, parse_one, show, table as table_def, temporary};
@@ -25,7 +25,7 @@ use crate::value::zone::Zone;
 /// an error.
 pub(super) fn existing_note(
     create: &CreateTable,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<Option<SqlError>> {
     let (database, name) = settings.object(&create.name)?;
@@ -54,7 +54,7 @@ pub(super) fn existing_note(
 pub(super) fn create(
     create: &CreateTable,
     selected: &[ColumnDef],
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<Plan> {
     if let Some(note) = existing_note(create, state, settings)? {
@@ -113,7 +113,7 @@ fn needs_text(table: &TableDef) -> bool {
 pub(super) fn check_names_of_checks(
     table: &TableDef,
     old: Option<&TableDef>,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<()> {
     let in_place = old.filter(|old| old.database == table.database);
@@ -164,7 +164,7 @@ pub(super) fn check_required_key(
 pub(super) fn provisional(
     name: &ObjectName,
     definition: &TableDefinition,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<TableDef> {
     let (database, name) = settings.object(name)?;
@@ -179,27 +179,27 @@ pub(super) fn qualified_text(table: &TableDef, settings: &Settings) -> Vec<u8> {
     text.replacen(&show::quote(&table.name), &qualified, 1).into_bytes()
 }
 
-fn new_numbers(state: &State) -> Numbers {
+fn new_numbers(state: &CatalogState) -> Numbers {
     Numbers { table: state.next.table, trees: Trees::From(state.next.tree) }
 }
 
-fn put(table: TableDef, state: &State) -> Change {
+fn put(table: TableDef, state: &CatalogState) -> Change {
     let next = put_next(state, &table);
     Change::PutTable(Arc::new(table), next)
 }
 
-/// The numbers behind those of a table. Trees that were built have numbers of their own.
-pub(super) fn put_next(state: &State, table: &TableDef) -> NextNumbers {
+/// The numbers after those of a table. Trees that were built have numbers of their own.
+pub(super) fn put_next(state: &CatalogState, table: &TableDef) -> NextNumbers {
     let trees = table.schema.indexes().map(|index| index.tree().0).filter(|&tree| tree < FIRST_BUILT);
     let tree = trees.map(|tree| tree + 1).max().unwrap_or(0).max(state.next.tree);
     NextNumbers { table: state.next.table.max(table.id + 1), tree }
 }
 
-fn existing_database(state: &State, database: &str) -> Result<Collation> {
+fn existing_database(state: &CatalogState, database: &str) -> Result<Collation> {
     state.database(database).map(|d| d.collation).ok_or_else(|| error::BAD_DB_ERROR.with(&[&database]))
 }
 
-pub(super) fn existing(state: &State, database: &str, name: &str) -> Result<Arc<TableDef>> {
+pub(super) fn existing(state: &CatalogState, database: &str, name: &str) -> Result<Arc<TableDef>> {
     existing_database(state, database)?;
     state.check_usable(&ObjectKey::table(database, name))?;
     state.table(database, name).cloned().ok_or_else(|| error::NO_SUCH_TABLE.with(&[&database, &name]))
@@ -248,7 +248,7 @@ fn take_defaults(new: &mut TableDef, table: &TableDef) {
     }
 }
 
-pub(super) fn drop(drop: &DropTable, state: &State, settings: &Settings) -> Result<Plan> {
+pub(super) fn drop(drop: &DropTable, state: &CatalogState, settings: &Settings) -> Result<Plan> {
     let mut plan = Plan::default();
     let mut missing = Vec::new();
     for name in &drop.names {
@@ -325,7 +325,7 @@ fn is_drop_of(change: &Change, table: &Arc<TableDef>) -> bool {
 
 /// The table is dropped and made again, with new numbers: its rows go with their trees, at no cost
 /// per row.
-pub(super) fn truncate(name: &ObjectName, state: &State, settings: &Settings) -> Result<Plan> {
+pub(super) fn truncate(name: &ObjectName, state: &CatalogState, settings: &Settings) -> Result<Plan> {
     let (database, name) = settings.object(name)?;
     check_not_system(database)?;
     let table = settings.existing(state, database, name)?;
@@ -339,12 +339,16 @@ pub(super) fn truncate(name: &ObjectName, state: &State, settings: &Settings) ->
     let mut new = rebuild(&table, database, name, 1, numbers)?;
     take_defaults(&mut new, &table);
     new.created = table.created;
-    // Whoever waits for the table waits for its name.
+    // Sessions that wait for the table wait for its name.
     new.lock = table.lock.clone();
     Ok(Plan { changes: vec![Change::DropTable(table), put(new, state)], ..Plan::default() })
 }
 
-pub(super) fn rename(pairs: &[(ObjectName, ObjectName)], state: &State, settings: &Settings) -> Result<Plan> {
+pub(super) fn rename(
+    pairs: &[(ObjectName, ObjectName)],
+    state: &CatalogState,
+    settings: &Settings,
+) -> Result<Plan> {
     let mut state = state.clone();
     let mut plan = Plan::default();
     for (from, to) in pairs {

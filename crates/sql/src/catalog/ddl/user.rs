@@ -7,7 +7,7 @@ use crate::ast::{
     Account, AlterUser, Authentication, CreateUser, PasswordOption, Require, Secret, UserOptions, UserSpec,
 };
 use crate::catalog::account::{AccountOptions, UserDef};
-use crate::catalog::objects::State;
+use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::show;
@@ -150,7 +150,7 @@ fn authenticate(user: &mut UserDef, spec: &UserSpec, hasher: PasswordHasher<'_>)
         Secret::Password(password) if password.is_empty() => Vec::new(),
         Secret::Password(password) => hasher(&user.plugin, password)?,
         Secret::Hash(hash) => hash.to_vec(),
-        // The executor has made one, which the client is told.
+        // The executor has made one, which is reported to the client.
         Secret::Random => return Err(SqlError::internal("a random password has not been chosen")),
     };
     user.options.expired = false;
@@ -171,7 +171,7 @@ fn failed(operation: &str, accounts: &[(String, String)]) -> SqlError {
 
 pub(super) fn create(
     create: &CreateUser,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
     hasher: PasswordHasher<'_>,
 ) -> Result<Plan> {
@@ -213,7 +213,7 @@ pub(super) fn create(
 
 pub(super) fn alter(
     alter: &AlterUser,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
     hasher: PasswordHasher<'_>,
 ) -> Result<Plan> {
@@ -257,7 +257,12 @@ pub(super) fn alter(
     Ok(plan)
 }
 
-pub(super) fn drop(names: &[Account], if_exists: bool, state: &State, settings: &Settings) -> Result<Plan> {
+pub(super) fn drop(
+    names: &[Account],
+    if_exists: bool,
+    state: &CatalogState,
+    settings: &Settings,
+) -> Result<Plan> {
     let mut plan = Plan::default();
     let mut missing = Vec::new();
     for name in names {
@@ -270,7 +275,7 @@ pub(super) fn drop(names: &[Account], if_exists: bool, state: &State, settings: 
             missing.push((user, host));
         }
     }
-    keep_administrator("DROP USER", &plan, state)?;
+    check_administrator_remains("DROP USER", &plan, state)?;
     if missing.is_empty() {
         return Ok(plan);
     }
@@ -286,7 +291,7 @@ pub(super) fn drop(names: &[Account], if_exists: bool, state: &State, settings: 
 pub(super) fn drop_roles(
     names: &[Account],
     if_exists: bool,
-    state: &State,
+    state: &CatalogState,
     settings: &Settings,
 ) -> Result<Plan> {
     let names: Vec<_> = names.iter().map(|name| resolve(name, settings)).collect();
@@ -302,7 +307,11 @@ pub(super) fn drop_roles(
     }
 }
 
-pub(super) fn rename(pairs: &[(Account, Account)], state: &State, settings: &Settings) -> Result<Plan> {
+pub(super) fn rename(
+    pairs: &[(Account, Account)],
+    state: &CatalogState,
+    settings: &Settings,
+) -> Result<Plan> {
     let mut plan = Plan::default();
     let mut users = state.users.clone();
     for (from, to) in pairs {
@@ -323,7 +332,7 @@ pub(super) fn rename(pairs: &[(Account, Account)], state: &State, settings: &Set
 }
 
 /// Error 1396 if nobody would be left who can do everything and give that away.
-pub(super) fn keep_administrator(operation: &str, plan: &Plan, state: &State) -> Result<()> {
+pub(super) fn check_administrator_remains(operation: &str, plan: &Plan, state: &CatalogState) -> Result<()> {
     let mut users = state.users.clone();
     for change in &plan.changes {
         match change {

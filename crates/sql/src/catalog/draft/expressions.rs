@@ -13,7 +13,7 @@ use crate::types::Charset;
 
 /// Where an expression stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place<'a> {
+pub(super) enum ExprContext<'a> {
     /// GENERATED ALWAYS AS, of this column.
     Generated(usize),
     /// DEFAULT, of this column.
@@ -22,7 +22,7 @@ pub(super) enum Place<'a> {
     Check {
         /// Its name.
         name: &'a str,
-        /// It stood behind this column.
+        /// It stood after this column.
         of_column: Option<&'a str>,
     },
 }
@@ -72,7 +72,7 @@ const NEVER: &[&str] = &[
 ];
 
 /// The text of an expression.
-pub(super) fn canonical(draft: &Draft, mut expr: ast::Expr, place: Place<'_>) -> Result<Box<str>> {
+pub(super) fn canonical(draft: &Draft, mut expr: ast::Expr, place: ExprContext<'_>) -> Result<Box<str>> {
     expr.visit_mut(&mut |node| {
         refuse(draft, node, place)?;
         match &mut node.kind {
@@ -101,34 +101,34 @@ pub(super) fn canonical(draft: &Draft, mut expr: ast::Expr, place: Place<'_>) ->
     Ok(text.into())
 }
 
-fn refuse(draft: &Draft, node: &ast::Expr, place: Place<'_>) -> Result<()> {
+fn refuse(draft: &Draft, node: &ast::Expr, place: ExprContext<'_>) -> Result<()> {
     match &node.kind {
         ExprKind::Function(call) => {
             let name = call.name.as_str();
             let unknown = call.database.is_some();
             let varying = NEVER.contains(&name)
-                || INCONSTANT.contains(&name) && !matches!(place, Place::Default(_))
+                || INCONSTANT.contains(&name) && !matches!(place, ExprContext::Default(_))
                 || name == "unix_timestamp"
                     && call.arguments.is_empty()
-                    && !matches!(place, Place::Default(_));
+                    && !matches!(place, ExprContext::Default(_));
             if !varying && !unknown {
                 return Ok(());
             }
             let shown = if unknown { unparse::ident(name) } else { name.to_owned() };
             Err(match place {
-                Place::Generated(c) if index_of(draft, c).is_some() => disallowed(draft, place),
-                Place::Generated(c) => error::GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED
+                ExprContext::Generated(c) if index_of(draft, c).is_some() => disallowed(draft, place),
+                ExprContext::Generated(c) => error::GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED
                     .with(&[&draft.columns[c].def.name, &shown]),
-                Place::Default(c) => error::DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED
+                ExprContext::Default(c) => error::DEFAULT_VAL_GENERATED_NAMED_FUNCTION_IS_NOT_ALLOWED
                     .with(&[&draft.columns[c].def.name, &shown]),
-                Place::Check { name, .. } => {
+                ExprContext::Check { name, .. } => {
                     error::CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED.with(&[&name, &shown])
                 }
             })
         }
         ExprKind::UserVariable(_) | ExprKind::AssignUserVariable { .. } | ExprKind::SystemVariable(_) => {
             Err(match place {
-                Place::Check { name, .. } => error::CHECK_CONSTRAINT_VARIABLES.with(&[&name]),
+                ExprContext::Check { name, .. } => error::CHECK_CONSTRAINT_VARIABLES.with(&[&name]),
                 _ => disallowed(draft, place),
             })
         }
@@ -154,55 +154,55 @@ fn index_of(draft: &Draft, column: usize) -> Option<&str> {
     draft.keys.iter().find(has_it).filter(|_| def.is_key_part())?.name.as_deref()
 }
 
-fn disallowed(draft: &Draft, place: Place<'_>) -> SqlError {
+fn disallowed(draft: &Draft, place: ExprContext<'_>) -> SqlError {
     match place {
-        Place::Generated(c) if let Some(index) = index_of(draft, c) => {
+        ExprContext::Generated(c) if let Some(index) = index_of(draft, c) => {
             error::FUNCTIONAL_INDEX_FUNCTION_IS_NOT_ALLOWED.with(&[&index])
         }
-        Place::Generated(c) => {
+        ExprContext::Generated(c) => {
             error::GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED.with(&[&draft.columns[c].def.name])
         }
-        Place::Default(c) => {
+        ExprContext::Default(c) => {
             error::DEFAULT_VAL_GENERATED_FUNCTION_IS_NOT_ALLOWED.with(&[&draft.columns[c].def.name])
         }
-        Place::Check { name, .. } => error::CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED.with(&[&name]),
+        ExprContext::Check { name, .. } => error::CHECK_CONSTRAINT_FUNCTION_IS_NOT_ALLOWED.with(&[&name]),
     }
 }
 
-fn unknown(column: &str, place: Place<'_>) -> SqlError {
+fn unknown(column: &str, place: ExprContext<'_>) -> SqlError {
     let clause = match place {
-        Place::Generated(_) => "generated column function".to_owned(),
-        Place::Default(_) => "default value expression".to_owned(),
-        Place::Check { name, .. } => format!("check constraint {name} expression"),
+        ExprContext::Generated(_) => "generated column function".to_owned(),
+        ExprContext::Default(_) => "default value expression".to_owned(),
+        ExprContext::Check { name, .. } => format!("check constraint {name} expression"),
     };
     error::BAD_FIELD_ERROR.with(&[&column, &clause])
 }
 
 /// Refuses a column that this place may not read.
-fn check_column(draft: &Draft, number: usize, place: Place<'_>) -> Result<()> {
+fn check_column(draft: &Draft, number: usize, place: ExprContext<'_>) -> Result<()> {
     let column: &DraftColumn = &draft.columns[number];
     let is_auto = draft.auto_column.as_deref().is_some_and(|a| a.eq_ignore_ascii_case(&column.def.name));
     let is_computed = column.def.generated.is_some() || matches!(column.def.default, Default::Expression(_));
     match place {
-        Place::Generated(own) if is_auto && let Some(index) = index_of(draft, own) => {
+        ExprContext::Generated(own) if is_auto && let Some(index) = index_of(draft, own) => {
             Err(error::FUNCTIONAL_INDEX_REF_AUTO_INCREMENT.with(&[&index]))
         }
-        Place::Generated(own) if is_auto => {
+        ExprContext::Generated(own) if is_auto => {
             Err(error::GENERATED_COLUMN_REF_AUTO_INC.with(&[&draft.columns[own].def.name]))
         }
-        Place::Generated(own) if column.def.generated.is_some() && number >= own => {
+        ExprContext::Generated(own) if column.def.generated.is_some() && number >= own => {
             Err(error::GENERATED_COLUMN_NON_PRIOR.plain())
         }
-        Place::Default(own) if is_auto => {
+        ExprContext::Default(own) if is_auto => {
             Err(error::DEFAULT_VAL_GENERATED_REF_AUTO_INC.with(&[&draft.columns[own].def.name]))
         }
-        Place::Default(own) if is_computed && number >= own => {
+        ExprContext::Default(own) if is_computed && number >= own => {
             Err(error::DEFAULT_VAL_GENERATED_NON_PRIOR.with(&[&draft.columns[own].def.name]))
         }
-        Place::Check { name, .. } if is_auto => {
+        ExprContext::Check { name, .. } if is_auto => {
             Err(error::CHECK_CONSTRAINT_REFERS_AUTO_INCREMENT_COLUMN.with(&[&name]))
         }
-        Place::Check { name, of_column: Some(own) } if !column.def.name.eq_ignore_ascii_case(own) => {
+        ExprContext::Check { name, of_column: Some(own) } if !column.def.name.eq_ignore_ascii_case(own) => {
             Err(error::COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN.with(&[&name]))
         }
         _ => Ok(()),

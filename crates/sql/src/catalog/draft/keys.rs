@@ -5,7 +5,7 @@ use storage::schema::KeyPart;
 
 use super::super::build::{GENERATED_KEY, ROW_ID_COMMENT, check_name};
 use super::super::table::{ColumnDef, Default, IndexDef};
-use super::{Draft, DraftColumn, DraftKey, DraftPart, parse_kept, text_of};
+use super::{Draft, DraftColumn, DraftKey, DraftPart, parse_stored, text_of};
 use crate::ast::{self, ExprKind, KeyDefinition, KeyKind};
 use crate::error::{self, Result, SqlError};
 use crate::types::DataType;
@@ -115,7 +115,7 @@ impl Draft {
             visible: false,
             generated: None,
         };
-        // MySQL's stands in front. One that nobody is shown stands behind the others, so that
+        // MySQL's stands in front. One that nobody is shown stands after the others, so that
         // readers of the log who ask for the definition find each column where that has it.
         let place = if is_shown { 0 } else { self.columns.len() };
         self.columns.insert(place, DraftColumn { def, expr: None, origin: None, said_null: false });
@@ -176,7 +176,7 @@ impl Draft {
     /// AUTO_INCREMENT.
     pub fn number_by_clock(&mut self, column: usize) -> Result<()> {
         let column = &mut self.columns[column];
-        column.expr = Some(parse_kept("uuid_short()")?);
+        column.expr = Some(parse_stored("uuid_short()")?);
         column.def.default = Default::Expression("".into());
         Ok(())
     }
@@ -192,7 +192,7 @@ impl Draft {
     }
 
     /// Takes out the row id of a table that gets a primary key. False if there is none, or no
-    /// primary key beside it.
+    /// primary key besides it.
     pub fn drop_row_id(&mut self) -> bool {
         let Some(row_id) = self.columns.iter().position(|c| c.def.is_row_id()) else { return false };
         let is_row_id = |k: &DraftKey| k.kind == KeyKind::Primary && self.is_row_id_key(k);

@@ -1,7 +1,7 @@
 //! Who waits for which metadata lock, and what the waiting sessions hold: enough to see that some
 //! wait for each other.
 //!
-//! Only sessions that wait are here, so that a lock that is free costs nothing. A circle is closed
+//! Only sessions that wait are here, so that a lock that is free costs nothing. A cycle is closed
 //! by the wait that begins last. It is broken by ending the wait of a statement rather than that of
 //! DDL, as MySQL weighs them.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Kind, MetadataLock};
+use super::{MetadataLock, MetadataLockType};
 use crate::error::{self, Result};
 
 /// The waits of all sessions. The latch is a leaf, taken inside of the locks' own.
@@ -19,9 +19,9 @@ pub struct Waits(Mutex<Vec<Wait>>);
 struct Wait {
     session: u64,
     lock: Arc<MetadataLock>,
-    kind: Kind,
-    held: Vec<(Arc<MetadataLock>, Kind)>,
-    /// Chosen to break a circle.
+    kind: MetadataLockType,
+    held: Vec<(Arc<MetadataLock>, MetadataLockType)>,
+    /// Chosen to break a cycle.
     victim: bool,
 }
 
@@ -38,7 +38,7 @@ impl Waits {
     }
 
     /// The sessions that wait, for what, and how they want it.
-    pub fn list(&self) -> Vec<(u64, Arc<MetadataLock>, Kind)> {
+    pub fn list(&self) -> Vec<(u64, Arc<MetadataLock>, MetadataLockType)> {
         self.0.lock().iter().map(|wait| (wait.session, wait.lock.clone(), wait.kind)).collect()
     }
 
@@ -47,19 +47,19 @@ impl Waits {
         self.len() == 0
     }
 
-    /// Lists a wait. Error 1213 if it closes a circle and is the one to give way.
+    /// Lists a wait. Error 1213 if it closes a cycle and is the one to give way.
     pub(super) fn begin(
         &self,
         session: u64,
         lock: &Arc<MetadataLock>,
-        kind: Kind,
-        held: Vec<(Arc<MetadataLock>, Kind)>,
+        kind: MetadataLockType,
+        held: Vec<(Arc<MetadataLock>, MetadataLockType)>,
     ) -> Result<Listed<'_>> {
         let mut waits = self.0.lock();
         waits.push(Wait { session, lock: lock.clone(), kind, held, victim: false });
         let listed = Listed { waits: self, session };
         let (mut to_wake, mut gives_way) = (Vec::new(), false);
-        while let Some(circle) = circle(&waits) {
+        while let Some(circle) = cycle(&waits) {
             let is_ddl = |&at: &usize| waits[at].kind.is_definition();
             let last = waits.len() - 1;
             let other = circle.iter().copied().find(|at| !is_ddl(at) && *at != last);
@@ -113,8 +113,8 @@ fn waits_for(a: &Wait, b: &Wait) -> bool {
     holds || (same(&b.lock) && !mine && b.kind.goes_before(a.kind))
 }
 
-/// The waits of a circle that the last one is part of, without those that are about to end.
-fn circle(waits: &[Wait]) -> Option<Vec<usize>> {
+/// The waits of a cycle that the last one is part of, without those that are about to end.
+fn cycle(waits: &[Wait]) -> Option<Vec<usize>> {
     let last = waits.len().checked_sub(1)?;
     let mut seen = vec![false; waits.len()];
     let mut path = vec![last];
@@ -146,12 +146,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_of_a_circle_is_told_unless_it_is_ddl() {
+    fn the_last_of_a_cycle_fails_unless_it_is_ddl() {
         let (a, b) = (Arc::<MetadataLock>::default(), Arc::<MetadataLock>::default());
-        for (kind, told) in [(Kind::Read, true), (Kind::Exclusive, false)] {
+        for (kind, told) in [(MetadataLockType::Read, true), (MetadataLockType::Exclusive, false)] {
             let waits = Waits::default();
-            let first = waits.begin(1, &a, Kind::Write, vec![(b.clone(), Kind::Exclusive)]).unwrap();
-            let second = waits.begin(2, &b, kind, vec![(a.clone(), Kind::Exclusive)]);
+            let first = waits
+                .begin(1, &a, MetadataLockType::Write, vec![(b.clone(), MetadataLockType::Exclusive)])
+                .unwrap();
+            let second = waits.begin(2, &b, kind, vec![(a.clone(), MetadataLockType::Exclusive)]);
             assert_eq!(second.is_err(), told);
             assert_eq!(waits.is_victim(1), !told);
             drop((first, second));
@@ -164,24 +166,33 @@ mod tests {
         let (a, b) = (Arc::<MetadataLock>::default(), Arc::<MetadataLock>::default());
         let waits = Waits::default();
         // DDL holds `b` and waits for readers of `a`; a reader of `b` waits, and a new reader of
-        // `a` behind the DDL.
-        let _ddl = waits.begin(1, &a, Kind::Exclusive, vec![(b.clone(), Kind::Exclusive)]).unwrap();
-        let _new = waits.begin(2, &a, Kind::Read, Vec::new()).unwrap();
-        assert!(waits.begin(3, &b, Kind::Read, Vec::new()).is_ok());
-        assert!(waits.begin(4, &b, Kind::Read, vec![(a.clone(), Kind::Read)]).is_err());
+        // `a` after the DDL.
+        let _ddl = waits
+            .begin(1, &a, MetadataLockType::Exclusive, vec![(b.clone(), MetadataLockType::Exclusive)])
+            .unwrap();
+        let _new = waits.begin(2, &a, MetadataLockType::Read, Vec::new()).unwrap();
+        assert!(waits.begin(3, &b, MetadataLockType::Read, Vec::new()).is_ok());
+        assert!(
+            waits.begin(4, &b, MetadataLockType::Read, vec![(a.clone(), MetadataLockType::Read)]).is_err()
+        );
     }
 
-    /// A waiter asks whether it is the victim while it holds its lock's latch; breaking the circle
+    /// A waiter asks whether it is the victim while it holds its lock's latch; breaking the cycle
     /// wakes it by that latch. Both waited for each other once.
     #[test]
     fn a_victim_may_ask_while_it_is_chosen() {
         let (a, b) = (Arc::<MetadataLock>::default(), Arc::<MetadataLock>::default());
         let waits = Waits::default();
-        let _first = waits.begin(1, &a, Kind::Write, vec![(b.clone(), Kind::Exclusive)]).unwrap();
+        let _first = waits
+            .begin(1, &a, MetadataLockType::Write, vec![(b.clone(), MetadataLockType::Exclusive)])
+            .unwrap();
         std::thread::scope(|scope| {
             let latch = a.state.lock();
-            let breaker = scope
-                .spawn(|| waits.begin(2, &b, Kind::Exclusive, vec![(a.clone(), Kind::Exclusive)]).is_ok());
+            let breaker = scope.spawn(|| {
+                waits
+                    .begin(2, &b, MetadataLockType::Exclusive, vec![(a.clone(), MetadataLockType::Exclusive)])
+                    .is_ok()
+            });
             while !waits.is_victim(1) {
                 std::thread::yield_now();
             }

@@ -1,4 +1,4 @@
-//! Building indexes beside writers.
+//! Building indexes concurrently with writers.
 //!
 //! 1. announce  With the table to itself for a moment, the statement publishes a definition whose
 //!    writers keep the new trees, and takes a snapshot: every row is of the snapshot, or written by
@@ -36,7 +36,7 @@ pub(super) struct Interim {
 }
 
 pub(super) fn run(cx: &mut Context, running: &Running<'_>, alter: &Alter) -> Result<()> {
-    let store = cx.database.engine().store().clone();
+    let store = cx.instance.engine().store().clone();
     let trees: Vec<TreeId> = alter.to_build().iter().map(|_| store.new_tree()).collect();
     let interim = Interim::new(alter, trees)?;
     let outcome = build(cx, running, &interim);
@@ -49,7 +49,7 @@ pub(super) fn run(cx: &mut Context, running: &Running<'_>, alter: &Alter) -> Res
 }
 
 fn build(cx: &mut Context, running: &Running<'_>, interim: &Interim) -> Result<()> {
-    let engine = cx.database.engine().clone();
+    let engine = cx.instance.engine().clone();
     let store = engine.store().clone();
     let mut transaction = cx.scratch_transaction();
     let alone = running.alone(cx)?;
@@ -144,7 +144,7 @@ pub(super) fn find_duplicate(
     snapshot: &Snapshot,
 ) -> Result<Option<Vec<u8>>> {
     let Some(index) = schema.index(number).filter(|index| index.unique()) else { return Ok(None) };
-    let mut cursor = cx.database.engine().store().cursor(tree, snapshot.position());
+    let mut cursor = cx.instance.engine().store().cursor(tree, snapshot.position());
     cursor.seek_first()?;
     let mut last: Vec<u8> = Vec::new();
     let mut rows = 0_u64;
@@ -167,7 +167,7 @@ pub(super) fn find_duplicate(
 }
 
 fn row_of(cx: &mut Context, schema: &TableSchema, key: &[u8], snapshot: &Snapshot) -> Result<Vec<u8>> {
-    let engine = cx.database.engine();
+    let engine = cx.instance.engine();
     let tree = schema.primary.tree();
     let found = engine.store().version(tree, key, snapshot.position())?;
     let gone = || SqlError::internal("an index has an entry without a row");

@@ -34,7 +34,7 @@ pub(super) fn run(cx: &mut Context, running: &mut Running<'_>) -> Result<u64> {
     // Once more, for the counter moves no longer: numbers may begin with what it says.
     let alter = &plan(cx, running.statement)?;
     running.actions_in_front.clone_from(&alter.actions_in_front);
-    let store = cx.database.engine().store().clone();
+    let store = cx.instance.engine().store().clone();
     let trees: Vec<TreeId> = alter.to_build().iter().map(|_| store.new_tree()).collect();
     let mut copy = Copy::new(cx, alter, trees)?;
     let outcome = copy.rows(cx).and_then(|rows| {
@@ -138,7 +138,7 @@ impl<'a> Copy<'a> {
     }
 
     fn rows(&mut self, cx: &mut Context) -> Result<u64> {
-        let store = cx.database.engine().store().clone();
+        let store = cx.instance.engine().store().clone();
         let mut transaction = cx.scratch_transaction();
         let snapshot = transaction.snapshot().clone();
         let mut builder = store.build_trees(self.trees.clone(), snapshot);
@@ -305,12 +305,12 @@ impl<'a> Copy<'a> {
     }
 
     fn check_unique(&self, cx: &mut Context) -> Result<()> {
-        let snapshot = cx.database.engine().snapshot();
+        let snapshot = cx.instance.engine().snapshot();
         for (number, tree) in self.trees.iter().enumerate().skip(1) {
             let found = find_duplicate(cx, &self.new.schema, (*tree, number), &snapshot)?;
             let Some(key) = found else { continue };
             let rows = self.trees[0];
-            let row = cx.database.engine().store().get(rows, &key, snapshot.position())?;
+            let row = cx.instance.engine().store().get(rows, &key, snapshot.position())?;
             let row = row.ok_or_else(|| SqlError::internal("an index has an entry without a row"))?;
             return Err(duplicate_entry(cx, &self.new, number, &row)?);
         }

@@ -19,7 +19,7 @@ use storage::{Snapshot, Store, StoreError, TreeId};
 use super::build::{Interim, no_duplicate};
 use super::copy::Copy;
 use super::counting_index;
-use crate::catalog::ddl::alter::{Alter, Work};
+use crate::catalog::ddl::alter::{Alter, AlterWork};
 use crate::catalog::{TableDef, counted_value};
 use crate::error::{Result, SqlError};
 use crate::session::Context;
@@ -28,7 +28,7 @@ use crate::session::Context;
 /// the last group that was replayed; if the server dies before a checkpoint has the statement, the
 /// next start drops them and builds them again.
 pub(crate) fn build_trees(cx: &mut Context, alter: &Alter) -> Result<Vec<TreeId>> {
-    let store = cx.database.engine().store().clone();
+    let store = cx.instance.engine().store().clone();
     let trees: Vec<TreeId> = alter.to_build().iter().map(|_| store.new_tree()).collect();
     tracing::info!(
         table = %format_args!("{}.{}", alter.old.database, alter.old.name),
@@ -39,8 +39,10 @@ pub(crate) fn build_trees(cx: &mut Context, alter: &Alter) -> Result<Vec<TreeId>
     let builder = store.build_trees(trees.clone(), snapshot.clone());
     let rows = OldRows { store: &store, table: &alter.old, snapshot: &snapshot };
     match &alter.work {
-        Work::Copy => copy(cx, alter, trees.clone(), &rows, builder)?,
-        Work::Indexes { .. } | Work::Definition { .. } => index(alter, trees.clone(), &rows, builder)?,
+        AlterWork::Copy => copy(cx, alter, trees.clone(), &rows, builder)?,
+        AlterWork::Indexes { .. } | AlterWork::Definition { .. } => {
+            index(alter, trees.clone(), &rows, builder)?
+        }
     }
     Ok(trees)
 }
@@ -109,13 +111,13 @@ impl OldRows<'_> {
 }
 
 /// The AUTO_INCREMENT counter of the table that an ALTER TABLE has made, as the statement left it:
-/// behind all numbers that rows have, and where the statement has set it back.
+/// after all numbers that rows have, and where the statement has set it back.
 pub(crate) fn set_counter(store: &Arc<Store>, alter: &Alter, new: &TableDef) -> Result<()> {
     let is_set_back = match alter.work {
-        Work::Definition { .. } => alter.auto_increment.filter(|asked| new.counter.has_passed(*asked)),
-        Work::Indexes { .. } | Work::Copy => None,
+        AlterWork::Definition { .. } => alter.auto_increment.filter(|asked| new.counter.has_passed(*asked)),
+        AlterWork::Indexes { .. } | AlterWork::Copy => None,
     };
-    if is_set_back.is_none() && !matches!(alter.work, Work::Copy) {
+    if is_set_back.is_none() && !matches!(alter.work, AlterWork::Copy) {
         return Ok(());
     }
     // Rows that stay are as in the old definition: the new one's layouts know of no position yet.

@@ -1,5 +1,5 @@
-//! A join by a hash table: the inner side's rows are kept by their keys, the outer rows look for
-//! partners among them.
+//! A join by a hash table: the inner side's rows are kept by their keys, the outer rows probe it
+//! for partners among them.
 //!
 //! (H1) The inner side reads nothing of the outer side, so the table is made once, however often
 //!      the join is opened.

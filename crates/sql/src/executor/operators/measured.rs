@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Running;
 use crate::error::Result;
-use crate::executor::profile::{self, Step};
+use crate::executor::profile::{self, PlanStage};
 use crate::expression::frame::Frame;
 use crate::planner::Operator;
 use crate::session::Context;
@@ -15,7 +15,7 @@ pub struct Measured<'p> {
     inner: Running<'p>,
     /// Time spent in it since it was opened.
     spent: Duration,
-    /// Its first row, or that there is none, was told since it was opened.
+    /// Its first row, or that there is none, was measured since it was opened.
     answered: bool,
 }
 
@@ -29,7 +29,7 @@ impl<'p> Measured<'p> {
         let outcome = self.inner.open(cx, frame);
         self.spent = profile::now(cx).unwrap_or_default().saturating_sub(began);
         self.answered = false;
-        for step in [Step::Source, Step::Output] {
+        for step in [PlanStage::Source, PlanStage::Output] {
             if let Some(profile) = &mut cx.profile {
                 let actual = profile.of_mut(self.plan, step);
                 actual.loops += 1;
@@ -41,15 +41,16 @@ impl<'p> Measured<'p> {
 
     pub(super) fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         let began = profile::now(cx).unwrap_or_default();
-        let looked_before = self.looked_at(frame);
+        let joined_before = self.rows_joined(frame);
         let found = self.inner.next(cx, frame)?;
-        // A scan looks once more than there are rows.
-        let behind_last = !found && matches!(self.plan, Operator::Access(_));
-        let looked = self.looked_at(frame).wrapping_sub(looked_before);
+        // A scan reads once more than there are rows.
+        let behind_last = !found && matches!(self.plan, Operator::TableAccess(_));
+        let joined = self.rows_joined(frame).wrapping_sub(joined_before);
         let spent = profile::now(cx).unwrap_or_default().saturating_sub(began);
         self.spent += spent;
         let first = !std::mem::replace(&mut self.answered, true);
-        let rows = [(Step::Source, looked - u64::from(behind_last)), (Step::Output, u64::from(found))];
+        let rows =
+            [(PlanStage::Source, joined - u64::from(behind_last)), (PlanStage::Output, u64::from(found))];
         for (step, rows) in rows {
             if let Some(profile) = &mut cx.profile {
                 let actual = profile.of_mut(self.plan, step);
@@ -64,7 +65,7 @@ impl<'p> Measured<'p> {
     }
 
     /// Rows of the source so far, before the filter.
-    fn looked_at(&self, frame: &Frame) -> u64 {
+    fn rows_joined(&self, frame: &Frame) -> u64 {
         match &self.inner {
             Running::Loop(join) => join.joined,
             Running::Hash(join) => join.joined,

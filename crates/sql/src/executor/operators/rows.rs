@@ -59,7 +59,7 @@ fn made(cx: &mut Context, plan: &Rows, last: &mut Provided, frame: &Frame) -> Re
     for parameter in &derived.parameters {
         parameters.push(parameter.eval(cx, frame.row())?.into_owned());
     }
-    query::kept_rows(cx, derived.id, &derived.plan, parameters, derived.is_volatile)
+    query::derived_rows(cx, derived.id, &derived.plan, parameters, derived.is_volatile)
 }
 
 /// The rows that a virtual table gave last, and what they were looked up by.

@@ -170,7 +170,7 @@ impl Target {
             let rules = cx.store_rules(false);
             computed::complete(cx, table, &mut image, &defaulted, rules, (1, false))?;
         }
-        let outcome = cx.transaction().engine.insert_row(&table.schema, &image);
+        let outcome = cx.storage_transaction().insert_row(&table.schema, &image);
         self.stored(cx, outcome, &image, Counter::HandlerWrite)
     }
 
@@ -230,10 +230,10 @@ impl Target {
     fn primary_by(&self, cx: &mut Context, index: usize, unique: &[u8]) -> Result<Option<Vec<u8>>> {
         let schema = &self.table.schema;
         let index = schema.index(index).ok_or_else(|| SqlError::internal("an index without a tree"))?;
-        let engine = &mut cx.transaction().engine;
+        let transaction = cx.storage_transaction();
         let mut scan =
-            engine.scan(index.tree(), KeyRange::prefix(unique), Direction::Forward, ReadMode::Newest);
-        if !scan.next(engine)? {
+            transaction.scan(index.tree(), KeyRange::prefix(unique), Direction::Forward, ReadMode::Newest);
+        if !scan.next(transaction)? {
             return Ok(None);
         }
         let primary = index.primary_key_in(scan.key()).map_err(SqlError::internal)?;
@@ -242,7 +242,7 @@ impl Target {
 
     fn lock(&self, cx: &mut Context, primary: &[u8]) -> Result<Option<Vec<u8>>> {
         let tree = self.table.schema.primary.tree();
-        let row = cx.transaction().engine.get_newest_for_update(tree, primary)?;
+        let row = cx.storage_transaction().get_newest_for_update(tree, primary)?;
         Ok(row.map(|row| row.to_vec()))
     }
 
@@ -266,10 +266,10 @@ impl Target {
         wanted.values_mut().for_each(|changes| changes.reverse());
         let mut left = searched.len();
         let tree = self.table.schema.primary.tree();
-        let engine = &mut cx.transaction().engine;
-        let mut scan = engine.scan(tree, KeyRange::all(), Direction::Forward, ReadMode::Newest);
+        let transaction = cx.storage_transaction();
+        let mut scan = transaction.scan(tree, KeyRange::all(), Direction::Forward, ReadMode::Newest);
         let (mut offsets, mut key, mut number) = (Offsets::default(), Vec::new(), 0);
-        while left > 0 && scan.next(&mut cx.transaction().engine)? {
+        while left > 0 && scan.next(cx.storage_transaction())? {
             check_interrupt(cx, number)?;
             number += 1;
             self.values_of(scan.value(), &present, &mut offsets, &mut key)?;
@@ -305,7 +305,7 @@ impl Target {
     fn change(&self, cx: &mut Context, found: &[u8], after: Option<RowImage<'_>>) -> Result<()> {
         let table = &self.table;
         let Some(after) = after else {
-            cx.transaction().engine.delete_row(&table.schema, found)?;
+            cx.storage_transaction().delete_row(&table.schema, found)?;
             cx.count(Counter::HandlerDelete);
             return Ok(());
         };
@@ -334,7 +334,7 @@ impl Target {
         if image == found {
             return Ok(());
         }
-        let outcome = cx.transaction().engine.update_row(&table.schema, found, &image);
+        let outcome = cx.storage_transaction().update_row(&table.schema, found, &image);
         self.stored(cx, outcome, &image, Counter::HandlerUpdate)
     }
 

@@ -81,7 +81,7 @@ fn put_date(date: Date, out: &mut Vec<u8>) {
     out.extend_from_slice(&[date.month, date.day]);
 }
 
-/// Appends bytes behind their length.
+/// Appends bytes after their length.
 pub fn put_text(text: &[u8], out: &mut Vec<u8>) {
     let mut len = text.len();
     while len >= 0x80 {
@@ -130,7 +130,7 @@ pub fn fill_row<'a>(mut bytes: &'a [u8], values: &mut [Datum<'a>]) -> Result<()>
     values.iter_mut().try_for_each(|value| take(&mut bytes).map(|taken| *value = taken))
 }
 
-/// The values of a row, behind those that `values` holds.
+/// The values of a row, after those that `values` holds.
 pub fn take_row<'a>(mut bytes: &'a [u8], values: &mut Vec<Datum<'a>>) -> Result<()> {
     while !bytes.is_empty() {
         values.push(take(&mut bytes)?);
@@ -156,7 +156,7 @@ fn take_time(bytes: &mut &[u8]) -> Result<Time> {
     Ok(Time { micros, fsp })
 }
 
-/// Takes bytes off, behind their length.
+/// Takes bytes off, after their length.
 pub fn take_text<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8]> {
     let (mut len, mut shift) = (0_usize, 0);
     loop {

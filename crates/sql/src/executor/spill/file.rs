@@ -15,7 +15,7 @@ use crate::status::Counter;
 /// Bytes in the files of all queries up to which the system writes them when it likes: mostly
 /// never. What goes to the disk is paid for twice, when it is written and when its room is given
 /// back.
-pub(super) const LEFT_TO_SYSTEM: u64 = 64 << 20;
+pub(super) const OS_WRITEBACK_MAX: u64 = 64 << 20;
 /// `ENOSPC`, where the operating system's number is not known.
 const NO_SPACE: i32 = 28;
 /// `EIO`, the same.
@@ -34,7 +34,7 @@ pub struct SpillFile {
 
 /// A block of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct SpillBlock {
     offset: u64,
     len: u32,
 }
@@ -57,7 +57,7 @@ impl SpillFile {
     /// # Errors
     /// 1114 if the disk is full and MySQL would have kept the rows in a table, 1026 if it cannot be
     /// written otherwise, 1317 if the statement was killed.
-    pub fn append(&mut self, block: &[u8]) -> Result<Place> {
+    pub fn append(&mut self, block: &[u8]) -> Result<SpillBlock> {
         self.check_interrupt()?;
         let len = u32::try_from(block.len()).map_err(|_| error::OUT_OF_SORTMEMORY.plain())?;
         self.write(block).map_err(|e| match e.kind() {
@@ -66,7 +66,7 @@ impl SpillFile {
             }
             _ => failed(error::ERROR_ON_WRITE, &self.path, &e),
         })?;
-        let place = Place { offset: self.end, len };
+        let place = SpillBlock { offset: self.end, len };
         self.end += u64::from(len);
         self.shared.on_disk.fetch_add(u64::from(len), Relaxed);
         Ok(place)
@@ -76,7 +76,7 @@ impl SpillFile {
     /// the disk in one flood, in front of the commits' flushes. An error fails the statement, which
     /// does not look at its file again.
     fn write(&mut self, block: &[u8]) -> io::Result<()> {
-        if self.shared.on_disk.load(Relaxed) < LEFT_TO_SYSTEM {
+        if self.shared.on_disk.load(Relaxed) < OS_WRITEBACK_MAX {
             self.file.write_at(block, self.end)
         } else {
             self.trail.write(&*self.file, block, self.end)
@@ -87,7 +87,7 @@ impl SpillFile {
     ///
     /// # Errors
     /// 1024 if it cannot be read, 1317 if the statement was killed.
-    pub fn read(&self, place: Place, block: &mut Vec<u8>) -> Result<()> {
+    pub fn read(&self, place: SpillBlock, block: &mut Vec<u8>) -> Result<()> {
         self.check_interrupt()?;
         block.resize(place.len as usize, 0);
         let read = self.file.read_exact_at(block, place.offset);

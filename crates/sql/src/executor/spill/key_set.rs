@@ -1,4 +1,4 @@
-//! A set of keys that is asked often: the values that IN looks among.
+//! A set of keys that is probed often: the values of IN.
 //!
 //! Beyond its budget it is a file of sorted keys, of which the first one of each block is in
 //! memory.
@@ -89,8 +89,8 @@ impl KeySet {
 
 impl Sorted {
     fn contains(&self, key: &[u8]) -> Result<bool> {
-        let behind = self.firsts.partition_point(|first| first.as_slice() <= key);
-        let Some(block) = behind.checked_sub(1) else { return Ok(false) };
+        let next = self.firsts.partition_point(|first| first.as_slice() <= key);
+        let Some(block) = next.checked_sub(1) else { return Ok(false) };
         let mut reader = self.reader.lock();
         reader.seek(&self.file, &self.stream, block)?;
         while reader.advance(&self.file, &self.stream)? {

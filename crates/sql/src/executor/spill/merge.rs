@@ -65,7 +65,7 @@ impl Merge {
         Self { file, runs, heap: Vec::new(), started: false, last, _budget: None }
     }
 
-    /// Goes on to the next record; false behind the last one.
+    /// Goes on to the next record; false after the last one.
     pub(super) fn advance(&mut self) -> Result<bool> {
         let Some(mut last) = self.last.take() else { return self.step() };
         let first = !self.started;

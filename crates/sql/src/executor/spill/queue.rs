@@ -11,7 +11,7 @@ use crate::status::Counter;
 #[derive(Debug)]
 pub struct Queue {
     budget: Budget,
-    /// Each behind its length, as long as there is room.
+    /// Each after its length, as long as there is room.
     memory: Vec<u8>,
     at: usize,
     writing: Option<(SpillFile, Writer)>,

@@ -1,11 +1,11 @@
 //! Sorting records by the bytes of their keys, in memory as long as that is enough.
 //!
-//! Records lie one behind the other in chunks of memory, and small entries that point to them are
+//! Records lie one after the other in chunks of memory, and small entries that point to them are
 //! sorted. Beyond the budget they are written as a sorted run; the runs are merged in the end
 //! ([`super::merge`]).
 //!
 //! A sort of which only the first rows are wanted keeps at most twice as many, and from then on
-//! refuses what would come behind them.
+//! refuses what would come after them.
 //!
 //! What a sort in memory had is left to the next one of any session ([`SortMemory`]).
 //!
@@ -25,8 +25,8 @@ const CHUNK_MAX: usize = 1 << 20;
 
 /// So many bytes of chunks and so many entries are left to another sort: enough for a few hundred
 /// rows.
-const CHUNKS_KEPT: usize = 32 << 10;
-const ENTRIES_KEPT: usize = 256;
+const CHUNK_BYTES_RECYCLED: usize = 32 << 10;
+const ENTRIES_RECYCLED: usize = 256;
 
 /// Entries beyond twice the limit before the sort drops those that are not wanted.
 const SLACK: usize = 1024;
@@ -34,7 +34,7 @@ const SLACK: usize = 1024;
 /// Where a record lies.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// The part of the key behind what all keys begin with.
+    /// The part of the key after what all keys begin with.
     prefix: u64,
     chunk: u32,
     at: u32,
@@ -46,12 +46,12 @@ struct Entry {
 #[derive(Debug, Default)]
 struct Arena {
     chunks: Vec<Vec<u8>>,
-    /// How many of the chunks are in use. Those behind are empty, of an earlier sort, and not
+    /// How many of the chunks are in use. Those after are empty, of an earlier sort, and not
     /// charged yet.
     used: usize,
 }
 
-/// Memory that a sort leaves: empty chunks and room for entries.
+/// Memory that a sort recycles: empty chunks and room for entries.
 #[derive(Debug, Default)]
 pub struct SortMemory {
     chunks: Vec<Vec<u8>>,
@@ -59,17 +59,17 @@ pub struct SortMemory {
 }
 
 impl SortMemory {
-    /// What these leave: the first chunks.
-    fn left(mut arena: Arena, mut entries: Vec<Entry>) -> Self {
+    /// What is recycled of these: the first chunks.
+    fn recycled(mut arena: Arena, mut entries: Vec<Entry>) -> Self {
         let mut bytes = 0;
         arena.chunks.retain_mut(|chunk| {
             chunk.clear();
             bytes += chunk.capacity();
-            bytes <= CHUNKS_KEPT
+            bytes <= CHUNK_BYTES_RECYCLED
         });
-        arena.chunks.shrink_to(CHUNKS_KEPT / CHUNK_MIN);
+        arena.chunks.shrink_to(CHUNK_BYTES_RECYCLED / CHUNK_MIN);
         entries.clear();
-        entries.shrink_to(ENTRIES_KEPT);
+        entries.shrink_to(ENTRIES_RECYCLED);
         Self { chunks: arena.chunks, entries }
     }
 }
@@ -122,7 +122,7 @@ impl Arena {
         a.prefix.cmp(&b.prefix).then_with(by_key).then((a.chunk, a.at).cmp(&(b.chunk, b.at)))
     }
 
-    /// Sets the prefixes: the eight bytes behind what all keys have in common.
+    /// Sets the prefixes: the eight bytes after what all keys have in common.
     fn set_prefixes(&self, entries: &mut [Entry]) {
         let Some(first) = entries.first() else { return };
         let first = self.key(first);
@@ -202,7 +202,7 @@ impl Sorter {
         if !self.entries.is_empty() && !self.budget.has_room(self.growth(key.len() + payload.len())) {
             self.overflow()?;
         }
-        let mut fits = self.keep(key, payload);
+        let mut fits = self.append(key, payload);
         if self.entries.len() >= self.limit.saturating_mul(2).saturating_add(SLACK) {
             fits = self.cut();
         }
@@ -213,7 +213,7 @@ impl Sorter {
         (self.budget.limit() / 16).clamp(CHUNK_MIN, CHUNK_MAX)
     }
 
-    /// Memory that another record of so many bytes takes, beside that which is taken already.
+    /// Memory that another record of so many bytes takes, besides that which is taken already.
     fn growth(&self, len: usize) -> usize {
         let full = self.entries.len() == self.entries.capacity();
         let entries = if full { self.entries.len() * std::mem::size_of::<Entry>() } else { 0 };
@@ -221,7 +221,7 @@ impl Sorter {
     }
 
     /// False if the memory is used up.
-    fn keep(&mut self, key: &[u8], payload: &[u8]) -> bool {
+    fn append(&mut self, key: &[u8], payload: &[u8]) -> bool {
         let (entry, mut grown) = self.arena.push(key, payload, self.chunk_max());
         // Room of an earlier sort is charged with the first entry.
         let before = if self.entries.is_empty() { 0 } else { self.entries.capacity() };
@@ -241,11 +241,11 @@ impl Sorter {
         self.entries.truncate(self.limit);
         self.bound = Some(arena.key(&self.entries[self.limit - 1]).to_vec());
         // In the order in which they came, which is the order of their places (O1).
-        let mut kept = std::mem::take(&mut self.entries);
-        kept.sort_unstable_by_key(|e| (e.chunk, e.at));
+        let mut remaining = std::mem::take(&mut self.entries);
+        remaining.sort_unstable_by_key(|e| (e.chunk, e.at));
         let (arena, before) = (std::mem::take(&mut self.arena), self.budget.used());
-        kept.iter().for_each(|e| {
-            self.keep(arena.key(e), arena.payload(e));
+        remaining.iter().for_each(|e| {
+            self.append(arena.key(e), arena.payload(e));
         });
         self.budget.release(before);
         self.budget.fits()
@@ -347,14 +347,14 @@ impl Sorted {
 impl Drop for Sorted {
     fn drop(&mut self) {
         if let From::Memory { budget, arena, entries, .. } = &mut self.0 {
-            budget.leave(SortMemory::left(std::mem::take(arena), std::mem::take(entries)));
+            budget.recycle(SortMemory::recycled(std::mem::take(arena), std::mem::take(entries)));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::SORTS_KEPT;
+    use super::super::SORT_MEMORIES_MAX;
     use super::super::tests::Machine;
     use super::*;
     use crate::executor::spill::Purpose;
@@ -394,7 +394,7 @@ mod tests {
             let fresh = sort(&Machine::new(), records, len, 1 << 20);
             let (sorted, charged) = sort(&machine, records, len, 1 << 20);
             assert!(charged >= records as usize * (len + 4), "what it keeps is charged");
-            assert!(charged <= fresh.1 + ENTRIES_KEPT * std::mem::size_of::<Entry>(), "and little else");
+            assert!(charged <= fresh.1 + ENTRIES_RECYCLED * std::mem::size_of::<Entry>(), "and little else");
             assert_eq!(numbers(sorted), numbers(fresh.0));
             assert_eq!(left(&machine).len(), 1);
         }
@@ -404,13 +404,17 @@ mod tests {
     #[test]
     fn what_sorts_leave_is_little() {
         let machine = Machine::new();
-        let sorts: Vec<_> = (0..2 * SORTS_KEPT).map(|_| sort(&machine, 5000, 100, 1 << 20).0).collect();
+        let sorts: Vec<_> =
+            (0..2 * SORT_MEMORIES_MAX).map(|_| sort(&machine, 5000, 100, 1 << 20).0).collect();
         drop(sorts);
         let left = left(&machine);
-        assert_eq!(left.len(), SORTS_KEPT);
+        assert_eq!(left.len(), SORT_MEMORIES_MAX);
         for (bytes, entries) in left {
-            assert!((CHUNKS_KEPT / 2..=CHUNKS_KEPT).contains(&bytes) || bytes == 0, "{bytes}");
-            assert!(entries <= ENTRIES_KEPT);
+            assert!(
+                (CHUNK_BYTES_RECYCLED / 2..=CHUNK_BYTES_RECYCLED).contains(&bytes) || bytes == 0,
+                "{bytes}"
+            );
+            assert!(entries <= ENTRIES_RECYCLED);
         }
         machine.assert_clean();
     }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::file::{Place, SpillFile};
+use super::file::{SpillBlock, SpillFile};
 use crate::error::{self, Result, SqlError};
 
 /// Bytes in front of a record's key.
@@ -24,7 +24,7 @@ pub struct Writer {
 /// Records that were written.
 #[derive(Debug, Default)]
 pub struct Stream {
-    blocks: Vec<Place>,
+    blocks: Vec<SpillBlock>,
     records: u64,
 }
 
@@ -93,7 +93,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Goes on to the next record; false behind the last one.
+    /// Goes on to the next record; false after the last one.
     pub fn advance(&mut self, file: &SpillFile, stream: &Stream) -> Result<bool> {
         if self.payload.end == self.block.len() {
             let Some(&place) = stream.blocks.get(self.next_block) else { return Ok(false) };

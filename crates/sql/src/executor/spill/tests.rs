@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use storage::Interrupt;
 use storage::lock::Killed;
 
-use super::file::LEFT_TO_SYSTEM;
+use super::file::OS_WRITEBACK_MAX;
 use super::sort::Sorter;
 use super::{Budget, LIMIT_MIN, Purpose, Spill};
 use crate::error::{self, Result};
@@ -171,7 +171,7 @@ fn what_is_not_small_goes_to_the_disk_in_pieces() {
     let mut file = machine.budget(Purpose::Sort).file().unwrap();
     let block = vec![7; 64 << 10];
     let mut write = |bytes: usize| (0..bytes / block.len()).try_for_each(|_| file.append(&block).map(drop));
-    write(LEFT_TO_SYSTEM as usize).unwrap();
+    write(OS_WRITEBACK_MAX as usize).unwrap();
     assert_eq!(machine.env.counters().awaits, 0, "it may never get there");
     write(4 << 20).unwrap();
     let pieces = (4 << 20) / PIECE as u64;

@@ -23,7 +23,7 @@ pub(super) enum Value {
 pub(super) struct Object(Vec<(String, Value)>);
 
 impl Object {
-    /// Adds a key behind the others.
+    /// Adds a key after the others.
     pub(super) fn add(&mut self, key: impl Into<String>, value: impl Into<Value>) {
         self.0.push((key.into(), value.into()));
     }

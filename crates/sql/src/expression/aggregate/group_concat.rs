@@ -90,7 +90,7 @@ impl Gathered {
     }
 
     /// The group's text, cut at a character with warning 1260 where it is too long; NULL if there
-    /// was none. `rows` are those that went into the groups before it, by which the warning tells
+    /// was none. `rows` are those that went into the groups before it, by which the warning says
     /// the row.
     pub(super) fn finish(mut self, concat: &Concat, cx: &mut Context, rows: &mut usize) -> Datum<'static> {
         if self.list.is_empty() {

@@ -1,7 +1,7 @@
 //! The bit operators on byte strings: as long as their operands, bit by bit.
 //!
 //! The manual's "Bit Functions and Operators": an operand counts as a byte string if it is one and
-//! not a hexadecimal or bit literal; a literal beside a byte string is one too.
+//! not a hexadecimal or bit literal; a literal next to a byte string is one too.
 
 use crate::ast::BinaryOp;
 use crate::error::{self, Result};

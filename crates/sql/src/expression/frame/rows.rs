@@ -1,13 +1,13 @@
 //! Rows of values, kept as a whole: what a derived table or a subquery gives.
 //!
 //! They are values in memory, and beyond the budget encoded rows in the blocks of a temporary file,
-//! each row behind its length. Where each block begins is kept, so that any row can be read; a
+//! each row after its length. Where each block begins is kept, so that any row can be read; a
 //! [`RowReader`] keeps the block that it read last.
 
 use std::ops::Range;
 
 use crate::error::Result;
-use crate::executor::spill::file::{Place, SpillFile};
+use crate::executor::spill::file::{SpillBlock, SpillFile};
 use crate::executor::spill::{Budget, Purpose, codec};
 use crate::session::Context;
 use crate::status::Counter;
@@ -28,7 +28,7 @@ pub struct RowSet {
 struct Written {
     file: SpillFile,
     /// The first row of each block, and where it lies.
-    blocks: Vec<(usize, Place)>,
+    blocks: Vec<(usize, SpillBlock)>,
     /// The first row of the block that is being made.
     first: usize,
     block: Vec<u8>,
@@ -42,7 +42,7 @@ pub struct RowReader {
     block: Vec<u8>,
     /// The rows in the block.
     rows: Range<usize>,
-    /// The row behind the one that was read last, and where it begins.
+    /// The row after the one that was read last, and where it begins.
     next: usize,
     at: usize,
     values: Vec<Datum<'static>>,
@@ -138,9 +138,9 @@ impl Written {
             reader.block.extend_from_slice(&self.block);
             reader.rows = self.first..length;
         } else {
-            let behind = self.blocks.partition_point(|(first, _)| *first <= number);
-            let end = self.blocks.get(behind).map_or(self.first, |(first, _)| *first);
-            if let Some((first, place)) = behind.checked_sub(1).and_then(|block| self.blocks.get(block)) {
+            let next = self.blocks.partition_point(|(first, _)| *first <= number);
+            let end = self.blocks.get(next).map_or(self.first, |(first, _)| *first);
+            if let Some((first, place)) = next.checked_sub(1).and_then(|block| self.blocks.get(block)) {
                 self.file.read(*place, &mut reader.block)?;
                 reader.rows = *first..end;
             }

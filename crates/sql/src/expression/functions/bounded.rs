@@ -1,7 +1,7 @@
 //! How long the results of functions may be: `max_allowed_packet`, beyond which they are NULL with
 //! warning 1301.
 //!
-//! [`checked`] looks at the result of every function, so that none can forget it. What is much
+//! [`checked`] checks the result of every function, so that none can forget it. What is much
 //! longer than its operands is not even made: functions that know the length ask first
 //! ([`too_long`]), others gather in a [`Growing`].
 
@@ -13,7 +13,7 @@ use crate::value::Datum;
 /// A function's value, if it is not too long. Documents have no other form, so that they are an
 /// error.
 pub fn checked<'a>(cx: &mut Context, name: &str, value: Datum<'a>) -> Result<Datum<'a>> {
-    // Loops within it that cannot fail end early, with half a result. SLEEP() has told of its
+    // Loops within it that cannot fail end early, with half a result. SLEEP() has reported its
     // interruption by its value.
     if let Err(e) = bounds::check()
         && name != "sleep"

@@ -146,11 +146,11 @@ impl Mode {
         key.decrypt(&mut text, context)?;
         if self.pads() {
             let padding = usize::from(*text.last().ok_or(Unspecified)?);
-            let kept = text.len().checked_sub(padding).ok_or(Unspecified)?;
-            if !(1..=BLOCK).contains(&padding) || text[kept..].iter().any(|&b| usize::from(b) != padding) {
+            let cut_at = text.len().checked_sub(padding).ok_or(Unspecified)?;
+            if !(1..=BLOCK).contains(&padding) || text[cut_at..].iter().any(|&b| usize::from(b) != padding) {
                 return Err(Unspecified);
             }
-            text.truncate(kept);
+            text.truncate(cut_at);
         }
         Ok(text)
     }

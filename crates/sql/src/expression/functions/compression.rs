@@ -26,7 +26,7 @@ const HEADER: usize = 4;
 const LENGTH_MASK: u32 = 0x3fff_ffff;
 
 fn compressed_type(arguments: &[Expr], _: &Typing) -> Type {
-    // What zlib needs at most, behind the length and before a dot.
+    // What zlib needs at most, after the length and before a dot.
     let bytes = arguments[0].ty.value_bytes();
     let bound = bytes.saturating_add((bytes >> 12) + (bytes >> 14) + (bytes >> 25) + 18);
     Type::text(Collation::BINARY, Coercibility::Literal, bound.min(16 * 1024 * 1024))

@@ -68,7 +68,7 @@ pub(super) fn datetime<'a>(cx: &Context, value: DateTime, format: &[u8]) -> Datu
         .map_or(Datum::Null, Datum::owned)
 }
 
-/// What is longer than `max` bytes ends soon behind them.
+/// What is longer than `max` bytes ends soon after them.
 fn write(locale: &Locale, date: Date, time: Time, format: &[u8], max: usize) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut ticker = Ticker::default();

@@ -114,6 +114,6 @@ fn random_bytes<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         return Err(error::DATA_OUT_OF_RANGE.with(&[&"length", &"random_bytes"]));
     }
     let mut bytes = vec![0; count as usize];
-    cx.database.env().random(&mut bytes);
+    cx.instance.env().random(&mut bytes);
     Ok(Datum::owned(bytes))
 }

@@ -16,7 +16,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f("format_pico_time", (1, 1), amount_type, format_pico_time),
 ];
 
-/// FORMAT shows so many digits behind the point at most.
+/// FORMAT shows so many digits after the point at most.
 const DECIMALS_MAX: i64 = 30;
 
 /// An amount with its unit.
@@ -25,7 +25,7 @@ fn amount_type(_: &[Expr], _: &Typing) -> Type {
 }
 
 fn format_type(arguments: &[Expr], typing: &Typing) -> Type {
-    // A separator for each three digits, and what is behind the point.
+    // A separator for each three digits, and what is after the point.
     let digits = arguments[0].ty.text_length();
     let length = digits.saturating_add(digits / 3).saturating_add(DECIMALS_MAX as u32 + 2);
     Type::text(typing.connection, Coercibility::Literal, length)
@@ -86,7 +86,7 @@ fn group(plain: &[u8], locale: &Locale) -> Vec<u8> {
     out
 }
 
-/// Two digits behind the point, with the largest unit that the number reaches; whole numbers in the
+/// Two digits after the point, with the largest unit that the number reaches; whole numbers in the
 /// smallest.
 fn scaled<'a>(n: f64, units: &[(f64, &str)], smallest: &str, width: usize) -> Datum<'a> {
     let found = units.iter().find(|(size, _)| n.abs() >= *size);

@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f("wait_for_executed_gtid_set", (1, 2), super::int, wait_for_executed_gtid_set).volatile(),
 ];
 
-/// How long a wait for transactions sleeps before it looks again.
+/// How long a wait for transactions sleeps before it checks again.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// What is left may be longer than what it is taken from: an interval that is cut in two takes five
@@ -73,7 +73,7 @@ fn wait_for_executed_gtid_set<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a>
     let limit = Duration::from_secs_f64(seconds.min(1e9));
     let mut waited = Duration::ZERO;
     loop {
-        if wanted.is_subset(&cx.database.log().gtid_executed()) {
+        if wanted.is_subset(&cx.instance.log().gtid_executed()) {
             return Ok(Datum::Int(0));
         }
         if !limit.is_zero() && waited >= limit {

@@ -1,4 +1,4 @@
-//! Functions that tell of the session and the server.
+//! Functions that describe the session and the server.
 
 use super::{Call, Typing, not_null};
 use crate::error::{self, Result};
@@ -45,7 +45,7 @@ pub(super) fn connection_id<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
 /// such connection.
 pub(super) fn ps_thread_id<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let id = not_null!(call.int(cx, 0));
-    let found = cx.database.processes().iter().any(|process| i64::try_from(process.id) == Ok(id));
+    let found = cx.instance.processes().iter().any(|process| i64::try_from(process.id) == Ok(id));
     Ok(if found { Datum::UInt(id as u64) } else { Datum::Null })
 }
 
@@ -79,7 +79,7 @@ pub(super) fn coercibility<'a>(_: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::Int(call.arguments[0].ty.coercibility as i64))
 }
 
-/// The most characters of a query attribute that are told of as its length.
+/// The most characters of a query attribute that are reported as its length.
 const ATTRIBUTE_LENGTH: u32 = 65_535;
 
 pub(super) fn attribute_type(_: &[Expr], _: &Typing) -> Type {

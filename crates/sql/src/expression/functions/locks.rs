@@ -36,8 +36,8 @@ fn get_lock<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let name = name(cx, call)?;
     let seconds = call.double(cx, 1)?.unwrap_or(0.0);
     let limit = (seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.round().min(1e9)));
-    let database = cx.database.clone();
-    let granted = database.named_locks().acquire(&name, cx.id, limit, &cx.interrupt)?;
+    let instance = cx.instance.clone();
+    let granted = instance.named_locks().acquire(&name, cx.id, limit, &cx.interrupt)?;
     cx.holds_named_locks |= granted;
     Ok(Datum::from_bool(granted))
 }
@@ -45,7 +45,7 @@ fn get_lock<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 /// 1 if it was held here, 0 if elsewhere, NULL if nowhere.
 fn release_lock<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let name = name(cx, call)?;
-    let released = cx.database.named_locks().release(&name, cx.id);
+    let released = cx.instance.named_locks().release(&name, cx.id);
     Ok(released.map_or(Datum::Null, Datum::from_bool))
 }
 
@@ -55,11 +55,11 @@ fn release_all_locks<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
 
 fn is_free_lock<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let name = name(cx, call)?;
-    Ok(Datum::from_bool(cx.database.named_locks().owner(&name).is_none()))
+    Ok(Datum::from_bool(cx.instance.named_locks().owner(&name).is_none()))
 }
 
 /// The holder's connection.
 fn is_used_lock<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let name = name(cx, call)?;
-    Ok(cx.database.named_locks().owner(&name).map_or(Datum::Null, Datum::UInt))
+    Ok(cx.instance.named_locks().owner(&name).map_or(Datum::Null, Datum::UInt))
 }

@@ -69,7 +69,7 @@ fn rounded_type(arguments: &[Expr], carries: bool) -> Type {
 }
 
 pub(super) fn pi_type(_: &[Expr], _: &Typing) -> Type {
-    Type { decimals: 6, length: 8, ..Type::DOUBLE }.made_as_told()
+    Type { decimals: 6, length: 8, ..Type::DOUBLE }.made_as_described()
 }
 
 /// The type that holds every argument's value.
@@ -79,7 +79,7 @@ pub(super) fn widest_type(arguments: &[Expr], typing: &Typing) -> Type {
         return ty;
     }
     let is_timed = |a: &Expr| matches!(a.ty.family, Family::Time | Family::DateTime);
-    // Times are told with as many digits of a second as any operand has behind its point.
+    // Times are reported with as many digits of a second as any operand has after its point.
     let is_bits = |a: &Expr| matches!(a.as_constant(), Some(Datum::Bits(_)));
     let decimals = |a: &Expr| if a.ty.family.is_text() && !is_bits(a) { NOT_FIXED } else { a.ty.decimals };
     let fsp = arguments.iter().map(decimals).max().unwrap_or(0).min(6);
@@ -414,7 +414,7 @@ fn in_base<'a>(cx: &mut Context, text: &[u8], from: i64, to: i64) -> Value<'a> {
     Ok(Datum::owned(out))
 }
 
-/// What texts beside dates are compared as in LEAST and GREATEST: as dates, or as dates with times
+/// What texts next to dates are compared as in LEAST and GREATEST: as dates, or as dates with times
 /// if there is one.
 fn dates_among(arguments: &[Expr]) -> Option<Family> {
     let is = |family| arguments.iter().any(|a| a.ty.family == family);
@@ -468,7 +468,7 @@ fn extreme<'a>(cx: &mut Context, call: Call<'a>, is_better: fn(Ordering) -> bool
     let by = compare::own_order(call.ty);
     let mut best = call.value(cx, 0)?;
     if best.is_null() {
-        return Ok(Datum::Null); // what comes behind it is not looked at
+        return Ok(Datum::Null); // what comes after it is not evaluated
     }
     for i in 1..call.count() {
         let value = call.value(cx, i)?;

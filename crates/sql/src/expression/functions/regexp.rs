@@ -5,7 +5,7 @@
 //! a limit, then error
 //! 3699. A session keeps the patterns it used last compiled ([`Cache`]), so that a row costs a
 //! comparison of the pattern's text. Positions count characters, from 1. Any match ends soon after
-//! KILL (`pattern.rs` tells how).
+//! KILL (`pattern.rs` says how).
 
 mod pattern;
 mod stepped;
@@ -146,7 +146,7 @@ fn search<'a>(cx: &mut Context, call: Call<'a>, flags_at: usize, name: &str) -> 
 /// The bytes of a match's groups, the whole of it first.
 type Groups = Vec<Option<Range<usize>>>;
 
-/// A search that goes on behind each match.
+/// A search that goes on after each match.
 struct Matches<'s> {
     text: &'s str,
     matcher: Matcher<'s>,
@@ -223,7 +223,7 @@ impl Search<'_> {
             if found >= occurrence {
                 return Ok(Some(m));
             }
-            match self.behind(m.start, m.end) {
+            match self.next_start(m.start, m.end) {
                 Some(next) => from = next,
                 None => break,
             }
@@ -231,8 +231,8 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Where to go on behind a match; an empty one makes a step of one character.
-    fn behind(&self, start: usize, end: usize) -> Option<usize> {
+    /// Where the search goes on after a match; an empty one makes a step of one character.
+    fn next_start(&self, start: usize, end: usize) -> Option<usize> {
         if end > start {
             return Some(end);
         }
@@ -255,13 +255,13 @@ impl Search<'_> {
                 rest = chars.as_str();
                 continue;
             }
-            if let Some((name, behind)) = rest.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+            if let Some((name, after)) = rest.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
                 let group = self.pattern.group_named(name);
                 let is_set = |&group: &usize| groups.get(group).is_some_and(Option::is_some);
                 let group = group.filter(is_set);
                 let group = group.ok_or_else(|| error::REGEXP_INVALID_CAPTURE_GROUP_NAME.plain())?;
                 out.push_str(text_of(group));
-                rest = behind;
+                rest = after;
                 continue;
             }
             let digits = group_digits(rest, count);
@@ -357,7 +357,7 @@ fn replace<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
                 return Ok(Datum::Null);
             }
         }
-        match search.behind(whole.start, whole.end) {
+        match search.next_start(whole.start, whole.end) {
             Some(next) if occurrence == 0 || found < occurrence => from = next,
             _ => break,
         }

@@ -1,5 +1,5 @@
-//! What clients are told of the functions' results beyond their family: whether they can be NULL,
-//! and how many digits they have. One table for all functions, recorded from MySQL's column
+//! What is reported to clients of the functions' results beyond their family: whether they can be
+//! NULL, and how many digits they have. One table for all functions, recorded from MySQL's column
 //! definitions; `tests/result_types.rs` compares each with operands of every type.
 //!
 //! What is not here can be NULL, and is as long as its line in the functions' table says.
@@ -20,20 +20,20 @@ enum Nulls {
 }
 use Nulls::{None as Never, OfOperands, Possible};
 
-/// What a function's result is told as.
-struct Told {
+/// What a function's result is described as.
+struct ResultMetadata {
     name: &'static str,
     nulls: Nulls,
     /// The display width, sign included, of a number; 0 where the type has it.
     width: u32,
 }
 
-const fn t(name: &'static str, nulls: Nulls, width: u32) -> Told {
-    Told { name, nulls, width }
+const fn t(name: &'static str, nulls: Nulls, width: u32) -> ResultMetadata {
+    ResultMetadata { name, nulls, width }
 }
 
 /// By name.
-static TABLE: &[Told] = &[
+static TABLE: &[ResultMetadata] = &[
     t("abs", OfOperands, 0),
     t("ascii", OfOperands, 4),
     t("benchmark", Possible, 1),
@@ -111,8 +111,8 @@ static TABLE: &[Told] = &[
 
 /// The type of a call, with what the table says of the function.
 pub fn type_of(function: &Function, arguments: &[Expr], ty: Type) -> Type {
-    let Ok(found) = TABLE.binary_search_by_key(&function.name, |told| told.name) else { return ty };
-    let Told { nulls, width, .. } = TABLE[found];
+    let Ok(found) = TABLE.binary_search_by_key(&function.name, |metadata| metadata.name) else { return ty };
+    let ResultMetadata { nulls, width, .. } = TABLE[found];
     let nullable = match nulls {
         Possible => true,
         OfOperands => any_nullable(arguments),
@@ -134,8 +134,8 @@ mod tests {
     #[test]
     fn names_are_sorted_and_known() {
         assert!(TABLE.is_sorted_by(|a, b| a.name < b.name));
-        for told in TABLE.iter().filter(|told| told.name != "member of") {
-            assert!(super::super::find(told.name).is_some(), "{}", told.name);
+        for metadata in TABLE.iter().filter(|metadata| metadata.name != "member of") {
+            assert!(super::super::find(metadata.name).is_some(), "{}", metadata.name);
         }
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn ends_type(arguments: &[Expr], typing: &Typing) -> Type {
     Type { length: known_count(&arguments[1]).map_or(ty.length, |n| ty.length.min(n)), ..ty }
 }
 
-/// SUBSTR: what is left behind a position that is known, and as many characters of it as are asked
+/// SUBSTR: what is left after a position that is known, and as many characters of it as are asked
 /// for.
 pub(super) fn substr_type(arguments: &[Expr], typing: &Typing) -> Type {
     let ty = super::like_first(&arguments[..1], typing);
@@ -472,7 +472,7 @@ pub(super) fn substr<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn substring_index<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let text = not_null!(call.text(cx, 0));
-    // What is wrong with the count is an error beside a delimiter of NULL too.
+    // What is wrong with the count is an error next to a delimiter of NULL too.
     let (delimiter, count) = (call.text(cx, 1)?, call.int(cx, 2)?);
     let (Some(delimiter), Some(count)) = (delimiter, count) else { return Ok(Datum::Null) };
     if count == 0 || delimiter.is_empty() {

@@ -116,13 +116,13 @@ fn swap_asked<'a>(cx: &mut Context, call: Call<'a>) -> Result<bool> {
 }
 
 fn uuid<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    let now = cx.database.env().now();
-    Ok(Datum::owned(print(&cx.database.uuids().next(now))))
+    let now = cx.instance.env().now();
+    Ok(Datum::owned(print(&cx.instance.uuids().next(now))))
 }
 
 fn uuid_short<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    let server_id = cx.database.globals().uint(ids::SERVER_ID);
-    Ok(Datum::UInt(cx.database.uuids().next_short(server_id)))
+    let server_id = cx.instance.globals().uint(ids::SERVER_ID);
+    Ok(Datum::UInt(cx.instance.uuids().next_short(server_id)))
 }
 
 fn is_uuid<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {

@@ -144,24 +144,24 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// A constant beside a column of dates, times or numbers is brought to the column's type before
-    /// any row is read. One that is no such value is told; where a strict session stores, that
-    /// fails the statement.
+    /// A constant next to a column of dates, times or numbers is brought to the column's type
+    /// before any row is read. One that is no such value gives a warning; where a strict session
+    /// stores, that fails the statement.
     ///
     /// # Errors
     /// 1292 where a strict session stores.
-    pub(super) fn check_constant(&mut self, constant: &Expr, beside: &Expr) -> Result<()> {
+    pub(super) fn check_constant(&mut self, constant: &Expr, partner: &Expr) -> Result<()> {
         let Some(value) = constant.as_constant().filter(|value| !value.is_null()) else { return Ok(()) };
         let is_text = matches!(value, Datum::Bytes(_));
         if matches!(value, Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) | Datum::Json(_)) {
             return Ok(());
         }
-        let Some(column) = self.table_column(beside) else { return Ok(()) };
-        match beside.ty.family {
+        let Some(column) = self.table_column(partner) else { return Ok(()) };
+        match partner.ty.family {
             Family::Integer | Family::Decimal | Family::Float | Family::Double if is_text => {
-                // Elsewhere the first row tells it.
+                // Elsewhere the first row says it.
                 if self.cx.storing && self.cx.modes().strict && self.scope.clause == "where clause" {
-                    match beside.ty.family {
+                    match partner.ty.family {
                         Family::Decimal => drop(self.cx.decimal(value)?),
                         _ => drop(self.cx.double(value)?),
                     }
@@ -183,7 +183,7 @@ impl Resolver<'_> {
         let fitted = store::fit(value.borrow(), charset, &column.ty, target);
         let e = match fitted {
             Err(e) if e.is(error::INCORRECT_VALUE) => e,
-            Ok(_) if has_fraction && beside.ty.family == Family::Date => error::INCORRECT_VALUE.with(&[
+            Ok(_) if has_fraction && partner.ty.family == Family::Date => error::INCORRECT_VALUE.with(&[
                 &"date",
                 &String::from_utf8_lossy(&value.to_bytes()),
                 &column.name,

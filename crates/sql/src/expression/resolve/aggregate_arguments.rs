@@ -28,7 +28,7 @@ impl Resolver<'_> {
         Ok(aggregate)
     }
 
-    /// GROUP_CONCAT: the arguments' texts one behind the other are its one argument.
+    /// GROUP_CONCAT: the arguments' texts one after the other are its one argument.
     fn group_concat(&mut self, ast: &ast::Aggregate) -> Result<Aggregate> {
         let parts = self.list(&ast.arguments)?;
         let mut order = Vec::with_capacity(ast.order_by.len());

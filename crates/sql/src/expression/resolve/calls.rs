@@ -214,7 +214,7 @@ impl Resolver<'_> {
         if ty.family == Family::Decimal {
             list.iter_mut().for_each(|e| collate::with_digits(e, ty.decimals));
         }
-        let ty = if operation == "ifnull" && !ty.family.is_text() { ty.made_as_told() } else { ty };
+        let ty = if operation == "ifnull" && !ty.family.is_text() { ty.made_as_described() } else { ty };
         Ok(Expr { node: Node::Coalesce(list), ty: Type { nullable, ..ty } })
     }
 

@@ -103,8 +103,8 @@ impl Resolver<'_> {
     ) -> Result<Expr> {
         let mut compared = vec![operand];
         compared.extend(whens);
-        // CASE knows no order of JSON: beside texts it is its text, beside numbers the number that
-        // it is.
+        // CASE knows no order of JSON: next to texts it is its text, next to numbers the number
+        // that it is.
         let has_number = compared[1..].iter().any(|when| when.ty.family.is_numeric());
         match compared[0].ty.family {
             Family::Json if has_number => compared[1..].iter_mut().for_each(json::as_text),

@@ -197,7 +197,7 @@ fn stronger(a: Type, b: Type) -> Type {
 }
 
 fn illegal_mix(list: &[Expr], operation: &str) -> SqlError {
-    // Lists that are compared are told with the numbers among them, functions without those of
+    // Lists that are compared are reported with the numbers among them, functions without those of
     // their operands.
     let has_numbers = matches!(operation, "case" | " IN " | "between");
     let shown = |ty: &Type| match ty.family {
@@ -390,7 +390,8 @@ fn is_of_fixed_length(ty: &Type) -> bool {
     ty.family != Family::Text && ty.family != Family::Json || is_label
 }
 
-/// A choice between texts is told as a BLOB if one of them is, and as CHAR if none of them varies.
+/// A choice between texts is described as a BLOB if one of them is, and as CHAR if none of them
+/// varies.
 fn longer_text(a: &Type, b: &Type) -> u8 {
     let is = |code| a.code == code && a.family.is_text() || b.code == code && b.family.is_text();
     match () {
@@ -432,7 +433,7 @@ pub fn coerce(expr: Expr, ty: &Type, typing: Typing) -> Expr {
     Expr { ty: *ty, node: Node::Cast(to, Box::new(expr)) }
 }
 
-/// Gives a decimal's values so many digits behind the point, whichever each of them has.
+/// Gives a decimal's values so many digits after the point, whichever each of them has.
 pub fn with_digits(expr: &mut Expr, digits: u8) {
     let is_so = match &expr.node {
         Node::Column { .. } => expr.ty.decimals == digits,

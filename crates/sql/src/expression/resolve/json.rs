@@ -1,4 +1,4 @@
-//! What JSON operands need: SQL values beside them become JSON, constant documents and paths are
+//! What JSON operands need: SQL values next to them become JSON, constant documents and paths are
 //! read once, and where only text will do they become text.
 
 use std::sync::Arc;
@@ -44,8 +44,8 @@ fn wrap(expr: &mut Expr, to: cast::To, ty: Type) {
     *expr = Expr { node: Node::Cast(to, Box::new(inner)), ty: Type { nullable, ..ty } };
 }
 
-/// Reads constant documents and paths. What is wrong with them is told when the call is evaluated,
-/// if ever.
+/// Reads constant documents and paths. What is wrong with them is reported when the call is
+/// evaluated, if ever.
 pub(super) fn prepare(arguments: &mut [Expr], roles: fn(usize) -> Role) {
     for (i, argument) in arguments.iter_mut().enumerate() {
         let Some(Datum::Bytes(text)) = argument.as_constant() else { continue };
@@ -110,7 +110,7 @@ impl Resolver<'_> {
     /// `JSON_VALUE(document, path [RETURNING type] [.. ON EMPTY] [.. ON ERROR])`
     pub(super) fn json_value(&mut self, ast: &ast::JsonValue) -> Result<Expr> {
         let mut arguments = vec![self.expr(&ast.document)?, self.expr(&ast.path)?];
-        // Other JSON functions tell when they are evaluated.
+        // Other JSON functions say when they are evaluated.
         if !matches!(arguments[0].ty.family, Family::Text | Family::Json | Family::Null) {
             return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_value"]));
         }

@@ -21,7 +21,7 @@ pub fn decimal_literal_type(value: &Decimal) -> Type {
     Type::decimal(value.digits().max(u32::from(scale) + 1), scale).not_null()
 }
 
-/// Digits behind the point of a time that a parameter gives.
+/// Digits after the point of a time that a parameter gives.
 const PARAMETER_FSP: u8 = 6;
 
 /// What MySQL takes a parameter for where a date is wanted, before it has a value: a DATETIME with

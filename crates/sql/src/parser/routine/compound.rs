@@ -177,7 +177,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Behind END: the label again, if it's there.
+    /// After END: the label again, if it's there.
     fn close_label(&mut self, label: &Option<Ident>) -> Parsed<()> {
         if let Some(context) = &mut self.routine {
             context.labels.pop();

@@ -14,7 +14,7 @@ impl Parser<'_> {
         self.column_tail_definition(column)
     }
 
-    /// Behind the column's name.
+    /// After the column's name.
     pub(in crate::parser) fn column_tail_definition(&mut self, name: Ident) -> Parsed<ColumnDefinition> {
         let serial = self.is(K::SERIAL);
         let mut ty = self.data_type()?;
@@ -109,7 +109,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// Error 1221 for what MySQL has not beside GENERATED ALWAYS AS.
+    /// Error 1221 for what MySQL does not allow with GENERATED ALWAYS AS.
     fn check_generated(&self, attributes: &ColumnAttributes) -> Parsed<()> {
         if self.options.from_client && attributes.generated.is_some() && attributes.storage.is_some() {
             let what = "Incorrect usage of STORAGE and generated column".to_owned();
@@ -125,7 +125,7 @@ impl Parser<'_> {
         self.text()
     }
 
-    /// Behind DEFAULT.
+    /// After DEFAULT.
     pub(in crate::parser) fn column_default(&mut self) -> Parsed<ColumnDefault> {
         if self.current.token == Token::LeftParen {
             return Ok(ColumnDefault::Expression(self.in_parens(Self::expr)?));

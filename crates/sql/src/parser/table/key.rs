@@ -9,7 +9,7 @@ use crate::parser::token::Token;
 use crate::parser::{Parsed, Parser};
 
 impl Parser<'_> {
-    /// Behind `KEY`, `PRIMARY KEY`, ..: `[name] [USING x] (parts) [options]`.
+    /// After `KEY`, `PRIMARY KEY`, ..: `[name] [USING x] (parts) [options]`.
     pub(super) fn key(&mut self, kind: KeyKind, constraint: Option<Ident>) -> Parsed<KeyDefinition> {
         let mut options = IndexOptions::default();
         let mut name = None;
@@ -21,7 +21,7 @@ impl Parser<'_> {
         Ok(KeyDefinition { kind, name: name.or(constraint), parts, options })
     }
 
-    /// The parts of a key, and the options behind them; `options` has what stood before.
+    /// The parts of a key, and the options after them; `options` has what stood before.
     pub(super) fn key_parts(&mut self, options: &mut IndexOptions) -> Parsed<Vec<KeyPart>> {
         let mut ordered = false;
         let parts = self.paren_list(|parser| parser.key_part(&mut ordered))?;

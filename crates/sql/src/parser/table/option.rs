@@ -20,7 +20,7 @@ impl Parser<'_> {
         Ok(options)
     }
 
-    /// At a comma: true if a table option is behind it, and not ALTER TABLE's next action.
+    /// At a comma: true if a table option is after it, and not ALTER TABLE's next action.
     fn option_follows(&self) -> bool {
         let mut ahead = self.lexer.clone();
         match ahead.next().token {

@@ -6,7 +6,7 @@ use crate::parser::token::Token;
 use crate::parser::{Parsed, Parser};
 
 impl Parser<'_> {
-    /// `[ALGORITHM = x] [SQL SECURITY y] VIEW name ..`, behind CREATE or ALTER and the definer.
+    /// `[ALGORITHM = x] [SQL SECURITY y] VIEW name ..`, after CREATE or ALTER and the definer.
     pub(in crate::parser) fn view(
         &mut self,
         alter: bool,

@@ -12,10 +12,10 @@ use crate::types::{DataType, Family, Type};
 /// A condition on one column.
 pub(super) struct Term<'e> {
     pub(super) column: usize,
-    pub(super) kind: Kind<'e>,
+    pub(super) kind: TermKind<'e>,
 }
 
-pub(super) enum Kind<'e> {
+pub(super) enum TermKind<'e> {
     /// One of these.
     Equal(Vec<KeyRef<'e>>),
     /// Not below, or above.
@@ -52,7 +52,7 @@ impl Candidate<'_> {
 
     /// The hidden column that has an expression's values, if there is an index on it.
     fn key_part(&self, e: &Expr) -> Option<usize> {
-        // Whoever plans has seen to it that they are ready where the table has any.
+        // The planner has resolved them where the table has any.
         let computed = self.table.computed.get().filter(|_| e.sources() == 1 << self.slot)?;
         let is_it = |(column, of): &&(usize, Expr)| {
             self.table.columns[*column].is_key_part() && of.with_source(self.slot).is_same(e)
@@ -79,10 +79,10 @@ impl Candidate<'_> {
                     return;
                 }
                 let kind = match op {
-                    BinaryOp::Equal => Kind::Equal(vec![KeyRef::Value(*by, other)]),
-                    BinaryOp::NullSafeEqual => Kind::Equal(vec![KeyRef::NullSafe(*by, other)]),
-                    BinaryOp::Greater | BinaryOp::GreaterOrEqual => Kind::Lower(*by, other),
-                    BinaryOp::Less | BinaryOp::LessOrEqual => Kind::Upper(*by, other),
+                    BinaryOp::Equal => TermKind::Equal(vec![KeyRef::Value(*by, other)]),
+                    BinaryOp::NullSafeEqual => TermKind::Equal(vec![KeyRef::NullSafe(*by, other)]),
+                    BinaryOp::Greater | BinaryOp::GreaterOrEqual => TermKind::Lower(*by, other),
+                    BinaryOp::Less | BinaryOp::LessOrEqual => TermKind::Upper(*by, other),
                     _ => return,
                 };
                 terms.push(Term { column, kind });
@@ -91,10 +91,10 @@ impl Candidate<'_> {
                 let [x, low, high] = &**three;
                 let Some(column) = self.column(x) else { return };
                 if self.is_known(low) && self.is_comparable(column, by[0], low) {
-                    terms.push(Term { column, kind: Kind::Lower(by[0], low) });
+                    terms.push(Term { column, kind: TermKind::Lower(by[0], low) });
                 }
                 if self.is_known(high) && self.is_comparable(column, by[1], high) {
-                    terms.push(Term { column, kind: Kind::Upper(by[1], high) });
+                    terms.push(Term { column, kind: TermKind::Upper(by[1], high) });
                 }
             }
             Node::In(x, list, false) if list.len() <= RANGES_MAX => {
@@ -102,13 +102,13 @@ impl Candidate<'_> {
                 let usable = |(by, e): &(By, Expr)| self.is_known(e) && self.is_comparable(column, *by, e);
                 if list.iter().all(usable) {
                     let keys = list.iter().map(|(by, e)| KeyRef::Value(*by, e)).collect();
-                    terms.push(Term { column, kind: Kind::Equal(keys) });
+                    terms.push(Term { column, kind: TermKind::Equal(keys) });
                 }
             }
             Node::Or(list) => self.collect_alternatives(list, terms),
             Node::Is(x, Truth::Null, false) => {
                 if let Some(column) = self.column(x).filter(|&c| self.table.columns[c].nullable) {
-                    terms.push(Term { column, kind: Kind::Equal(vec![KeyRef::Null]) });
+                    terms.push(Term { column, kind: TermKind::Equal(vec![KeyRef::Null]) });
                 }
             }
             _ => {}
@@ -159,12 +159,12 @@ impl Candidate<'_> {
             if let Some(values) = of_column().map(values_of).collect::<Option<Vec<_>>>() {
                 let values: Vec<KeyRef<'e>> = values.into_iter().flatten().copied().collect();
                 if values.len() <= RANGES_MAX {
-                    terms.push(Term { column, kind: Kind::Equal(values) });
+                    terms.push(Term { column, kind: TermKind::Equal(values) });
                 }
             } else if let Some(ranges) = of_column().map(ranges_of).collect::<Option<Vec<_>>>() {
                 let ranges: Vec<RangeRef<'e>> = ranges.into_iter().flatten().collect();
                 if ranges.len() <= RANGES_MAX {
-                    terms.push(Term { column, kind: Kind::Ranges(ranges) });
+                    terms.push(Term { column, kind: TermKind::Ranges(ranges) });
                 }
             }
         }
@@ -174,7 +174,7 @@ impl Candidate<'_> {
 /// The values of which the column is one, if one of these terms says that.
 fn values_of<'t, 'e: 't>(mut terms: impl Iterator<Item = &'t Term<'e>>) -> Option<&'t [KeyRef<'e>]> {
     terms.find_map(|term| match &term.kind {
-        Kind::Equal(values) => Some(values.as_slice()),
+        TermKind::Equal(values) => Some(values.as_slice()),
         _ => None,
     })
 }
@@ -184,10 +184,10 @@ pub(super) fn ranges_of<'t, 'e: 't>(terms: impl Iterator<Item = &'t Term<'e>>) -
     let (mut one, mut several) = (RangeRef::default(), None);
     for term in terms {
         match &term.kind {
-            Kind::Lower(by, e) => one.lower = Some((*by, *e)),
-            Kind::Upper(by, e) => one.upper = Some((*by, *e)),
-            Kind::Ranges(list) => several = Some(list.clone()),
-            Kind::Equal(values) => {
+            TermKind::Lower(by, e) => one.lower = Some((*by, *e)),
+            TermKind::Upper(by, e) => one.upper = Some((*by, *e)),
+            TermKind::Ranges(list) => several = Some(list.clone()),
+            TermKind::Equal(values) => {
                 let point = |key: &KeyRef<'e>| match *key {
                     KeyRef::Value(by, e) => Some(RangeRef { lower: Some((by, e)), upper: Some((by, e)) }),
                     KeyRef::Null | KeyRef::NullSafe(..) => None,

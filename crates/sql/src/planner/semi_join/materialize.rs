@@ -262,7 +262,7 @@ fn distinct_rows(flattener: &Flattener<'_, '_>, slots: &[Slot], items: &[Expr]) 
         let Node::Column { source, column } = e.node else { return None };
         let Slot::Table(table, ..) = &slots[source] else { return None };
         let index = table.indexes.iter().position(|index| index.parts[0].column == column)?;
-        let known = table.known(&flattener.resolver.cx.database)?;
+        let known = table.current_statistics(&flattener.resolver.cx.instance)?;
         let sample = known.index(table.schema.index(index)?.tree())?;
         sample.distinct.first().map(|values| *values as f64)
     };

@@ -8,7 +8,7 @@ impl Context {
     /// Adds a warning. Where a strict session stores, some are errors, and fail the statement at
     /// its end: [`Context::strict_error`].
     pub fn warn(&mut self, e: SqlError) {
-        if self.storing && self.settled.modes.strict && is_strict(e.number) {
+        if self.storing && self.session_settings.modes.strict && is_strict(e.number) {
             if self.strict_error.is_none() {
                 self.strict_error = Some(e.clone());
             }
@@ -40,7 +40,7 @@ impl Context {
             Datum::Json(_) => error::INVALID_JSON_VALUE_FOR_CAST.with(&[&kind, &"", &1]),
             _ => error::TRUNCATED_WRONG_VALUE.with(&[&kind, &shown]),
         };
-        if self.storing && self.settled.modes.strict {
+        if self.storing && self.session_settings.modes.strict {
             return Err(e);
         }
         self.warn(e);
@@ -77,8 +77,8 @@ impl Context {
 
     /// Division by zero: NULL, with a warning, or the error where a strict session stores.
     pub fn division_by_zero<'a>(&mut self) -> Result<Datum<'a>> {
-        if self.settled.modes.error_for_division_by_zero {
-            if self.storing && self.settled.modes.strict {
+        if self.session_settings.modes.error_for_division_by_zero {
+            if self.storing && self.session_settings.modes.strict {
                 return Err(error::DIVISION_BY_ZERO.plain());
             }
             self.warn(error::DIVISION_BY_ZERO.plain());

@@ -32,7 +32,7 @@ impl Context {
 
     /// `VERSION()`
     pub fn version(&self) -> String {
-        self.database.globals().text(ids::VERSION).to_string()
+        self.instance.globals().text(ids::VERSION).to_string()
     }
 
     /// `USER()`
@@ -82,7 +82,7 @@ impl Context {
     /// Sixteen random bytes.
     pub fn random_bytes(&self) -> [u8; 16] {
         let mut bytes = [0; 16];
-        self.database.env().random(&mut bytes);
+        self.instance.env().random(&mut bytes);
         bytes
     }
 
@@ -91,7 +91,7 @@ impl Context {
         if !std::mem::take(&mut self.holds_named_locks) {
             return 0;
         }
-        self.database.named_locks().release_all(self.id)
+        self.instance.named_locks().release_all(self.id)
     }
 
     /// `SLEEP(seconds)`: true if it was interrupted.

@@ -7,9 +7,9 @@ use crate::value::{Date, DateTime};
 impl Context {
     /// Starts a statement: the moment is now, unless `timestamp` is set.
     pub fn begin_moment(&mut self) {
-        self.moment = match self.settled.fixed_moment {
+        self.moment = match self.session_settings.fixed_moment {
             Some(moment) => moment,
-            None => self.database.env().now() as i64,
+            None => self.instance.env().now() as i64,
         };
     }
 
@@ -30,8 +30,8 @@ impl Context {
 
     /// When the statement began, whatever `timestamp` says: microseconds since 1970.
     pub(crate) fn real_moment(&self) -> i64 {
-        match self.settled.fixed_moment {
-            Some(_) => self.database.env().now() as i64,
+        match self.session_settings.fixed_moment {
+            Some(_) => self.instance.env().now() as i64,
             None => self.moment,
         }
     }
@@ -52,7 +52,7 @@ impl Context {
 
     /// This very moment in the session's time zone.
     pub fn wall_clock(&self) -> DateTime {
-        self.at(self.zone().to_local(self.database.env().now() as i64))
+        self.at(self.zone().to_local(self.instance.env().now() as i64))
     }
 
     /// The statement's day in the session's time zone.

@@ -59,7 +59,7 @@ impl Modes {
 /// Settings that every statement asks for, in the form that it wants: made of the session's
 /// variables, which lie far apart.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::session) struct Settled {
+pub(in crate::session) struct SessionSettings {
     pub(super) modes: Modes,
     pub(super) zone: Zone,
     pub(super) client: Charset,
@@ -80,9 +80,9 @@ pub(in crate::session) struct Settled {
 }
 
 impl Context {
-    /// What statements begin with.
-    pub(in crate::session) fn settled(&self) -> &Settled {
-        &self.settled
+    /// The settings, decoded.
+    pub(in crate::session) fn session_settings(&self) -> &SessionSettings {
+        &self.session_settings
     }
 
     /// The session's variables.
@@ -93,7 +93,7 @@ impl Context {
     /// Changes the session's variables.
     pub fn change_variables<T>(&mut self, change: impl FnOnce(&mut SessionVariables) -> T) -> T {
         let result = change(&mut self.variables);
-        self.settled = settle(&self.variables);
+        self.session_settings = session_settings_of(&self.variables);
         self.last_settings += 1;
         self.settings_version = self.last_settings;
         self.tracker.configure(&self.variables);
@@ -103,7 +103,7 @@ impl Context {
         result
     }
 
-    /// CLIENT_SESSION_TRACK: the client is told of what changes in the session.
+    /// CLIENT_SESSION_TRACK: the client is notified of what changes in the session.
     pub(in crate::session) fn switch_tracking(&mut self, on: bool) {
         self.tracker.switch(on);
         self.tracker.configure(&self.variables);
@@ -121,37 +121,37 @@ impl Context {
 
     /// What the sql_mode means.
     pub fn modes(&self) -> &Modes {
-        &self.settled.modes
+        &self.session_settings.modes
     }
 
     /// The session's time zone.
     pub fn zone(&self) -> Zone {
-        self.settled.zone
+        self.session_settings.zone
     }
 
     /// `collation_connection`
     pub fn connection_collation(&self) -> Collation {
-        self.settled.connection
+        self.session_settings.connection
     }
 
     /// `character_set_client`
     pub fn client_charset(&self) -> Charset {
-        self.settled.client
+        self.session_settings.client
     }
 
     /// The character set of the statement's text, behind the door (see
     /// [`crate::parser::client_text`]).
     pub fn statement_charset(&self) -> Charset {
-        self.settled.client.of_statements()
+        self.session_settings.client.of_statements()
     }
 
     /// `character_set_results`; `None` if results are sent as they are.
     pub fn results_charset(&self) -> Option<Charset> {
-        self.settled.results
+        self.session_settings.results
     }
 
-    /// What clients are told of texts in `character_set_results`: the connection's collation if it
-    /// is one of that set.
+    /// What is reported to clients of texts in `character_set_results`: the connection's collation
+    /// if it is one of that set.
     pub fn results_collation(&self) -> Option<Collation> {
         let results = self.results_charset()?;
         let connection = self.connection_collation();
@@ -160,17 +160,17 @@ impl Context {
 
     /// `sql_safe_updates`
     pub fn safe_updates(&self) -> bool {
-        self.settled.safe_updates
+        self.session_settings.safe_updates
     }
 
     /// `completion_type`, by its list of words.
     pub fn completion_type(&self) -> u64 {
-        self.settled.completion
+        self.session_settings.completion
     }
 
     /// `max_allowed_packet`
     pub fn max_allowed_packet(&self) -> usize {
-        self.settled.max_allowed_packet
+        self.session_settings.max_allowed_packet
     }
 
     /// `default_week_format`
@@ -197,11 +197,11 @@ impl Context {
     /// What storing a value depends on.
     pub fn store_rules(&self, ignore: bool) -> store::Rules {
         store::Rules {
-            strict: self.settled.modes.strict && !ignore,
-            dates: self.settled.modes.dates,
-            zone: self.settled.zone,
+            strict: self.session_settings.modes.strict && !ignore,
+            dates: self.session_settings.modes.dates,
+            zone: self.session_settings.zone,
             moment: self.moment,
-            truncate_fraction: self.settled.modes.truncate_fraction,
+            truncate_fraction: self.session_settings.modes.truncate_fraction,
         }
     }
 
@@ -212,9 +212,9 @@ impl Context {
             database: self.default_database.clone(),
             sql_mode: self.variables.uint(ids::SQL_MODE),
             client: self.statement_charset(),
-            connection: self.settled.connection,
+            connection: self.session_settings.connection,
             server: server.unwrap_or(Collation::UTF8MB4_0900_AI_CI),
-            zone: self.settled.zone,
+            zone: self.session_settings.zone,
             moment: self.moment,
             account: self.account.clone(),
             generates_key: self.variables.bool(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY),
@@ -226,9 +226,9 @@ impl Context {
 }
 
 /// Made anew whenever a variable of the session changes.
-pub(super) fn settle(variables: &SessionVariables) -> Settled {
+pub(super) fn session_settings_of(variables: &SessionVariables) -> SessionSettings {
     let charset = |id| Charset::by_name(variables.text(id));
-    Settled {
+    SessionSettings {
         modes: Modes::from_bits(variables.uint(ids::SQL_MODE)),
         zone: Zone::by_name(variables.text(ids::TIME_ZONE)).unwrap_or(Zone::UTC),
         client: charset(ids::CHARACTER_SET_CLIENT).unwrap_or(Charset::Utf8mb4),

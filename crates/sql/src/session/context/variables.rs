@@ -9,12 +9,12 @@ use crate::session::variables as session_variables;
 use crate::types::{Charset, Coercibility, Family as F, Type};
 use crate::value::{Datum, json};
 
-/// MySQL tells each variable that is a text as one of so many characters.
+/// MySQL says each variable that is a text as one of so many characters.
 const VARIABLE_LENGTH: u32 = 21_845;
 
 fn is_boolean(variable: &SystemVariable) -> bool {
     let definition = crate::variables::find(&variable.name.name).map(crate::variables::VariableId::variable);
-    definition.is_some_and(|d| matches!(d.kind(), crate::variables::Kind::Bool(_)))
+    definition.is_some_and(|d| matches!(d.kind(), crate::variables::VariableType::Bool(_)))
 }
 
 impl Context {

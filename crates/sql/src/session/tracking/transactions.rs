@@ -1,6 +1,6 @@
-//! What clients are told of transactions (`session_track_transaction_info`), so that a proxy knows
-//! when a session may be moved to another server, and with which statements its transaction would
-//! begin there.
+//! What is reported to clients of transactions (`session_track_transaction_info`), so that a proxy
+//! knows when a session may be moved to another server, and with which statements its transaction
+//! would begin there.
 //!
 //! The state is eight letters, `_` where there is nothing to say:
 //!
@@ -15,8 +15,8 @@
 //! | 7 | `S` | rows were sent |
 //! | 8 | `L` | LOCK TABLES is in force |
 //!
-//! The client is told when the letters differ from those it was told last. Outside of transactions
-//! nothing but `L` is kept.
+//! The client is notified when the letters differ from those it was sent last. Outside of
+//! transactions nothing but `L` is kept.
 
 use storage::Xid;
 
@@ -59,7 +59,7 @@ pub(crate) struct Transactions {
     last: Option<Began>,
     /// SET TRANSACTION was for a transaction that no statement began.
     one_shot: bool,
-    /// The client is to be told how to begin the like.
+    /// The client is to be notified how to begin the like.
     is_new: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Weights as bytes: in order, without zeros, and one byte for each character of ASCII.
 //!
 //! A collation's 16-bit weights are cut into ranges. The weight of an ASCII character is a range of
-//! its own and is written as one byte. The ranges between and behind these take two bytes or three:
-//! the first tells the range, the rest is the place in it, in base 255 with digits from 1. First
+//! its own and is written as one byte. The ranges between and after these take two bytes or three:
+//! the first says the range, the rest is the place in it, in base 255 with digits from 1. First
 //! bytes ascend with the ranges, so bytes compare as the weights do, and no code begins another.
 //! Two bytes reach as far as there are first bytes.
 
@@ -16,7 +16,7 @@ struct Range {
     start: u16,
     /// The first byte.
     lead: u8,
-    /// Digits behind the first byte.
+    /// Digits after the first byte.
     digits: u8,
 }
 

@@ -32,7 +32,7 @@ pub(super) fn find(
     if wanted.len() > SMALL {
         bounds::check_for(wanted.len() * 2 * size_of::<u32>())?;
     }
-    // For each weight how many of the first ones a text ends with that breaks off behind it.
+    // For each weight how many of the first ones a text ends with that breaks off after it.
     let mut borders = vec![0_u32; wanted.len()];
     let next = |mut matched: u32, borders: &[u32], weight: u16| loop {
         if wanted.get(matched as usize) == Some(&weight) {

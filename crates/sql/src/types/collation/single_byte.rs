@@ -45,7 +45,7 @@ impl SingleByteOrder {
     }
 }
 
-/// A space's weight is followed by what tells what follows the run of spaces it begins: see
+/// A space's weight is followed by what says what follows the run of spaces it begins: see
 /// `storage::key::collation`, whose trick this is.
 const BEFORE_LOWER: u8 = 1;
 const END_OF_TEXT: u8 = 2;

@@ -3,7 +3,7 @@
 //! A file is little-endian: the length of the index and the number of pages (4 bytes each); the
 //! index, for each 64 characters the number of their page (2 bytes each); the pages, an entry for
 //! each character (4 bytes each); the pool (4 bytes each). Characters without an entry have
-//! `FFFFFFFF`, those behind the index too.
+//! `FFFFFFFF`, those after the index too.
 //!
 //! In a case map an entry is the other character. In a table of weights it is one collation
 //! element, or `80000000 | count << 24 | place in the pool`. An element is

@@ -121,7 +121,7 @@ impl UnicodeOrder {
     /// levels.
     pub(super) fn find(&self, text: &[u8], needle: &[u8]) -> Result<Option<usize>> {
         let mut rest = text;
-        // Characters without weight belong to the one behind them: a place before them is earlier.
+        // Characters without weight belong to the one after them: a place before them is earlier.
         let mut begin = 0;
         let weights = std::iter::from_fn(move || {
             let elements = self.elements(next_char(&mut rest)?);
@@ -197,9 +197,9 @@ impl UnicodeOrder {
 
     fn append_padded(&self, text: &[u8], space: u16, out: &mut Vec<u8>) {
         let space_byte = self.ascii[usize::from(b' ')];
-        // How many spaces wait to be told what follows them.
+        // How many spaces wait for what follows them.
         let mut spaces = 0;
-        let settle = |spaces: &mut usize, follows: u8, out: &mut Vec<u8>| {
+        let flush_spaces = |spaces: &mut usize, follows: u8, out: &mut Vec<u8>| {
             (0..std::mem::take(spaces)).for_each(|_| out.extend([space_byte, follows]));
         };
         let mut rest = text;
@@ -208,7 +208,11 @@ impl UnicodeOrder {
                 Some(0) => {}
                 Some(&byte) if byte == space_byte => spaces += 1,
                 Some(&byte) => {
-                    settle(&mut spaces, if byte < space_byte { BEFORE_LOWER } else { BEFORE_HIGHER }, out);
+                    flush_spaces(
+                        &mut spaces,
+                        if byte < space_byte { BEFORE_LOWER } else { BEFORE_HIGHER },
+                        out,
+                    );
                     out.push(byte);
                 }
                 None => {
@@ -216,7 +220,7 @@ impl UnicodeOrder {
                         if weight == space {
                             spaces += 1;
                         } else {
-                            settle(
+                            flush_spaces(
                                 &mut spaces,
                                 if weight < space { BEFORE_LOWER } else { BEFORE_HIGHER },
                                 out,
@@ -280,7 +284,7 @@ impl UnicodeOrder {
     }
 }
 
-/// Behind a space that other weights follow, and behind the one that stands for the text's end and
+/// After a space that other weights follow, and after the one that stands for the text's end and
 /// all the spaces it could be padded with: see `storage::key::collation`, whose trick this is.
 const BEFORE_LOWER: u8 = 1;
 const END_OF_TEXT: u8 = 2;

@@ -15,7 +15,7 @@ use crate::value::Decimal;
 
 /// The kinds, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum TypePrecedence {
     Null = 1,
     Number,
     String,
@@ -30,22 +30,22 @@ enum Kind {
     Blob,
 }
 
-fn kind(node: &Node<'_>) -> Kind {
+fn kind(node: &Node<'_>) -> TypePrecedence {
     match node {
-        Node::Null => Kind::Null,
-        Node::Bool(_) => Kind::Bool,
-        Node::Int(_) | Node::UInt(_) | Node::Double(_) => Kind::Number,
-        Node::String(_) => Kind::String,
-        Node::Container(c) if c.is_object() => Kind::Object,
-        Node::Container(_) => Kind::Array,
+        Node::Null => TypePrecedence::Null,
+        Node::Bool(_) => TypePrecedence::Bool,
+        Node::Int(_) | Node::UInt(_) | Node::Double(_) => TypePrecedence::Number,
+        Node::String(_) => TypePrecedence::String,
+        Node::Container(c) if c.is_object() => TypePrecedence::Object,
+        Node::Container(_) => TypePrecedence::Array,
         Node::Opaque(field_type, _) => match *field_type {
-            code::NEWDECIMAL => Kind::Number,
-            code::DATE => Kind::Date,
-            code::TIME => Kind::Time,
-            code::DATETIME | code::TIMESTAMP => Kind::DateTime,
-            code::BIT => Kind::Bit,
-            t if is_blob(t) => Kind::Blob,
-            _ => Kind::Opaque,
+            code::NEWDECIMAL => TypePrecedence::Number,
+            code::DATE => TypePrecedence::Date,
+            code::TIME => TypePrecedence::Time,
+            code::DATETIME | code::TIMESTAMP => TypePrecedence::DateTime,
+            code::BIT => TypePrecedence::Bit,
+            t if is_blob(t) => TypePrecedence::Blob,
+            _ => TypePrecedence::Opaque,
         },
     }
 }
@@ -72,8 +72,10 @@ fn compare_within(a: Json<'_>, b: Json<'_>, levels: usize) -> Result<Ordering, R
         (Node::String(a), Node::String(b)) => a.cmp(b),
         (Node::Container(a), Node::Container(b)) if a.is_object() => objects(a, b, levels)?,
         (Node::Container(a), Node::Container(b)) => arrays(a, b, levels)?,
-        _ if kind(&a) == Kind::Number => numbers(&a, &b),
-        (Node::Opaque(_, x), Node::Opaque(_, y)) if (Kind::Date..=Kind::DateTime).contains(&kind(&a)) => {
+        _ if kind(&a) == TypePrecedence::Number => numbers(&a, &b),
+        (Node::Opaque(_, x), Node::Opaque(_, y))
+            if (TypePrecedence::Date..=TypePrecedence::DateTime).contains(&kind(&a)) =>
+        {
             packed(x).cmp(&packed(y))
         }
         (Node::Opaque(_, a), Node::Opaque(_, b)) => a.cmp(b),
@@ -198,11 +200,11 @@ fn sort_key_within(value: Json<'_>, levels: usize, out: &mut Vec<u8>) -> Result<
             }
             out.push(0);
         }
-        Node::Opaque(_, bytes) if (Kind::Date..=Kind::DateTime).contains(&kind) => {
+        Node::Opaque(_, bytes) if (TypePrecedence::Date..=TypePrecedence::DateTime).contains(&kind) => {
             let packed = packed(bytes).ok_or(RowError::Malformed("JSON document"))?;
             out.extend_from_slice(&(packed as u64 ^ 1 << 63).to_be_bytes());
         }
-        Node::Opaque(_, bytes) if kind != Kind::Number => escaped(bytes, out),
+        Node::Opaque(_, bytes) if kind != TypePrecedence::Number => escaped(bytes, out),
         number => number_key(&number, out),
     }
     Ok(())

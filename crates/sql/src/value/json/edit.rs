@@ -69,7 +69,7 @@ pub fn set<'a>(root: &mut Tree<'a>, legs: &[Leg], value: Tree<'a>, mode: Mode) -
     Ok(())
 }
 
-/// A value that is no array becomes one, with `value` before or behind it.
+/// A value that is no array becomes one, with `value` before or after it.
 fn wrap<'a>(tree: &mut Tree<'a>, index: Index, value: Tree<'a>) {
     let own = std::mem::replace(tree, Tree::Null);
     *tree = Tree::Array(if index.from_last { vec![value, own] } else { vec![own, value] });

@@ -1,4 +1,4 @@
-//! JSON text to a tree, in one pass, by hand: MySQL tells a client the byte where the text stops
+//! JSON text to a tree, in one pass, by hand: MySQL says a client the byte where the text stops
 //! being JSON and why, in words that applications match on, which no general parser would give; and
 //! strings without escapes are borrowed.
 

@@ -205,7 +205,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes `byte`; fails behind whatever else stands there.
+    /// Takes `byte`; fails after whatever else stands there.
     fn expect(&mut self, byte: u8) -> Result<(), usize> {
         let next = self.peek();
         self.at += usize::from(next.is_some());

@@ -41,12 +41,12 @@ pub struct Column {
     /// Its name, for errors.
     pub name: Box<str>,
     /// What it shows.
-    pub kind: Kind,
+    pub kind: JsonColumnKind,
 }
 
 /// What a column shows.
 #[derive(Debug, Clone)]
-pub enum Kind {
+pub enum JsonColumnKind {
     /// The row's number in its level, from 1.
     Ordinality,
     /// 1 if the path finds something.
@@ -143,12 +143,12 @@ impl JsonTable {
 
     fn value(&self, column: &Column, part: Json<'_>, number: usize) -> Result<Datum<'static>> {
         match &column.kind {
-            Kind::Ordinality => Ok(Datum::UInt(number as u64 + 1)),
-            Kind::Exists(path, ty) => {
+            JsonColumnKind::Ordinality => Ok(Datum::UInt(number as u64 + 1)),
+            JsonColumnKind::Exists(path, ty) => {
                 let found = path.find_one(part).map_err(damaged)?.is_some();
                 self.fit(column, Datum::from_bool(found), ty)
             }
-            Kind::Value { path, ty, on_empty, on_error } => {
+            JsonColumnKind::Value { path, ty, on_empty, on_error } => {
                 let found = path.find(part).map_err(damaged)?;
                 let stored = match found.as_slice() {
                     [] => {

@@ -99,7 +99,7 @@ fn integer_of_double<'a>(value: Datum<'a>, to: &mut Target<'_>) -> Result<Datum<
     Ok(value)
 }
 
-/// A text that goes on behind its number; one that has none is refused by the column.
+/// A text that goes on after its number; one that has none is refused by the column.
 fn decimal_of_text(value: &Datum<'_>, to: &mut Target<'_>) -> Result<()> {
     let text = value.to_bytes();
     match number::scan(&text) {

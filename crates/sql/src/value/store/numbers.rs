@@ -165,8 +165,8 @@ fn shortened(number: f64, width: usize) -> String {
     let plain = |digits: usize| {
         let before =
             with_exponent(digits).split_once('e').and_then(|(_, e)| e.parse::<i32>().ok()).unwrap_or(0);
-        let behind = usize::try_from(digits as i32 - 1 - before).ok()?;
-        Some(without_zeros(&format!("{number:.behind$}")).to_owned())
+        let decimals = usize::try_from(digits as i32 - 1 - before).ok()?;
+        Some(without_zeros(&format!("{number:.decimals$}")).to_owned())
     };
     let in_form = |digits| {
         let fits = |text: &String| text.len() <= width;
@@ -181,7 +181,7 @@ fn shortened(number: f64, width: usize) -> String {
         true => Some(number.to_string()),
         false => None,
     };
-    // Not one digit of it fits: it is cut, and that is told.
+    // Not one digit of it fits: it is cut, and that is reported.
     (1..=17).rev().find_map(in_form).or_else(none).unwrap_or_else(|| with_exponent(17))
 }
 

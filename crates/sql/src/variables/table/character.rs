@@ -1,14 +1,14 @@
 //! Character sets, collations, languages and time zones.
 
-use super::super::definition::{Kind, Variable, choice, other, text};
+use super::super::definition::{Variable, VariableType, choice, other, text};
 use crate::expression::functions::locale;
 
 const fn charset(name: &'static str, default: &'static str) -> Variable {
-    other(name, Kind::Charset { default, nullable: false })
+    other(name, VariableType::Charset { default, nullable: false })
 }
 
 const fn collation(name: &'static str, default: &'static str) -> Variable {
-    other(name, Kind::Collation(default))
+    other(name, VariableType::Collation(default))
 }
 
 pub(super) const VARIABLES: &[Variable] = &[
@@ -19,7 +19,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     charset("character_set_connection", "utf8mb4").both().no_option().help_text("What literals are in"),
     charset("character_set_database", "utf8mb4").both().no_option().help_text("The current database's"),
     charset("character_set_filesystem", "binary").both().fixed().help_text("File names are bytes"),
-    other("character_set_results", Kind::Charset { default: "utf8mb4", nullable: true })
+    other("character_set_results", VariableType::Charset { default: "utf8mb4", nullable: true })
         .both()
         .no_option()
         .help_text("What results are sent in; NULL sends them as they are"),
@@ -46,7 +46,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         .both()
         .help_text("Language of the names of months and days"),
     text("system_time_zone", "UTC").fact().help_text("The machine's time zone"),
-    other("time_zone", Kind::TimeZone("SYSTEM"))
+    other("time_zone", VariableType::TimeZone("SYSTEM"))
         .both()
         .no_option()
         .help_text("SYSTEM, an offset from UTC or the name of a zone"),

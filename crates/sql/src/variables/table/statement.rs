@@ -1,6 +1,6 @@
-//! What a session's statements mean, and what a session tells of itself.
+//! What a session's statements mean, and what a session describes itself.
 
-use super::super::definition::{Kind, Variable, choice, double, other, switch, text, uint};
+use super::super::definition::{Variable, VariableType, choice, double, other, switch, text, uint};
 use super::super::ids::sql_mode;
 use crate::expression::functions::cipher;
 
@@ -91,7 +91,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         .admin()
         .help_text("A table without a primary key gets an invisible my_row_id"),
     switch("sql_log_off", false).both().admin().help_text("Keep the session out of the general log"),
-    other("sql_mode", Kind::SqlMode(sql_mode::DEFAULT))
+    other("sql_mode", VariableType::SqlMode(sql_mode::DEFAULT))
         .both()
         .help_text("How strict and how MySQL-like SQL is"),
     switch("sql_notes", true).both().help_text("Count notes as warnings"),

@@ -9,7 +9,7 @@ use crate::session::Context;
 use crate::value::DateTime;
 
 /// `(1)` waits for `(2)` and so on, the last for `(1)`.
-pub(super) fn tell(cx: &Context, deadlock: &Deadlock, report: &mut String) {
+pub(super) fn report(cx: &Context, deadlock: &Deadlock, report: &mut String) {
     let utc = i64::try_from(deadlock.at).unwrap_or(i64::MAX);
     if let Some(at) = DateTime::from_unix_micros(cx.zone().to_local(utc), 0) {
         let _ = writeln!(report, "{at}");
@@ -40,7 +40,7 @@ fn wanted(cx: &Context, wait: &BlockedWait) -> String {
 }
 
 fn index_name(cx: &Context, tree: TreeId) -> String {
-    let state = cx.database.catalog().state();
+    let state = cx.instance.catalog().state();
     let tables = state.databases.iter().flat_map(|(name, database)| {
         database.tables.iter().map(move |(table, definition)| (name, table, definition))
     });

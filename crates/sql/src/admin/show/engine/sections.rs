@@ -8,7 +8,7 @@ use binlog::log::{Log, LogStatus};
 use stdx::histogram::Histogram;
 use storage::{Engine, EngineOptions, LockManager, StoreStats};
 
-use crate::catalog::{SetAside, State};
+use crate::catalog::{CatalogState, SetAside};
 use crate::variables::{GlobalVariables, ids};
 
 pub(super) fn transactions(engine: &Engine) -> String {
@@ -92,7 +92,7 @@ pub(super) fn checkpoint(log: &Log, at: LogPosition, stats: &StoreStats, options
     let mut out = format!(
         "A restart replays {} of log: {place}\nA checkpoint is made at the latest \
          after {} (duramen_recovery_distance_max)\n{} checkpoints since the start\n",
-        size(behind(log, at)),
+        size(bytes_after(log, at)),
         size(options.log_distance_max),
         stats.flushes
     );
@@ -102,8 +102,8 @@ pub(super) fn checkpoint(log: &Log, at: LogPosition, stats: &StoreStats, options
     out
 }
 
-/// Bytes of log behind a position.
-fn behind(log: &Log, at: LogPosition) -> u64 {
+/// Bytes of log after a position.
+fn bytes_after(log: &Log, at: LogPosition) -> u64 {
     let later = log.files().into_iter().filter(|file| file.number >= at.file());
     later
         .map(|file| if file.number == at.file() { file.size.saturating_sub(at.offset()) } else { file.size })
@@ -173,7 +173,7 @@ pub(super) fn snapshots(log: &Log, stats: &StoreStats) -> String {
             stats.snapshots,
             log.file_name(oldest.file()),
             oldest.offset(),
-            size(behind(log, oldest))
+            size(bytes_after(log, oldest))
         ),
     }
 }
@@ -219,7 +219,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// What can't be used, and why.
-pub(super) fn set_aside(state: &State) -> String {
+pub(super) fn set_aside(state: &CatalogState) -> String {
     let line = |object: &SetAside| match object.since {
         LogPosition::ZERO => format!("SET ASIDE: {}: {}\n", object.key, object.reason),
         since => format!("SET ASIDE since {since}: {}: {}\n", object.key, object.reason),

@@ -27,7 +27,7 @@ pub(super) struct Changed {
     pub(super) has_options: bool,
     /// A CHECK constraint must hold for the rows that are there.
     pub(super) new_checks: bool,
-    /// Columns are placed behind all else, in the order of the actions.
+    /// Columns are placed after all else, in the order of the actions.
     in_order: bool,
     /// CONVERT TO CHARACTER SET: what each text column has in the end, those of the same statement
     /// too.
@@ -85,7 +85,7 @@ pub(super) fn change(
     for action in &actions[renames..] {
         changed.action(old, action)?;
     }
-    changed.keep_lengths(&actions);
+    changed.drop_whole_prefixes(&actions);
     if let Some(to) = changed.converts_to {
         changed.draft.columns.iter_mut().for_each(|column| charset::convert_column(column, to));
     }
@@ -110,7 +110,7 @@ fn key_length(ty: &DataType) -> u32 {
     }
 }
 
-/// Where FIRST is: behind a generated primary key that leads the table, as MySQL takes any column
+/// Where FIRST is: after a generated primary key that leads the table, as MySQL takes any column
 /// of that name and form for one, and row events go by place.
 fn first_place(columns: &[DraftColumn]) -> usize {
     usize::from(columns.first().is_some_and(|column| row_id::is_generated_key(&column.def)))
@@ -232,7 +232,7 @@ impl Changed {
         self.draft.checks.iter().position(|c| c.name.as_deref().is_some_and(is_it))
     }
 
-    /// Moves a column to where FIRST or AFTER say. Without them it stays behind all others, those
+    /// Moves a column to where FIRST or AFTER say. Without them it stays after all others, those
     /// that nobody is shown too: there a replica puts it, which has those as columns like others.
     fn place(&mut self, old: &TableDef, number: usize, place: &ColumnPlace) -> Result<()> {
         let columns = &mut self.draft.columns;
@@ -410,7 +410,7 @@ impl Changed {
 
     /// The parts of keys whose column was dropped and is added again keep their lengths, as in
     /// MySQL: a column that has just this length is in the key as a whole.
-    fn keep_lengths(&mut self, actions: &[&A]) {
+    fn drop_whole_prefixes(&mut self, actions: &[&A]) {
         for action in actions {
             let A::DropColumn(name) = action else { continue };
             let Some(number) = self.draft.find(name).filter(|_| adds(actions, name)) else { continue };

@@ -14,7 +14,7 @@ use crate::catalog::{ColumnDef, TableDef};
 use crate::error::{Result, SqlError};
 use crate::parser::{ParseOptions, parse};
 
-/// The actions that the statement needs beside its own, as SQL, where `draft` is what its own make
+/// The actions that the statement needs besides its own, as SQL, where `draft` is what its own make
 /// of the table. `None` if the row id stays as it is, or the statement names these actions itself:
 /// then it was read from a log.
 ///
@@ -48,7 +48,7 @@ pub(super) fn actions(old: &TableDef, draft: &Draft, alter: &AlterTable) -> Resu
                 |name: &str| draft.auto_column.as_deref().is_some_and(|a| a.eq_ignore_ascii_case(name));
             let counted = old.auto_column.is_some_and(|column| old.columns[column].is_row_id());
             let (from, to) = (quote(&before.name), quote(&after.name));
-            // MySQL takes the key's column for the one that comes, unless that stands behind all
+            // MySQL takes the key's column for the one that comes, unless that stands after all
             // others (1089).
             let takes_name = |(column, place): &(ColumnDefinition, ColumnPlace)| {
                 column.name.eq_ignore_ascii_case(&before.name) && *place != ColumnPlace::Last
@@ -129,9 +129,9 @@ fn changes(action: &A, row_id: &ColumnDef) -> bool {
     }
 }
 
-/// FIRST is behind a generated key that leads the table, here and in MySQL. MariaDB and readers of
+/// FIRST is after a generated key that leads the table, here and in MySQL. MariaDB and readers of
 /// the log put the column in front of it, and would take values of one column for another's: they
-/// are told a place that all understand. `None` if FIRST is where it says.
+/// get a place that all understand. `None` if FIRST is where it says.
 pub(super) fn instead_of_first(old: &TableDef, new: &TableDef) -> Option<String> {
     let leads = |table: &TableDef| table.columns.first().is_some_and(is_generated_key);
     (leads(old) && leads(new)).then(|| format!("AFTER {}", quote(GENERATED_KEY)))

@@ -15,14 +15,14 @@ use crate::value::{DateTime, Datum, image, store};
 
 /// What has to be done.
 #[derive(Debug, Clone)]
-pub enum Work {
+pub enum AlterWork {
     /// Nothing but a new definition; rows that are there have these columns, if others than the
     /// table now.
     Definition {
         /// Where each column comes from in a row of before.
         sources: Option<Vec<ColumnSource>>,
     },
-    /// Indexes are built beside writers.
+    /// Indexes are built concurrently with writers.
     Indexes {
         /// As above.
         sources: Option<Vec<ColumnSource>>,
@@ -79,7 +79,7 @@ pub(super) fn classify(
     changed: &Changed,
     alter: &AlterTable,
     settings: &Settings,
-) -> Result<(Work, bool)> {
+) -> Result<(AlterWork, bool)> {
     let mut found =
         Findings { needs: Needs::Instant, reason: None, copy: false, computes: false, indexes: false };
     if changed.has_options {
@@ -99,9 +99,9 @@ pub(super) fn classify(
     let sources = sources(old, new, settings)?;
     let counts_rows = asks_copy || found.needs == Needs::Copy;
     if found.copy || asks_copy || sources.is_some() && has_all_layouts(old.layouts.as_ref()) {
-        return Ok((Work::Copy, counts_rows));
+        return Ok((AlterWork::Copy, counts_rows));
     }
-    let work = if found.indexes { Work::Indexes { sources } } else { Work::Definition { sources } };
+    let work = if found.indexes { AlterWork::Indexes { sources } } else { AlterWork::Definition { sources } };
     Ok((work, counts_rows))
 }
 

@@ -28,12 +28,12 @@ const OUTER_HEAD: usize = 9;
 
 /// A part of one side.
 #[derive(Clone)]
-struct Part {
+struct HashPartition {
     file: Arc<SpillFile>,
     stream: Arc<Stream>,
 }
 
-impl Part {
+impl HashPartition {
     fn advance(&self, reader: &mut Reader) -> Result<bool> {
         reader.advance(&self.file, &self.stream)
     }
@@ -85,20 +85,20 @@ impl Divider {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Vec<Part>> {
+    fn finish(mut self) -> Result<Vec<HashPartition>> {
         let mut streams = Vec::with_capacity(PARTS);
         for writer in self.writers {
             streams.push(Arc::new(writer.finish(&mut self.file)?));
         }
         let file = Arc::new(self.file);
-        Ok(streams.into_iter().map(|stream| Part { file: file.clone(), stream }).collect())
+        Ok(streams.into_iter().map(|stream| HashPartition { file: file.clone(), stream }).collect())
     }
 }
 
 /// Two parts with the same keys.
 struct Pair {
-    inner: Part,
-    outer: Part,
+    inner: HashPartition,
+    outer: HashPartition,
     depth: u64,
 }
 
@@ -133,7 +133,7 @@ pub(super) struct Grace {
     budget: Budget,
     seed: u64,
     /// The inner side, for as often as the join is opened.
-    inner: Vec<Part>,
+    inner: Vec<HashPartition>,
     inner_slots: Vec<usize>,
     outer_slots: Vec<usize>,
     /// The outer side has been divided.

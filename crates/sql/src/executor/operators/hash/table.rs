@@ -9,7 +9,7 @@ use crate::expression::frame::{Frame, SavedFrames};
 /// No further row in a chain.
 pub(super) const END: u32 = u32::MAX;
 
-/// Memory that a key takes beside its bytes: its allocation, its place in the table.
+/// Memory that a key takes besides its bytes: its allocation, its place in the table.
 const KEY_OVERHEAD: usize = 64;
 
 /// Rows by their keys.

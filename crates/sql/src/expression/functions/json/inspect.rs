@@ -221,7 +221,7 @@ fn overlap(a: Json<'_>, b: Json<'_>) -> Result<bool, binlog::row::RowError> {
     let mut ticker = Ticker::default();
     for element in elements(a)? {
         if ticker.step().is_err() {
-            return Ok(false); // whoever looks at the result asks, too
+            return Ok(false); // the caller checks it, too
         }
         key.clear();
         sort_key(element, &mut key)?;

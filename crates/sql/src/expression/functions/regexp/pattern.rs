@@ -22,7 +22,7 @@ pub(super) const COMPILED_MAX: usize = 1 << 20;
 /// Steps back that a match may take.
 const BACKTRACK_MAX: usize = 1_000_000;
 /// A session keeps so many patterns.
-const KEPT: usize = 8;
+const CACHED_MAX: usize = 8;
 /// Texts of so many bytes are matched by the library with any pattern.
 const SHORT: usize = 4 << 10;
 /// The library matches a pattern of so many states times a text of so many bytes: a few tenths of a
@@ -46,7 +46,7 @@ impl Cache {
             return Ok(self.0[0].1.clone());
         }
         let compiled = Arc::new(Pattern::new(prefix, pattern)?);
-        self.0.truncate(KEPT - 1);
+        self.0.truncate(CACHED_MAX - 1);
         self.0.insert(0, (format!("{prefix}{pattern}"), compiled.clone()));
         Ok(compiled)
     }
@@ -336,7 +336,7 @@ fn escape_len(escape: &[u8]) -> usize {
     }
 }
 
-/// How far behind the `{` its `}` is.
+/// How far after the `{` its `}` is.
 fn interval_end(interval: &[u8]) -> Result<usize, Code> {
     let end = interval.iter().position(|&b| b == b'}').ok_or(error::REGEXP_BAD_INTERVAL)?;
     let number = |n: &[u8]| std::str::from_utf8(n).ok()?.parse::<u32>().ok();
@@ -349,7 +349,7 @@ fn interval_end(interval: &[u8]) -> Result<usize, Code> {
     }
 }
 
-/// How far behind the `[` its `]` is.
+/// How far after the `[` its `]` is.
 fn class_end(class: &[u8]) -> Result<usize, Code> {
     let mut i = 1 + usize::from(class.get(1) == Some(&b'^'));
     let first = i;
@@ -418,12 +418,12 @@ mod tests {
         let mut cache = Cache::default();
         let flags = Flags { ignore_case: true, multi_line: false, dot_matches_newline: false };
         let first = cache.get("a+", flags).unwrap();
-        for i in 0..KEPT - 1 {
+        for i in 0..CACHED_MAX - 1 {
             cache.get(&format!("b{i}"), flags).unwrap();
         }
         assert!(Arc::ptr_eq(&first, &cache.get("a+", flags).unwrap()));
         let sensitive = Flags { ignore_case: false, ..flags };
         assert!(!Arc::ptr_eq(&first, &cache.get("a+", sensitive).unwrap()));
-        assert_eq!(cache.0.len(), KEPT);
+        assert_eq!(cache.0.len(), CACHED_MAX);
     }
 }

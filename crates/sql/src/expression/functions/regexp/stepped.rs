@@ -3,7 +3,8 @@
 //!
 //! An automaton whose states are made as they are needed reads the text byte by byte, once forwards
 //! to a match's end and once backwards to its start. Where it has to give up, at word boundaries
-//! beside what is not ASCII, and for groups, all threads are run side by side ([`super::threads`]).
+//! next to what is not ASCII, and for groups, all threads are run side by side
+//! ([`super::threads`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub(super) struct Caches {
 enum Stop {
     /// Where the match ends, or begins.
     At(Option<usize>),
-    /// It cannot tell.
+    /// It cannot say.
     GaveUp,
 }
 
@@ -142,7 +143,7 @@ impl Stepped {
         let input = Input::new(text).range(from..);
         let Ok(mut state) = self.forward.start_state_forward(cache, &input) else { return Ok(Stop::GaveUp) };
         let mut found = None;
-        // A state tells of a match one byte late.
+        // A state describes a match one byte late.
         for at in from..text.len() {
             if (at - from).is_multiple_of(BYTES) {
                 bounds::check()?;
@@ -191,7 +192,7 @@ impl Stepped {
     }
 }
 
-/// What the state behind the last byte says.
+/// What the state after the last byte says.
 fn at_end(state: Option<LazyStateID>, found: Option<usize>, at: usize) -> Stop {
     match state {
         Some(state) if state.is_match() => Stop::At(Some(at)),

@@ -41,7 +41,7 @@ impl Threads {
     }
 }
 
-/// What is to be done when the states behind an alternative have been explored.
+/// What is to be done when the states after an alternative have been explored.
 enum Task {
     Explore(StateID),
     Restore { slot: usize, value: usize },

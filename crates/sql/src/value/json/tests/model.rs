@@ -1,5 +1,5 @@
-//! Changes at random paths, beside a document of vectors and maps that is changed by the manual's
-//! words.
+//! Changes at random paths, compared with a document of vectors and maps that is changed by the
+//! manual's words.
 
 use std::collections::BTreeMap;
 

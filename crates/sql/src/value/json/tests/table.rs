@@ -1,7 +1,7 @@
 //! JSON_TABLE's rows, as MySQL 9.7 gives them.
 
 use super::super::Path;
-use super::super::table::{Answer, Column, JsonTable, Kind, Level};
+use super::super::table::{Answer, Column, JsonColumnKind, JsonTable, Level};
 use super::encoded;
 use crate::ast::{IntegerSize, Sign};
 use crate::types::{Collation, DataType};
@@ -22,12 +22,12 @@ fn varchar(length: u16) -> DataType {
 }
 
 fn value(number: usize, at: &str, ty: DataType) -> Column {
-    let kind = Kind::Value { path: path(at), ty, on_empty: Answer::Null, on_error: Answer::Null };
+    let kind = JsonColumnKind::Value { path: path(at), ty, on_empty: Answer::Null, on_error: Answer::Null };
     Column { number, name: format!("c{number}").into(), kind }
 }
 
 fn ordinality(number: usize) -> Column {
-    Column { number, name: "n".into(), kind: Kind::Ordinality }
+    Column { number, name: "n".into(), kind: JsonColumnKind::Ordinality }
 }
 
 fn level(at: &str, columns: Vec<Column>, nested: Vec<Level>) -> Level {
@@ -76,13 +76,13 @@ fn ordinality_counts_anew_in_each_level() {
 #[test]
 fn values_become_columns_or_the_answers_given_instead() {
     let tiny = DataType::Integer { size: IntegerSize::Tiny, sign: Sign::default(), width: None };
-    let seven = Kind::Value {
+    let seven = JsonColumnKind::Value {
         path: path("$.q"),
         ty: int(),
         on_empty: Answer::Default(encoded("7").into()),
         on_error: Answer::Null,
     };
-    let eight = Kind::Value {
+    let eight = JsonColumnKind::Value {
         path: path("$.a"),
         ty: int(),
         on_empty: Answer::Null,
@@ -92,7 +92,7 @@ fn values_become_columns_or_the_answers_given_instead() {
         value(0, "$.a", tiny),
         value(1, "$.a", varchar(2)),
         value(2, "$.a", DataType::Json),
-        Column { number: 3, name: "e".into(), kind: Kind::Exists(path("$.z"), int()) },
+        Column { number: 3, name: "e".into(), kind: JsonColumnKind::Exists(path("$.z"), int()) },
         Column { number: 4, name: "d".into(), kind: seven },
         Column { number: 5, name: "f".into(), kind: eight },
     ];
@@ -115,7 +115,8 @@ fn values_become_columns_or_the_answers_given_instead() {
 #[test]
 fn error_on_error_and_on_empty_tell_why() {
     let strict = |at: &str, ty: DataType| {
-        let kind = Kind::Value { path: path(at), ty, on_empty: Answer::Error, on_error: Answer::Error };
+        let kind =
+            JsonColumnKind::Value { path: path(at), ty, on_empty: Answer::Error, on_error: Answer::Error };
         table(level("$[*]", vec![Column { number: 0, name: "a".into(), kind }], Vec::new()), 1)
     };
     let check = |at, ty, document, expected: &str| {

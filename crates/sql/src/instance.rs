@@ -19,12 +19,12 @@ use storage::{Engine, Interrupt, TreeId, Xid};
 
 use crate::catalog::change_times::ChangeTimes;
 use crate::catalog::ddl::{self, Settings};
-use crate::catalog::metadata_lock::gate::Gate;
+use crate::catalog::metadata_lock::barrier::Barrier;
 use crate::catalog::metadata_lock::waits::Waits;
-use crate::catalog::metadata_lock::{Guard, Kind, Waiter};
+use crate::catalog::metadata_lock::{Guard, MetadataLockType, Waiter};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::set_aside::{ObjectKind, SetAside};
-use crate::catalog::{Catalog, Rehearsal, Replay, State, parse_one, record};
+use crate::catalog::{Catalog, CatalogState, Rehearsal, Replay, parse_one, record};
 use crate::error::{self, Result, SqlError};
 use crate::executor::spill::Spill;
 use crate::expression::functions::uuid;
@@ -99,8 +99,8 @@ struct Running {
     state: &'static str,
 }
 
-/// How much of a statement is kept for SHOW FULL PROCESSLIST.
-const STATEMENT_KEPT_MAX: usize = 1024;
+/// Bytes of a statement that SHOW FULL PROCESSLIST shows.
+const PROCESSLIST_TEXT_MAX: usize = 1024;
 
 impl Process {
     pub(crate) fn new(
@@ -178,7 +178,7 @@ impl Process {
     pub(crate) fn begin(&self, text: &[u8], now: Duration) {
         let mut running = self.running.lock();
         running.statement.clear();
-        running.statement.extend_from_slice(&text[..text.len().min(STATEMENT_KEPT_MAX)]);
+        running.statement.extend_from_slice(&text[..text.len().min(PROCESSLIST_TEXT_MAX)]);
         running.is_running = true;
         running.since = now;
         running.state = "executing";
@@ -197,8 +197,8 @@ impl Process {
 /// Makes what an authentication plugin keeps of a password: plugin, password.
 pub type PasswordHasher = Box<dyn Fn(&str, &[u8]) -> Option<Vec<u8>> + Send + Sync>;
 
-/// The server's side of SQL.
-pub struct Database {
+/// One server: everything below its network side.
+pub struct Instance {
     env: Arc<dyn Env>,
     globals: Arc<GlobalVariables>,
     engine: Arc<Engine>,
@@ -211,8 +211,8 @@ pub struct Database {
     status: Arc<Status>,
     on_shutdown: Box<dyn Fn() + Send + Sync>,
     hasher: RwLock<Option<PasswordHasher>>,
-    commits: Arc<Gate>,
-    definitions: Arc<Gate>,
+    commit_barrier: Arc<Barrier>,
+    ddl_barrier: Arc<Barrier>,
     metadata_waits: Waits,
     change_times: ChangeTimes,
     named_locks: NamedLocks,
@@ -225,7 +225,7 @@ pub struct Database {
     owned_gtids: OwnedGtids,
 }
 
-impl Database {
+impl Instance {
     /// The environment it runs in.
     pub fn env(&self) -> &Arc<dyn Env> {
         &self.env
@@ -252,21 +252,22 @@ impl Database {
     }
 
     /// Passed by commits of changes and by DDL; FLUSH TABLES WITH READ LOCK closes it.
-    pub fn commits(&self) -> &Arc<Gate> {
-        &self.commits
+    pub fn commit_barrier(&self) -> &Arc<Barrier> {
+        &self.commit_barrier
     }
 
     /// Passed by DDL; LOCK INSTANCE FOR BACKUP closes it.
-    pub fn definitions(&self) -> &Arc<Gate> {
-        &self.definitions
+    pub fn ddl_barrier(&self) -> &Arc<Barrier> {
+        &self.ddl_barrier
     }
 
-    /// A branch is prepared: its tables keep their definitions until [`Self::forget_branch`].
-    pub(crate) fn keep_branch(&self, xid: &Xid, guards: Vec<Guard>) {
+    /// A branch is prepared: its tables keep their definitions until
+    /// [`Self::release_branch_locks`].
+    pub(crate) fn hold_branch_locks(&self, xid: &Xid, guards: Vec<Guard>) {
         self.branches.lock().insert(xid.clone(), guards);
     }
 
-    pub(crate) fn forget_branch(&self, xid: &Xid) {
+    pub(crate) fn release_branch_locks(&self, xid: &Xid) {
         self.branches.lock().remove(xid);
     }
 
@@ -286,9 +287,9 @@ impl Database {
                     held: &held,
                     on_wait: &|_| (),
                 };
-                guards.push(table.lock.lock(Kind::Write, true, &waiter)?);
+                guards.push(table.lock.lock(MetadataLockType::Write, true, &waiter)?);
             }
-            self.keep_branch(&xid, guards);
+            self.hold_branch_locks(&xid, guards);
         }
         Ok(())
     }
@@ -391,7 +392,7 @@ impl Database {
         let mut processes = self.processes.lock();
         if processes.get(&process.id).is_some_and(|listed| Arc::ptr_eq(listed, process)) {
             processes.remove(&process.id);
-            self.replicas.leave(process.id);
+            self.replicas.deregister(process.id);
         }
     }
 
@@ -423,7 +424,7 @@ impl Database {
 
 /// Tells the engine what it has to know of the catalog's tables: what their rows were before, and
 /// which trees are in use; others that a crash left in the making go.
-fn take_up_tables(state: &State, engine: &Engine) -> Result<()> {
+fn take_up_tables(state: &CatalogState, engine: &Engine) -> Result<()> {
     let tables = || state.databases.values().flat_map(|d| d.tables.values());
     for table in tables().filter(|table| table.layouts.is_some()) {
         engine.set_layouts(table.schema.primary.tree(), table.layouts.clone());
@@ -456,7 +457,7 @@ fn examine_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<Option<Vec<reco
     files.read_tree(record::TREE, &mut damage, &mut |key, value, position| {
         records.push((key.to_vec(), value.to_vec(), position));
     });
-    // One that is missing the engine's examination tells better: it knows which manifest names it.
+    // One that is missing the engine's examination says better: it knows which manifest names it.
     let is_there = |d: &&Damage| env.exists(&d.file);
     let of_catalog = |d: &&Damage| d.trees().is_some_and(|trees| trees.contains(&record::TREE));
     match damage.iter().filter(is_there).find(of_catalog) {
@@ -471,7 +472,7 @@ fn examine_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<Option<Vec<reco
     }
 }
 
-/// What a database is opened with.
+/// What an instance is opened with.
 pub struct OpenOptions {
     /// The data directory, which exists and is locked.
     pub datadir: PathBuf,
@@ -487,7 +488,7 @@ pub struct OpenOptions {
     pub on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
 
-impl Database {
+impl Instance {
     /// Recovers log and tables, and makes what a new data directory needs.
     pub fn open(env: Arc<dyn Env>, options: OpenOptions) -> Result<Arc<Self>> {
         let uuid = options.server_uuid.parse().map_err(|_| SqlError::internal("server_uuid is no UUID"))?;
@@ -511,7 +512,7 @@ impl Database {
         statement_logs.follow(&options.globals);
         let digests = options.globals.uint(ids::PERFORMANCE_SCHEMA_DIGESTS_SIZE);
         let statement_digests = StatementDigests::new(usize::try_from(digests).unwrap_or(usize::MAX));
-        let database = Arc::new(Self {
+        let instance = Arc::new(Self {
             env,
             globals: options.globals,
             engine,
@@ -523,8 +524,8 @@ impl Database {
             status: options.status,
             on_shutdown: options.on_shutdown,
             hasher: RwLock::new(None),
-            commits: Arc::default(),
-            definitions: Arc::default(),
+            commit_barrier: Arc::default(),
+            ddl_barrier: Arc::default(),
             metadata_waits: Waits::default(),
             change_times: ChangeTimes::default(),
             named_locks: NamedLocks::default(),
@@ -536,11 +537,11 @@ impl Database {
             statement_logs,
             statement_digests,
         });
-        database.replay()?;
-        database.guard_prepared()?;
-        database.make_root()?;
-        database.tell_set_aside();
-        Ok(database)
+        instance.replay()?;
+        instance.guard_prepared()?;
+        instance.make_root()?;
+        instance.log_set_aside();
+        Ok(instance)
     }
 
     /// The tables become what the log says, the catalog with them; from then on both follow what
@@ -558,7 +559,7 @@ impl Database {
     }
 
     /// What can't be used is said at every start.
-    fn tell_set_aside(&self) {
+    fn log_set_aside(&self) {
         for object in self.catalog.state().set_aside.values() {
             tracing::error!(
                 "SET ASIDE: {}: {}. Statements that name it fail; everything else works; no log file is purged \

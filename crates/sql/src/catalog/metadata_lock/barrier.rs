@@ -1,8 +1,8 @@
-//! A gate that everybody passes, and that somebody may close for a while: FLUSH TABLES WITH READ
-//! LOCK closes that of commits and of DDL, LOCK INSTANCE FOR BACKUP that of DDL.
+//! A barrier that operations enter, and that a session may close for a while: FLUSH TABLES WITH
+//! READ LOCK closes those of commits and of DDL, LOCK INSTANCE FOR BACKUP that of DDL.
 //!
-//! Passing an open gate is two atomic operations. Whoever closes it waits for those inside; whoever
-//! comes then waits outside.
+//! Entering an open barrier is two atomic operations. The session that closes it waits for those
+//! inside; later ones wait until it opens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -13,10 +13,10 @@ use storage::Interrupt;
 
 use crate::error::{self, Result};
 
-/// See the module.
+/// Entered by many, closed by few.
 #[derive(Debug, Default)]
-pub struct Gate {
-    // One enters and then looks whether it is closed, the other closes and then looks who is
+pub struct Barrier {
+    // One enters and then checks whether it is closed, the other closes and then checks who is
     // inside: sequentially consistent, so that at least one of them sees the other.
     inside: AtomicU64,
     closed: AtomicU32,
@@ -24,25 +24,25 @@ pub struct Gate {
     changed: Condvar,
 }
 
-/// Somebody is inside.
+/// One operation inside; leaves when dropped.
 #[derive(Debug)]
-pub struct Pass(Arc<Gate>);
+pub struct Pass(Arc<Barrier>);
 
-/// Somebody keeps it closed.
+/// Keeps the barrier closed until dropped.
 #[derive(Debug)]
-pub struct Closed(Arc<Gate>);
+pub struct Closed(Arc<Barrier>);
 
-/// How often a waiter looks whether it was killed.
+/// How often a waiter checks whether it was killed.
 const KILL_CHECK: Duration = Duration::from_millis(50);
 
-impl Gate {
-    /// Goes in; waits outside while it is closed.
+impl Barrier {
+    /// Enters; waits while it is closed.
     ///
     /// # Errors
     /// 1205 when the time is over, 1317 when killed.
     pub fn enter(self: &Arc<Self>, interrupt: &Interrupt, timeout: Duration) -> Result<Pass> {
         loop {
-            let pass = self.go_in();
+            let pass = self.enter_unchecked();
             if self.closed.load(SeqCst) == 0 {
                 return Ok(pass);
             }
@@ -51,7 +51,7 @@ impl Gate {
         }
     }
 
-    fn go_in(self: &Arc<Self>) -> Pass {
+    fn enter_unchecked(self: &Arc<Self>) -> Pass {
         self.inside.fetch_add(1, SeqCst);
         Pass(self.clone())
     }
@@ -117,16 +117,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_closed_gate_waits_for_those_inside_and_keeps_others_out() {
-        let (gate, calm, soon) = (Arc::<Gate>::default(), Interrupt::new(), Duration::from_millis(10));
-        let inside = gate.enter(&calm, soon).unwrap();
-        assert_eq!(gate.close(&calm, soon).unwrap_err().number, 1205);
+    fn a_closed_barrier_waits_for_those_inside_and_keeps_others_out() {
+        let (barrier, calm, soon) = (Arc::<Barrier>::default(), Interrupt::new(), Duration::from_millis(10));
+        let inside = barrier.enter(&calm, soon).unwrap();
+        assert_eq!(barrier.close(&calm, soon).unwrap_err().number, 1205);
         drop(inside);
-        let closed = gate.close(&calm, soon).unwrap();
-        assert_eq!(gate.enter(&calm, soon).unwrap_err().number, 1205);
+        let closed = barrier.close(&calm, soon).unwrap();
+        assert_eq!(barrier.enter(&calm, soon).unwrap_err().number, 1205);
         let waiting = std::thread::spawn({
-            let gate = gate.clone();
-            move || gate.enter(&Interrupt::new(), Duration::from_secs(60)).map(drop)
+            let barrier = barrier.clone();
+            move || barrier.enter(&Interrupt::new(), Duration::from_secs(60)).map(drop)
         });
         drop(closed);
         waiting.join().unwrap().unwrap();
