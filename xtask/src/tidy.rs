@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: promises that no compiler checks. Each complaint names its remedy.
 
 mod labels;
+mod names;
 pub mod pages;
 mod prose;
 
@@ -25,6 +26,7 @@ pub fn run() -> Result<()> {
     for (file, text) in &files {
         complaints.extend(labels.define(file, text));
         complaints.extend(check(file, text));
+        complaints.extend(names::check(file, text));
         complaints.extend(prose::check(file, text));
     }
     for (file, text) in &files {

@@ -222,6 +222,26 @@ fn as_many_columns_as_in_mysql() {
     assert_eq!((e.number, e.message.as_str()), (1117, "Too many columns"));
 }
 
+/// The reply to a PREPARE counts the columns in two bytes; a soak found that nobody could kill it
+/// while it described 15 million.
+#[test]
+fn a_result_has_no_more_columns_than_a_prepare_can_tell() {
+    let server = Server::new(1);
+    let mut session = server.session();
+    let of = |columns: usize| format!("SELECT {}", vec!["1"; columns].join(","));
+    assert_eq!(run(&mut session, &of(65_535)).map(drop), Ok(()));
+    let outcome = run(&mut session, &of(65_536)).map(drop);
+    assert_eq!(outcome.map_err(|e| e.number), Err(1117));
+    // Those of tables count too.
+    run(&mut session, "CREATE DATABASE d").unwrap();
+    let columns = (0..1000).map(|n| format!("c{n} BIT")).collect::<Vec<_>>().join(",");
+    run(&mut session, &format!("CREATE TABLE d.t ({columns})")).unwrap();
+    let tables = |n: usize| format!("SELECT {} FROM d.t", vec!["t.*"; n].join(","));
+    assert_eq!(run(&mut session, &tables(65)).map(drop), Ok(()));
+    let outcome = run(&mut session, &tables(66)).map(drop);
+    assert_eq!(outcome.map_err(|e| e.number), Err(1117));
+}
+
 #[test]
 fn an_enum_of_as_many_members_as_there_may_be_is_made_at_once() {
     let server = Server::new(1);

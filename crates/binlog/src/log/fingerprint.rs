@@ -26,7 +26,7 @@ const LEN: u64 = 4096;
 
 /// The flags of the file's first event, which change when it is closed, are in front of this, in
 /// bytes.
-const BEHIND_FLAGS: u64 = FIRST_EVENT + EventHeader::LEN as u64;
+const AFTER_FLAGS: u64 = FIRST_EVENT + EventHeader::LEN as u64;
 
 /// Whether a log has in front of a position what it had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum InFront {
 }
 
 fn of(file: &dyn File, offset: u64) -> io::Result<u64> {
-    let from = offset.saturating_sub(LEN).max(BEHIND_FLAGS).min(offset);
+    let from = offset.saturating_sub(LEN).max(AFTER_FLAGS).min(offset);
     let mut bytes = vec![0; (offset - from) as usize];
     file.read_exact_at(&mut bytes, from)?;
     Ok(xxh3_64(&bytes))

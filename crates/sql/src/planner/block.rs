@@ -513,9 +513,17 @@ fn locking(slots: &[Slot], query: &ast::Query) -> Result<Vec<Option<Locking>>> {
     Ok(all)
 }
 
+/// Columns that a result has at most: the reply to a PREPARE counts them in two bytes. MySQL has no
+/// limit, and sends a wrong number there.
+const RESULT_COLUMNS_MAX: usize = u16::MAX as usize;
+
 fn items(resolver: &mut Resolver<'_>, list: &[SelectItem]) -> Result<Vec<(String, Expr)>> {
+    if list.len() > RESULT_COLUMNS_MAX {
+        return Err(error::TOO_MANY_FIELDS.plain());
+    }
     let mut items = Vec::with_capacity(list.len());
     for item in list {
+        crate::bounds::check()?;
         match item {
             SelectItem::All => {
                 if resolver.scope.sources.is_empty() {
@@ -547,6 +555,9 @@ fn items(resolver: &mut Resolver<'_>, list: &[SelectItem]) -> Result<Vec<(String
                 let name = own_name.unwrap_or_else(|| item_name(expr, alias.as_ref(), resolver.text));
                 items.push((name, resolved));
             }
+        }
+        if items.len() > RESULT_COLUMNS_MAX {
+            return Err(error::TOO_MANY_FIELDS.plain());
         }
     }
     Ok(items)

@@ -272,7 +272,7 @@ pub fn parse_time(text: &[u8]) -> Option<Read<Time>> {
 }
 
 /// True if the text, read as a time, is a date with one.
-pub fn looks_like_datetime(text: &[u8]) -> bool {
+pub fn is_shaped_as_datetime(text: &[u8]) -> bool {
     datetime_form(text) == DateTimeForm::Complete && parse_datetime(text).is_some()
 }
 

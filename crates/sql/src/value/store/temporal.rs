@@ -126,7 +126,7 @@ pub(super) fn time<'a>(v: &Datum<'_>, fsp: u8, to: &mut Target<'_>) -> Result<Da
         Datum::Bytes(b) | Datum::Label(_, b) => {
             let read = temporal_text::parse_time(b);
             // Its date is left out.
-            if temporal_text::looks_like_datetime(b.trim_ascii())
+            if temporal_text::is_shaped_as_datetime(b.trim_ascii())
                 && read.as_ref().is_some_and(|r| !r.truncated)
             {
                 to.note_incorrect("time", v);
