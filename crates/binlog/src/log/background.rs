@@ -79,6 +79,9 @@ impl Background {
         threads.push(spawn("log-flush", flush_loop)?);
         threads.push(spawn("log-files", files_loop)?);
         threads.push(spawn("log-mark", mark_loop)?);
+        // The waiter is there before its thread runs: sessions defer their replies from the first
+        // commit on, and the thread asks for its role when it begins.
+        shared.queue.fallback_leader();
         threads.push(spawn("log-leader", leader_loop)?);
         Ok(())
     }
