@@ -167,7 +167,7 @@ pub trait EncodeEvent {
 pub struct EventOrigin {
     /// Seconds since 1970.
     pub timestamp: u32,
-    /// The server's id.
+    /// `server_id` of the server that the event comes from.
     pub server_id: u32,
     /// Flags besides those that the kind of event always has.
     pub flags: u16,
@@ -210,6 +210,9 @@ pub fn append_event(
 
 /// Gives an event another place: `end_log_pos` for `start` (left as it is where there is none), and
 /// the checksum.
+///
+/// # Errors
+/// `EventError::Truncated` if it has no room for header and checksum; it may be half changed then.
 pub fn move_event(event: &mut [u8], start: u64, checksum: ChecksumAlgorithm) -> Result<(), EventError> {
     let header = EventHeader::decode(event)?;
     if header.end_log_pos != 0 {
@@ -244,6 +247,10 @@ fn event_crc(event: &[u8]) -> u32 {
 }
 
 /// Checks an event's CRC-32, which its last four bytes are.
+///
+/// # Errors
+/// `EventError::Checksum` if it differs, `EventError::Truncated` if there is no room for header and
+/// checksum.
 pub fn verify_checksum(event: &[u8]) -> Result<(), EventError> {
     let (summed, crc) = event.split_last_chunk::<CHECKSUM_LEN>().ok_or(EventError::Truncated)?;
     if summed.len() < EventHeader::LEN {
@@ -254,6 +261,9 @@ pub fn verify_checksum(event: &[u8]) -> Result<(), EventError> {
 }
 
 /// Decodes the bytes of one event of a file that `fde` describes: length and CRC-32 are checked.
+///
+/// # Errors
+/// Any [`EventError`].
 pub fn decode<'a>(bytes: &'a [u8], fde: &FormatDescription) -> Result<Event<'a>, EventError> {
     let (header, body) = split(bytes, fde)?;
     if header.event_type == EventType::FORMAT_DESCRIPTION {
@@ -263,6 +273,9 @@ pub fn decode<'a>(bytes: &'a [u8], fde: &FormatDescription) -> Result<Event<'a>,
 }
 
 /// Splits one event into its header and body; length and CRC-32 are checked.
+///
+/// # Errors
+/// `EventError::Length`, `EventError::Checksum` and `EventError::Truncated`.
 pub fn split<'a>(bytes: &'a [u8], fde: &FormatDescription) -> Result<(EventHeader, &'a [u8]), EventError> {
     let header = EventHeader::decode(bytes)?;
     if header.event_length as usize != bytes.len() {
@@ -281,6 +294,9 @@ pub fn split<'a>(bytes: &'a [u8], fde: &FormatDescription) -> Result<(EventHeade
 }
 
 /// Decodes a file's first event, whose bytes these are.
+///
+/// # Errors
+/// Any [`EventError`]: also if it is another event.
 pub fn decode_format_description(bytes: &[u8]) -> Result<FormatDescription, EventError> {
     let header = EventHeader::decode(bytes)?;
     if header.event_type != EventType::FORMAT_DESCRIPTION {

@@ -107,7 +107,7 @@ impl FileError {
 pub struct RawEvent<'a> {
     /// Where it starts, in bytes from the file's start.
     pub start: u64,
-    /// Its header.
+    /// The 19 bytes at its start, decoded.
     pub header: EventHeader,
     /// All of it: header, body, checksum.
     pub bytes: &'a [u8],
@@ -143,6 +143,9 @@ pub struct FileReader {
 
 impl FileReader {
     /// Starts after the magic number.
+    ///
+    /// # Errors
+    /// [`FileError::NotALog`] if it has no magic number; those of reading.
     pub fn new(mut input: Input) -> Result<Self, FileError> {
         let mut magic = Vec::new();
         input.reader().take(MAGIC.len() as u64).read_to_end(&mut magic)?;
@@ -181,6 +184,9 @@ impl FileReader {
     }
 
     /// Goes on at `at`, which is not before the next event's start.
+    ///
+    /// # Errors
+    /// Those of reading.
     pub fn skip_to(&mut self, at: u64) -> Result<(), FileError> {
         self.input.skip(at.saturating_sub(self.at))?;
         self.at = self.at.max(at);
@@ -188,6 +194,9 @@ impl FileReader {
     }
 
     /// The next event; `None` at the end.
+    ///
+    /// # Errors
+    /// [`FileError::Event`] if the bytes are none, or are encrypted; those of reading.
     pub fn next_event(&mut self) -> Result<Option<RawEvent<'_>>, FileError> {
         let start = self.at;
         let broken = |source| FileError::Event { at: start, source };
@@ -215,6 +224,9 @@ impl FileReader {
 
     /// Where the file ended in zeros: how many bytes there are up to the last one that is not zero;
     /// 0 where it is zeros to the end. Reads all of it.
+    ///
+    /// # Errors
+    /// Those of reading.
     pub fn bytes_after_zeros(&mut self) -> Result<u64, FileError> {
         // The next header would have been zeros.
         let (mut searched, mut last) = (self.event.len() as u64, 0);

@@ -134,7 +134,7 @@ impl From<Uuid> for Source {
     }
 }
 
-/// A set of GTIDs.
+/// Transactions by source (server UUID and tag) and number, as disjoint intervals.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GtidSet {
     /// No source has an empty list.
@@ -276,6 +276,9 @@ impl GtidSet {
     }
 
     /// Reads the binary form, which must fill `bytes`.
+    ///
+    /// # Errors
+    /// [`GtidError::Malformed`] if it is none, or goes on after its end.
     pub fn decode(bytes: &[u8]) -> Result<Self, GtidError> {
         let mut c = Cursor::new(bytes);
         let head = c.u64()?;

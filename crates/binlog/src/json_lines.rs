@@ -42,6 +42,9 @@ impl JsonPrinter {
 
     /// Appends the line of the event that starts at `offset` of the file `file`, and lines of what
     /// is compressed in it. `drain` may empty the text now and then.
+    ///
+    /// # Errors
+    /// Those of decoding. Lines that were complete before are in `out`.
     pub fn print(
         &mut self,
         file: &str,

@@ -4,6 +4,8 @@
 //! Formats are those of MySQL 8.4's binary log version 4, as its source-code documentation and the
 //! manual's chapter on the binary log describe them.
 
+#![warn(clippy::missing_errors_doc)]
+
 pub mod event;
 pub mod file;
 pub mod group;

@@ -300,6 +300,9 @@ impl Log {
     }
 
     /// Commits a transaction: `Ok` once it is published and as durable as the settings ask.
+    ///
+    /// # Errors
+    /// [`CommitError`] says whether a restart may still find the transaction.
     pub fn commit(&self, group: EventGroup, hook: Box<dyn CommitHook>) -> Result<LogPosition, CommitError> {
         self.enqueue(group, hook).wait().map(|committed| committed.position)
     }
@@ -326,6 +329,10 @@ impl Log {
 
     /// Makes the log durable up to a position at or before [`Log::end`] or [`Log::ordered`],
     /// flushing it if it is not.
+    ///
+    /// # Errors
+    /// `LogError::BadPosition` for a position that is not in the log yet; those of a flush, which
+    /// latches the log.
     pub fn ensure_durable(&self, position: LogPosition) -> Result<(), LogError> {
         if self.durable() >= position {
             return Ok(());
@@ -343,11 +350,17 @@ impl Log {
     }
 
     /// An error if the log takes no more commits: a flush failed, or it is closed.
+    ///
+    /// # Errors
+    /// What later commits would get.
     pub fn check(&self) -> Result<(), LogError> {
         self.shared.progress.check()
     }
 
     /// FLUSH BINARY LOGS: closes the active file and opens the next.
+    ///
+    /// # Errors
+    /// If the active file can't be completed, or the next one can't be made.
     pub fn rotate(&self) -> Result<(), LogError> {
         self.shared.rotate(&mut self.shared.leader.lock())?;
         self.shared.files.update_index()
@@ -410,6 +423,9 @@ impl Log {
 
     /// Gives every event of the complete groups after `from`, up to what is durable now, to
     /// `visitor`, in order.
+    ///
+    /// # Errors
+    /// Those of `visitor`, and of reading, as `E`.
     pub fn replay<E: From<LogError>>(
         &self,
         from: LogPosition,
@@ -465,6 +481,9 @@ impl Log {
 
     /// Does what the background threads do, here and now: flushes what is written, notes that down,
     /// writes the index, fills the pool.
+    ///
+    /// # Errors
+    /// If index or pool can't be written. A flush that fails latches the log instead.
     pub fn maintain(&self) -> Result<(), LogError> {
         self.shared.flush_in_background();
         self.shared.write_mark();
@@ -472,6 +491,9 @@ impl Log {
     }
 
     /// Clean shutdown: ends the log with a Stop event, flushed. Later commits are refused.
+    ///
+    /// # Errors
+    /// If the log's end can't be written or flushed: the next start finds the log as after a crash.
     pub fn close(&self) -> Result<(), LogError> {
         self.move_ack_barrier(AckBarrierPosition::OPEN);
         self.release_at_ack_barrier();

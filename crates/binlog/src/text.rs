@@ -67,12 +67,18 @@ impl TextPrinter {
     }
 
     /// Appends the text of the event that starts at `offset` of its file.
+    ///
+    /// # Errors
+    /// Those of decoding.
     pub fn print(&mut self, offset: u64, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EventError> {
         self.print_draining(offset, bytes, out, &mut |_| {})
     }
 
     /// As [`Self::print`]; `drain` may empty the text now and then, so that one of many gigabytes
     /// takes little memory.
+    ///
+    /// # Errors
+    /// Those of decoding.
     pub fn print_draining(
         &mut self,
         offset: u64,

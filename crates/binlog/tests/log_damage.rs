@@ -389,6 +389,24 @@ fn a_closed_file_that_lacks_transactions_is_refused() {
     examined(&env).verify_from(ends[4]).unwrap();
 }
 
+/// A copy of the last file under the next name, which a restored backup left there: the start did
+/// all of its transactions a second time.
+#[test]
+fn a_copy_of_a_file_behind_it_is_refused() {
+    let (env, ends) = five_files(12);
+    let last = env.read_file(&path("binlog.000005")).unwrap();
+    env.replace_file(&path("binlog.000006"), &last).unwrap();
+    let before = folder(&env);
+    let found = examined(&env);
+    for from in [LogPosition::ZERO, ends[0], ends[8], ends[9]] {
+        let error = found.verify_from(from).expect_err("it is found").to_string();
+        for word in ["binlog.000006 is damaged", "which are in binlog.000005"] {
+            assert!(error.contains(word), "{error}");
+        }
+    }
+    assert!(folder(&env) == before, "something was changed");
+}
+
 /// The file that recovery begins in the middle of: what is in front of that place counts, too.
 #[test]
 fn a_closed_file_that_lacks_its_end_is_refused() {
@@ -413,6 +431,13 @@ fn a_closed_file_that_lacks_its_end_is_refused() {
     for from in [ends[1], ends[3], ends[5]] {
         let error = examined(&env).verify_from(from).unwrap_err().to_string();
         assert!(error.contains(&format!("{}:8 ", common::UUID)), "{from}: {error}");
+    }
+    // Cut to its header, it lacks what the tables have, too.
+    let header = 2 * ends[3].offset() - ends[4].offset();
+    env.replace_file(&path("binlog.000002"), &less[..header as usize]).unwrap();
+    for from in [ends[1], ends[3], ends[5], ends[7]] {
+        let error = examined(&env).verify_from(from).unwrap_err().to_string();
+        assert!(error.contains(&format!("{}:4-8 ", common::UUID)), "{from}: {error}");
     }
 }
 

@@ -24,6 +24,8 @@
 //! (E5) A rename replaces its target atomically: after a power cut either the old or the new file
 //!      has the name.
 
+#![warn(clippy::missing_errors_doc)]
+
 mod clock;
 mod lease;
 pub mod memory;
@@ -77,26 +79,51 @@ pub type UnixMicros = u64;
 
 /// Files, directories, clock and randomness. Shared by all threads.
 pub trait Env: Send + Sync + 'static {
-    /// Opens a file. Errors are the operating system's (`NotFound`, `AlreadyExists`, ...).
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// The operating system's: `NotFound`, `AlreadyExists` for the two modes that create, and
+    /// others.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Makes a directory and those above it; no error if it is there.
+    ///
+    /// # Errors
+    /// The operating system's.
     fn create_dir_all(&self, path: &Path) -> io::Result<()>;
     /// Renames a file, replacing the target if there is one (E5).
+    ///
+    /// # Errors
+    /// The operating system's.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file's name; handles that are open stay usable.
+    ///
+    /// # Errors
+    /// The operating system's: `NotFound`, and others.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// Removes a folder, which must be empty.
+    ///
+    /// # Errors
+    /// The operating system's: also if the folder is not empty.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
     /// Full paths of the files and folders directly inside a folder, sorted.
+    ///
+    /// # Errors
+    /// The operating system's: also if `path` is no folder.
     fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
     /// True if a file or folder has this name.
     fn exists(&self, path: &Path) -> bool;
     /// Makes creations, renames and removals inside this folder durable (E2).
+    ///
+    /// # Errors
+    /// The operating system's: what was to become durable may be lost then.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
     /// Takes an advisory lock on the file `path` (made if missing) and on the folder that it is in,
     /// against other processes and other callers, held until the guard is dropped. `WouldBlock` if
     /// another holds either. If the file is removed meanwhile the folder stays locked; but a folder
     /// of which the system takes no locks (NFS) is not locked.
+    ///
+    /// # Errors
+    /// `WouldBlock` if another holds the file or the folder; others are the operating system's.
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
 
     /// The wall clock.
@@ -118,6 +145,9 @@ pub trait Env: Send + Sync + 'static {
     }
 
     /// Reads a whole file that is known to be small.
+    ///
+    /// # Errors
+    /// Those of opening and reading; `UnexpectedEof` if the file becomes shorter meanwhile.
     fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
         let file = self.open(path, OpenMode::Read)?;
         let mut content = vec![0; usize::try_from(file.len()?).map_err(io::Error::other)?];
@@ -129,6 +159,9 @@ pub trait Env: Send + Sync + 'static {
     /// frees its blocks in pieces, and readers that have it open find it cut. Some file systems
     /// discard freed blocks on the disk (TRIM), which takes half a millisecond a megabyte and
     /// delays all flushes. A power cut in between leaves the file under its name, but shorter.
+    ///
+    /// # Errors
+    /// Those of [`Env::remove_file`].
     fn remove_large_file(&self, path: &Path) -> io::Result<()> {
         // For others' sake only: whatever fails here, the name goes.
         if let Ok(file) = self.open(path, OpenMode::ReadWrite)
@@ -142,11 +175,17 @@ pub trait Env: Send + Sync + 'static {
     /// Removes a file that may be large and that others may have open, or under another name: they
     /// keep it whole. If there are none, its blocks are freed in pieces, as
     /// [`Env::remove_large_file`] does, but after its name is removed.
+    ///
+    /// # Errors
+    /// Those of [`Env::remove_file`].
     fn remove_file_of_others(&self, path: &Path) -> io::Result<()> {
         self.remove_file(path)
     }
 
     /// Removes a folder with all that is in it.
+    ///
+    /// # Errors
+    /// The operating system's, at the first one: what was removed by then is gone.
     fn remove_tree(&self, path: &Path) -> io::Result<()> {
         for inner in self.read_dir(path)? {
             match self.read_dir(&inner) {
@@ -160,11 +199,18 @@ pub trait Env: Send + Sync + 'static {
     /// Replaces a small file's content so that a power cut leaves the old or the new content, and
     /// the new one once this returned `Ok`: temporary file written, flushed, renamed, folder
     /// flushed.
+    ///
+    /// # Errors
+    /// Those of each step. The file has its old content if its temporary one could not be renamed,
+    /// and either after that.
     fn replace_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         replace_file(self, path, content, OpenMode::CreateNew)
     }
 
     /// As [`Env::replace_file`], and only the owner may open the file: for private keys.
+    ///
+    /// # Errors
+    /// Those of [`Env::replace_file`].
     fn replace_private_file(&self, path: &Path, content: &[u8]) -> io::Result<()> {
         replace_file(self, path, content, OpenMode::CreateNewPrivate)
     }
@@ -190,12 +236,24 @@ fn replace_file<E: Env + ?Sized>(env: &E, path: &Path, content: &[u8], mode: Ope
 /// An open file; positions are given with each call, so that one handle serves many threads.
 pub trait File: Send + Sync {
     /// Reads up to `buf.len()` bytes at `offset`; fewer only at the end of the file.
+    ///
+    /// # Errors
+    /// The operating system's, or the disk's.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of `bytes` at `offset`, extending the file where needed.
+    ///
+    /// # Errors
+    /// The operating system's: some of the bytes may be written then.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Makes content and length durable (`fdatasync`).
+    ///
+    /// # Errors
+    /// The disk's: nothing is known of the unflushed writes then (E4).
     fn sync_data(&self) -> io::Result<()>;
     /// Makes content, length and all other attributes durable (`fsync`).
+    ///
+    /// # Errors
+    /// The disk's: nothing is known of the unflushed writes then (E4).
     fn sync_all(&self) -> io::Result<()>;
     /// Asks the system to begin writing these bytes to the disk, and does not wait: a hint, which
     /// keeps a later flush short and the disk free of bursts, and promises nothing (E1).
@@ -205,18 +263,33 @@ pub trait File: Send + Sync {
     /// Waits until these bytes are written to the disk, maybe to its cache only: a later flush has
     /// less to wait for. Promises nothing about a power cut (E1). An error reported here is not
     /// reported again by a sync through this handle (E4).
+    ///
+    /// # Errors
+    /// The disk's, of writes through any handle; it is reported once (E4).
     fn await_written(&self, offset: u64, len: u64) -> io::Result<()>;
     /// The length in bytes.
+    ///
+    /// # Errors
+    /// The operating system's.
     fn len(&self) -> io::Result<u64>;
     /// Cuts the file, or extends it with zeros.
+    ///
+    /// # Errors
+    /// The operating system's.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
     /// True if the file holds no byte.
+    ///
+    /// # Errors
+    /// Those of [`File::len`].
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
 
     /// Reads exactly `buf.len()` bytes at `offset`, or fails with `UnexpectedEof`.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the file ends before; those of [`File::read_at`].
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         if self.read_at(buf, offset)? == buf.len() {
             Ok(())

@@ -67,7 +67,7 @@ pub enum Fault {
 /// What was asked of a file, or of the whole disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Writes.
+    /// Writes that were asked for, those that a fault failed too.
     pub writes: u64,
     /// Bytes in them.
     pub written_bytes: u64,

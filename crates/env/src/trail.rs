@@ -26,6 +26,10 @@ impl Trail {
     /// Writes `bytes` at `offset`; the last of them may still be on their way when this returns.
     /// After an error some of the bytes are written; what was written before is sound unless
     /// [`Self::is_lost`] says otherwise.
+    ///
+    /// # Errors
+    /// Those of [`File::write_at`] and [`File::await_written`]; see [`Self::is_lost`] for what they
+    /// leave.
     pub fn write(&mut self, file: &dyn File, bytes: &[u8], offset: u64) -> io::Result<()> {
         let mut at = offset;
         for part in bytes.chunks(PIECE) {

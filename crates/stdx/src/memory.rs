@@ -6,17 +6,43 @@
 //! 2. ask    A piece of work on one thread notes [`taken`] when it begins, and compares later.
 //! 3. except What outlives the work and has a bound of its own, such as a block of a shared cache,
 //!    is left out ([`uncounted`], [`hand_over`]).
+//! 4. defer  Work that is given up releases millions of small blocks before anybody hears of it.
+//!    After [`defer_releases`] its thread only lists them, and gives them back in
+//!    [`release_deferred`].
 //!
 //! (M1) Without the allocator all numbers stay 0: a comparison finds that nothing was allocated.
 //! (M2) A number may be negative: memory may be released by another thread than the one that took
 //!      it.
+//! (M3) What is listed is what was taken before, at most: a thread that goes on allocating gives
+//!      back at once what goes beyond that.
 #![allow(unsafe_code, reason = "an allocator passes its calls on to the system's")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::ptr;
 
 thread_local! {
     static TAKEN: Cell<isize> = const { Cell::new(0) };
+    /// The last of the blocks that are listed; null if there is none.
+    static DEFERRED: Cell<*mut Released> = const { Cell::new(ptr::null_mut()) };
+    /// So many bytes more are listed (M3).
+    static DEFERRED_LEFT: Cell<isize> = const { Cell::new(0) };
+}
+
+/// What stands in a block that was released and not given back yet.
+struct Released {
+    before: *mut Released,
+    layout: Layout,
+}
+
+/// The layout that a block gets: each has room for [`Released`].
+#[inline]
+fn widened(layout: Layout) -> Option<Layout> {
+    const OWN: Layout = Layout::new::<Released>();
+    let (size, align) = (layout.size(), layout.align());
+    let size = if size < OWN.size() { OWN.size() } else { size };
+    let align = if align < OWN.align() { OWN.align() } else { align };
+    Layout::from_size_align(size, align).ok()
 }
 
 /// The system's allocator, counting what each thread takes.
@@ -40,14 +66,31 @@ fn add(bytes: isize) {
     let _ = TAKEN.try_with(|taken| taken.set(taken.get().wrapping_add(bytes)));
 }
 
-// SAFETY: all calls go to the system's allocator as they are; counting neither allocates nor
-// unwinds.
+/// True if the block was listed, to be given back later.
+#[inline]
+fn is_deferred(memory: *mut u8, layout: Layout) -> bool {
+    let left = DEFERRED_LEFT.try_with(Cell::get).unwrap_or(0);
+    left > 0 && defer(memory.cast(), layout, left)
+}
+
+#[cold]
+fn defer(memory: *mut Released, layout: Layout, left: isize) -> bool {
+    DEFERRED_LEFT.set(left - block(layout.size()));
+    let released = Released { before: DEFERRED.get(), layout };
+    // SAFETY: the block is nobody's any more, and as large and aligned as `widened` says.
+    unsafe { memory.write(released) };
+    DEFERRED.set(memory);
+    true
+}
+
+// SAFETY: all calls go to the system's allocator, each with the layout that `widened` makes of the
+// caller's, so that a block is given back as it was taken; counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise about `layout` is the one that the system's allocator asks
-        // for.
-        let memory = unsafe { System.alloc(layout) };
+        let Some(wide) = widened(layout) else { return ptr::null_mut() };
+        // SAFETY: its size is not 0.
+        let memory = unsafe { System.alloc(wide) };
         if !memory.is_null() {
             add(block(layout.size()));
         }
@@ -56,8 +99,9 @@ unsafe impl GlobalAlloc for Counting {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let Some(wide) = widened(layout) else { return ptr::null_mut() };
         // SAFETY: as above.
-        let memory = unsafe { System.alloc_zeroed(layout) };
+        let memory = unsafe { System.alloc_zeroed(wide) };
         if !memory.is_null() {
             add(block(layout.size()));
         }
@@ -66,21 +110,47 @@ unsafe impl GlobalAlloc for Counting {
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: `memory` came from the system's allocator, by one of these calls, with this
-        // layout.
-        unsafe { System.dealloc(memory, layout) };
         add(-block(layout.size()));
+        // A block of a layout that can't be widened was never made.
+        let wide = widened(layout).unwrap_or(layout);
+        if !is_deferred(memory, wide) {
+            // SAFETY: `memory` came from the system's allocator, by one of these calls, with this
+            // layout.
+            unsafe { System.dealloc(memory, wide) };
+        }
     }
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as for `dealloc`, and the caller promises that `size` is one that a layout may
-        // have.
-        let moved = unsafe { System.realloc(memory, layout, size) };
+        let wanted = Layout::from_size_align(size, layout.align()).ok().and_then(widened);
+        let (Some(wide), Some(wanted)) = (widened(layout), wanted) else { return ptr::null_mut() };
+        // SAFETY: as for `dealloc`; the new size is one that a layout of this alignment has.
+        let moved = unsafe { System.realloc(memory, wide, wanted.size()) };
         if !moved.is_null() {
             add(block(size).wrapping_sub(block(layout.size())));
         }
         moved
+    }
+}
+
+/// From now on the calling thread lists what it releases, as much as it has taken by now (M3),
+/// until [`release_deferred`]: its work was given up, and nobody is to wait for that.
+pub fn defer_releases() {
+    if DEFERRED_LEFT.get() == 0 {
+        DEFERRED_LEFT.set(TAKEN.get().max(0));
+    }
+}
+
+/// Gives back what the calling thread has listed since [`defer_releases`], and lists nothing more.
+pub fn release_deferred() {
+    DEFERRED_LEFT.set(0);
+    let mut next = DEFERRED.replace(ptr::null_mut());
+    while !next.is_null() {
+        // SAFETY: `defer` wrote it there, into a block that nobody else has.
+        let released = unsafe { next.read() };
+        // SAFETY: the block came from the system's allocator with this layout.
+        unsafe { System.dealloc(next.cast(), released.layout) };
+        next = released.before;
     }
 }
 
@@ -132,6 +202,59 @@ mod tests {
         let boxes: [Box<u8>; 4] = std::array::from_fn(|i| Box::new(i as u8));
         assert_eq!(taken() - before, 4 * 32);
         drop(boxes);
+    }
+
+    #[test]
+    fn what_is_deferred_is_released_once_and_at_most_what_was_taken() {
+        let before = taken();
+        let texts: Vec<String> = (0..10_000).map(|n| n.to_string()).collect();
+        let count = || {
+            let mut listed = 0;
+            let mut next = DEFERRED.get();
+            while !next.is_null() {
+                listed += 1;
+                // SAFETY: as in `release_deferred`.
+                next = unsafe { (*next).before };
+            }
+            listed
+        };
+        drop(texts.clone());
+        assert_eq!(count(), 0);
+        defer_releases();
+        drop(texts);
+        assert_eq!(taken(), before, "they are counted as released");
+        let listed = count();
+        assert!((10_001..=10_003).contains(&listed), "{listed}");
+        for _ in 0..100 {
+            drop(vec![0_u8; 1 << 20]);
+        }
+        assert!(count() - listed <= 2, "only as much as was taken when it began");
+        release_deferred();
+        assert_eq!(count(), 0);
+        drop(vec![0_u8; 100]);
+        assert_eq!(count(), 0);
+    }
+
+    #[test]
+    fn blocks_of_all_sizes_and_alignments_hold_what_is_written() {
+        for align in [1, 2, 8, 16, 64, 4096] {
+            for size in [1, 7, 23, 24, 25, 4097] {
+                let layout = Layout::from_size_align(size, align).expect("a layout");
+                // SAFETY: the layout's size is not 0; the block is written within its size, and
+                // given back with the layout that it then has.
+                unsafe {
+                    let memory = ALLOCATOR.alloc_zeroed(layout);
+                    assert_eq!(memory.align_offset(align), 0);
+                    memory.write_bytes(7, size);
+                    let memory = ALLOCATOR.realloc(memory, layout, size + 100);
+                    assert!((0..size).all(|i| *memory.add(i) == 7));
+                    defer_releases();
+                    let layout = Layout::from_size_align(size + 100, align).expect("a layout");
+                    ALLOCATOR.dealloc(memory, layout);
+                    release_deferred();
+                }
+            }
+        }
     }
 
     #[test]

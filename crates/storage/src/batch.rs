@@ -71,23 +71,23 @@ struct Operation {
 pub enum BatchOp<'a> {
     /// The key's value from now on.
     Put {
-        /// The tree.
+        /// Whose key it is.
         tree: TreeId,
         /// The key inside the tree.
         key: &'a [u8],
-        /// The value.
+        /// In the tree of a primary key, the row image.
         value: &'a [u8],
     },
     /// The key is gone from now on.
     Delete {
-        /// The tree.
+        /// Whose key it is.
         tree: TreeId,
         /// The key inside the tree.
         key: &'a [u8],
     },
     /// All keys that the tree had before are gone from now on.
     DropTree {
-        /// The tree.
+        /// Whose keys they are.
         tree: TreeId,
     },
 }

@@ -49,9 +49,9 @@ pub enum BuildError {
     /// Two entries have the same key: the first one's, without the tree.
     #[error("two rows have the same key")]
     Duplicate {
-        /// The tree.
+        /// That of the index which was to be unique.
         tree: TreeId,
-        /// The key.
+        /// Without the tree's prefix.
         key: Vec<u8>,
     },
     /// The store's reason.
@@ -84,6 +84,9 @@ impl Store {
     }
 
     /// Drops trees that were built, or begun, for nothing. Nobody writes to them any more.
+    ///
+    /// # Errors
+    /// If the manifest can't be written.
     pub fn discard_trees(&self, trees: &[TreeId]) -> Result<(), StoreError> {
         let last = self.core.writing.lock().last;
         self.drop_trees(trees, |_| LogPosition::from_u64(last.to_u64() + 1))
@@ -110,6 +113,9 @@ impl Store {
 
     /// At a start, before replay: the built trees that have entries. No number of theirs, nor one
     /// of a tree that was dropped, is given again (B3).
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] and [`StoreError::Corrupt`] of the table files that are read.
     pub fn find_built_trees(&self) -> Result<Vec<TreeId>, StoreError> {
         // Entries of a dropped tree may still lie below, where a new tree of that number would meet
         // them.
@@ -141,6 +147,10 @@ impl Store {
     }
 
     /// At a start, after replay: drops built trees that `is_named` does not know.
+    ///
+    /// # Errors
+    /// Those of [`Self::find_built_trees`], and [`StoreError::Io`] if the manifest can't be
+    /// written.
     pub fn drop_orphans(&self, is_named: impl Fn(TreeId) -> bool) -> Result<Vec<TreeId>, StoreError> {
         let orphans: Vec<TreeId> =
             self.find_built_trees()?.into_iter().filter(|tree| !is_named(*tree)).collect();
@@ -158,6 +168,9 @@ impl Store {
     }
 
     /// True if the tree has a key, as of `position`.
+    ///
+    /// # Errors
+    /// Those of `Cursor::seek`.
     pub fn has_entries(&self, tree: TreeId, position: LogPosition) -> Result<bool, StoreError> {
         let mut cursor = self.cursor(tree, position);
         cursor.seek_first()?;
@@ -193,6 +206,10 @@ impl TreeBuilder {
     }
 
     /// Adds an entry.
+    ///
+    /// # Errors
+    /// [`BuildError::Duplicate`] once entries are sorted, not at the second one;
+    /// [`BuildError::Store`] if a file can't be written. The build is to be dropped then.
     pub fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) -> Result<(), BuildError> {
         self.buffer.push(tree, key, value);
         if self.buffer.bytes.len() < self.core.options.memtable_size {
@@ -203,6 +220,9 @@ impl TreeBuilder {
 
     /// Makes all that was put durable, under whatever writers have done to the trees since the
     /// build began.
+    ///
+    /// # Errors
+    /// As [`Self::put`], and [`BuildError::Store`] if log or manifest can't be written.
     pub fn finish(mut self) -> Result<(), BuildError> {
         let log = &self.core.options.durability;
         let position = self.position();

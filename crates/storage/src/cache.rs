@@ -18,7 +18,6 @@ type Key = (u64, u64);
 pub(crate) enum Cached {
     /// Entries: a data block or the index.
     Block(Block),
-    /// A filter.
     Filter(Arc<[u8]>),
 }
 

@@ -69,7 +69,7 @@ pub struct NewerManifest {
 /// A table file that the manifest names.
 #[derive(Debug, Clone)]
 pub struct TableFile {
-    /// Its path.
+    /// In the store's folder.
     pub path: PathBuf,
     /// Its length in bytes, as the manifest says.
     pub size: u64,
@@ -82,7 +82,7 @@ pub struct TableFile {
 /// What can't be read in a table file.
 #[derive(Debug, Clone)]
 pub struct Damage {
-    /// The file.
+    /// The table file's path.
     pub file: PathBuf,
     /// Where, in bytes.
     pub offset: u64,
@@ -167,6 +167,16 @@ impl StoreFiles {
         });
         let (newer, instead_of) = (newer.collect(), found.instead_of);
         Ok(Some(StoreFiles { context, checkpoint, tables, drops, instead_of, newer }))
+    }
+
+    /// True if what can't be read is what a crash in the first checkpoint leaves: a start makes all
+    /// tables of the log, if that has everything, and removes no file.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`].
+    pub fn in_first_checkpoint(env: &Arc<dyn Env>, dir: &Path) -> Result<bool, StoreError> {
+        let files = Files::list(&**env, dir)?;
+        Ok(Manifest::examine(&**env, dir, &files.manifests, files.tables.len())?.doubt.is_some())
     }
 
     /// The position that the tables stand for.

@@ -163,6 +163,13 @@ fn span(tables: &[Arc<Table>]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((first.clone(), last.clone()))
 }
 
+/// Tables of one level that are merged, by number.
+#[derive(Clone, Copy)]
+struct LevelInput<'a> {
+    level: usize,
+    tables: &'a [u64],
+}
+
 impl Core {
     /// Does the most urgent job; false if there is none.
     pub(crate) fn compact_once(&self) -> Result<bool, StoreError> {
@@ -179,7 +186,11 @@ impl Core {
             },
             Job::Forget { tables } => Edit { removed: tables.clone(), ..Edit::default() },
             Job::Merge { level, target, upper, lower } => {
-                let added = self.merge_tables(&view.version, &drops, (*level, upper), (*target, lower))?;
+                let (upper_input, lower_input) = (
+                    LevelInput { level: *level, tables: upper },
+                    LevelInput { level: *target, tables: lower },
+                );
+                let added = self.merge_tables(&view.version, &drops, upper_input, lower_input)?;
                 let upper = upper.iter().map(|&number| (*level, number));
                 let removed = upper.chain(lower.iter().map(|&number| (*target, number))).collect();
                 Edit { added, removed, ..Edit::default() }
@@ -190,17 +201,20 @@ impl Core {
         Ok(true)
     }
 
+    /// Merges tables of one level into those of a deeper one, `lower`, where the new tables go.
     fn merge_tables(
         &self,
         version: &Version,
         drops: &Drops,
-        (level, upper): (usize, &[u64]),
-        (target, lower): (usize, &[u64]),
+        upper: LevelInput<'_>,
+        lower: LevelInput<'_>,
     ) -> Result<Vec<(usize, TableMeta)>, StoreError> {
-        let of = |level: usize, numbers: &[u64]| -> Vec<Arc<Table>> {
-            version.levels[level].iter().filter(|t| numbers.contains(&t.meta.number)).cloned().collect()
+        let of = |input: LevelInput<'_>| -> Vec<Arc<Table>> {
+            let is_chosen = |t: &&Arc<Table>| input.tables.contains(&t.meta.number);
+            version.levels[input.level].iter().filter(is_chosen).cloned().collect()
         };
-        let (upper, lower) = (of(level, upper), of(target, lower));
+        let target = lower.level;
+        let (upper, lower) = (of(upper), of(lower));
         let inputs: Vec<_> = upper.iter().chain(&lower).cloned().collect();
         let Some((first, last)) = span(&inputs) else { return Ok(Vec::new()) };
         let mut sources: Vec<_> =

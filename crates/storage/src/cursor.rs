@@ -100,6 +100,9 @@ impl Cursor {
     }
 
     /// Moves to the first row whose key is `key` or comes after it.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] and [`StoreError::Corrupt`] of the table files that are read.
     pub fn seek(&mut self, key: &[u8]) -> Result<(), StoreError> {
         self.tree.full_key(key, &mut self.target);
         self.start();
@@ -108,6 +111,9 @@ impl Cursor {
     }
 
     /// Moves to the last row whose key is `key` or comes before it.
+    ///
+    /// # Errors
+    /// Those of [`Self::seek`].
     pub fn seek_for_prev(&mut self, key: &[u8]) -> Result<(), StoreError> {
         self.tree.full_key(key, &mut self.target);
         self.start();
@@ -116,11 +122,17 @@ impl Cursor {
     }
 
     /// Moves to the tree's first row.
+    ///
+    /// # Errors
+    /// Those of [`Self::seek`].
     pub fn seek_first(&mut self) -> Result<(), StoreError> {
         self.seek(&[])
     }
 
     /// Moves to the tree's last row.
+    ///
+    /// # Errors
+    /// Those of [`Self::seek`].
     pub fn seek_last(&mut self) -> Result<(), StoreError> {
         self.start();
         let end = TreeId(self.tree.0 + 1).prefix();
@@ -130,6 +142,9 @@ impl Cursor {
 
     #[allow(clippy::should_implement_trait, reason = "next and prev belong together, and both can fail")]
     /// Moves to the next row; a cursor that stands nowhere stays there.
+    ///
+    /// # Errors
+    /// Those of [`Self::seek`].
     pub fn next(&mut self) -> Result<(), StoreError> {
         if !self.valid() {
             return Ok(());
@@ -147,6 +162,9 @@ impl Cursor {
     }
 
     /// Moves to the row before; a cursor that stands nowhere stays there.
+    ///
+    /// # Errors
+    /// Those of [`Self::seek`].
     pub fn prev(&mut self) -> Result<(), StoreError> {
         if !self.valid() {
             return Ok(());

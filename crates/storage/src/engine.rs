@@ -159,6 +159,17 @@ pub struct EngineStatus {
     pub ddl: AtomicU64,
 }
 
+/// What became of a prepared transaction that was to be committed or rolled back.
+#[derive(Debug)]
+pub enum FinishedBranch {
+    /// There is none of this name.
+    Unknown,
+    /// It had changed nothing, of which nothing is logged.
+    Unchanged,
+    /// Its end is in the log.
+    Logged(Committed),
+}
+
 /// Log, store and locks.
 pub struct Engine {
     options: EngineOptions,
@@ -208,6 +219,9 @@ impl LogDurability for Durability {
 impl Engine {
     /// Opens the data directory `dir`, made if missing, and replays what the store lacks of the
     /// log. The caller holds the directory's lock.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_rehearsed`] and [`Self::replay`].
     pub fn open(
         env: Arc<dyn Env>,
         dir: &Path,
@@ -221,6 +235,9 @@ impl Engine {
 
     /// The first half of [`Self::open`]: log and store are open, and the store is as of its
     /// checkpoint. Nothing but [`Self::replay`] is called next; the target may hold the engine.
+    ///
+    /// # Errors
+    /// Those of [`Self::open_rehearsed`].
     pub fn open_without_replay(
         env: Arc<dyn Env>,
         dir: &Path,
@@ -233,6 +250,10 @@ impl Engine {
     /// given (but `BEGIN` and its like, and those that were compressed with rows), with the
     /// timestamp and the end of its event, while nothing is changed yet. What it says in words is
     /// why nothing should be.
+    ///
+    /// # Errors
+    /// What stops a start: damage, log and tables that don't belong together, what `rehearse` says,
+    /// and the operating system's errors. Nothing was changed where the message says so.
     pub fn open_rehearsed(
         env: Arc<dyn Env>,
         dir: &Path,
@@ -276,6 +297,9 @@ impl Engine {
     }
 
     /// The second half of [`Self::open`]: replays what the store lacks of the log.
+    ///
+    /// # Errors
+    /// What can't be read or repeated, with its position in the log. The engine is of no use then.
     pub fn replay(&self, target: &mut dyn ReplayTarget) -> Result<(), EngineError> {
         target.begin(&self.store)?;
         let log_start = self.recovered.reset.map_or(LogPosition::ZERO, |r| LogPosition::new(r.first, 0));
@@ -291,12 +315,12 @@ impl Engine {
         Ok(())
     }
 
-    /// The log.
+    /// The log that it was opened with, for readers, rotation and status.
     pub fn log(&self) -> &Arc<Log> {
         &self.log
     }
 
-    /// The store.
+    /// The trees that the log's transactions are applied to.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -383,6 +407,9 @@ impl Engine {
 
     /// Waits until what was read at `position` may be returned to the client: see
     /// [`Transaction::newest_read`].
+    ///
+    /// # Errors
+    /// [`LogError::Latched`] or [`LogError::Closed`] if it never will be visible.
     pub fn wait_visible(&self, position: LogPosition) -> Result<(), LogError> {
         if self.log.visible() >= position { Ok(()) } else { self.log.wait_visible(position) }
     }
@@ -451,8 +478,11 @@ impl Engine {
         self.add_prepared(xid, Prepared { content, locks });
     }
 
-    /// XA COMMIT or ROLLBACK of a prepared transaction: `query` is that statement. `None` if there
-    /// is none of this name; `Some(None)` if it changed nothing, of which nothing is logged.
+    /// XA COMMIT or ROLLBACK of a prepared transaction: `query` is that statement.
+    ///
+    /// # Errors
+    /// If writes are stopped, the transaction stays prepared; if the log refuses the commit, see
+    /// `binlog::log::CommitError`.
     pub fn finish_prepared(
         &self,
         xid: &Xid,
@@ -460,13 +490,13 @@ impl Engine {
         context: GroupContext,
         query: &QueryEvent<'_>,
         gtid: Option<Gtid>,
-    ) -> Result<Option<Option<Committed>>, TransactionError> {
+    ) -> Result<FinishedBranch, TransactionError> {
         let taken = self.branches.lock().get_mut(xid).and_then(Option::take);
-        let Some(Prepared { content, mut locks }) = taken else { return Ok(None) };
+        let Some(Prepared { content, mut locks }) = taken else { return Ok(FinishedBranch::Unknown) };
         if !content.is_logged() {
             drop(locks);
             self.branches.lock().remove(xid);
-            return Ok(Some(None));
+            return Ok(FinishedBranch::Unchanged);
         }
         let batch = content.finish(xid, commit);
         if let Err(e) = self.store.admit(batch.size()) {
@@ -477,7 +507,7 @@ impl Engine {
         let group = GroupBuilder::new(context).finish_ddl(query);
         let committed = self.enqueue(group, batch, Some(locks), gtid).wait()?;
         self.branches.lock().remove(xid);
-        Ok(Some(Some(committed)))
+        Ok(FinishedBranch::Logged(committed))
     }
 
     /// Step 1 of a commit. `gtid` is that of a replicated transaction.
@@ -517,6 +547,10 @@ impl Engine {
     /// Commits a DDL statement: its text is the event group, and the catalog's changes carry its
     /// position. The caller keeps others away from the tables and from the catalog (metadata
     /// locks).
+    ///
+    /// # Errors
+    /// If writes are stopped, or the log refuses the commit: nothing has changed then, but see
+    /// `binlog::log::CommitError`.
     pub fn commit_ddl(
         &self,
         context: GroupContext,
@@ -532,6 +566,9 @@ impl Engine {
     }
 
     /// Logs a transaction that changes nothing, for its name's sake.
+    ///
+    /// # Errors
+    /// If the log refuses the commit: see `binlog::log::CommitError`.
     pub fn commit_empty(
         &self,
         context: GroupContext,
@@ -555,6 +592,9 @@ impl Engine {
     }
 
     /// Makes all that is committed durable in tables, so that nothing of it has to be replayed.
+    ///
+    /// # Errors
+    /// If log, tables or manifest can't be written. What the last checkpoint had stays.
     pub fn checkpoint(&self) -> Result<LogPosition, EngineError> {
         let notes = self.shared.notes.read().clone();
         let position =
@@ -566,6 +606,9 @@ impl Engine {
     /// Removes log files before `keep` (`PURGE BINARY LOGS TO`), but none that recovery needs:
     /// makes a checkpoint first if it needs one of them. The file that the last transaction is in
     /// stays, even when the log has gone on to another. Returns what was removed.
+    ///
+    /// # Errors
+    /// Those of [`Self::checkpoint`] and [`Log::purge_to`].
     pub fn purge_log_to(&self, keep: FileNumber) -> Result<Vec<FileNumber>, EngineError> {
         if self.store.checkpoint_position().file() < keep {
             self.checkpoint()?;
@@ -576,6 +619,9 @@ impl Engine {
 
     /// RESET BINARY LOGS AND GTIDS: the log begins anew, in a file with this number in its name.
     /// The tables keep everything. The caller keeps commits away, or waits for long.
+    ///
+    /// # Errors
+    /// Those of [`Self::checkpoint`] and [`Log::reset`].
     pub fn reset_log(&self, named: u32) -> Result<(), EngineError> {
         loop {
             let ordered = self.log.ordered();
@@ -594,6 +640,9 @@ impl Engine {
 
     /// Clean shutdown: ends the log, then makes a checkpoint, so that the next start replays
     /// nothing. Sessions have ended; later commits are refused.
+    ///
+    /// # Errors
+    /// Those of [`Log::close`] and [`Self::checkpoint`].
     pub fn close(&self) -> Result<(), EngineError> {
         self.log.close()?;
         self.checkpoint()?;

@@ -36,7 +36,7 @@ pub enum StoreError {
     /// again and again.
     #[error("writes are stopped until a checkpoint works again: {0}")]
     Stalled(Box<StoreError>),
-    /// The store was closed.
+    /// The store was closed while a write waited for background work.
     #[error("the store is closed")]
     Closed,
 }

@@ -21,12 +21,18 @@ const BLOCKS_FEW: usize = 8;
 
 impl Store {
     /// Roughly how many entries of `tree` there are.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] and [`StoreError::Corrupt`] of the table files that are read.
     pub fn estimate(&self, tree: TreeId) -> Result<u64, StoreError> {
         let (first, end) = whole(tree);
         self.current().peek().estimate(&first, &end, false)
     }
 
     /// Roughly how many entries of `tree` there are between two keys.
+    ///
+    /// # Errors
+    /// Those of [`Self::estimate`].
     pub fn estimate_range(
         &self,
         tree: TreeId,

@@ -80,6 +80,9 @@ impl Layouts {
     }
 
     /// A row written at `position` with the columns of now; `None` if it has them.
+    ///
+    /// # Errors
+    /// If the image is not one of the columns of then.
     pub fn upgrade(&self, position: LogPosition, image: &[u8]) -> Result<Option<Value>, RowError> {
         let first = self.list.partition_point(|layout| layout.until < position);
         self.list.get(first).map(|layout| layout.upgrade(image)).transpose()

@@ -17,6 +17,8 @@
 //! [`transaction`], [`engine`] (commit), [`temporary`] (tables without a log), [`prepared`] (XA),
 //! [`replay`] (recovery).
 
+#![warn(clippy::missing_errors_doc)]
+
 mod background;
 pub mod batch;
 pub mod build;

@@ -418,6 +418,9 @@ impl TransactionLocks {
 
     /// Locks a key; on return it is held in `mode` or a stronger one. After an error nothing has
     /// changed.
+    ///
+    /// # Errors
+    /// [`LockError`] says why the key was not granted.
     pub fn lock(
         &mut self,
         tree: TreeId,

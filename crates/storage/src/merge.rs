@@ -21,9 +21,7 @@ use std::cmp::Ordering;
 
 /// One ordered source of entries.
 pub(crate) enum Source {
-    /// A memtable.
     Memtable(ListCursor),
-    /// One table.
     Table(TableCursor),
     /// Tables that follow each other.
     Level(LevelCursor),

@@ -91,11 +91,17 @@ impl ReplayError {
 /// What the catalog does during replay.
 pub trait ReplayTarget {
     /// Called first: the store is as of its checkpoint. The target reads its catalog.
+    ///
+    /// # Errors
+    /// What can't be read: it stops the start.
     fn begin(&mut self, store: &Arc<Store>) -> Result<(), ReplayError>;
 
     /// A DDL statement of the moment `timestamp` (seconds since 1970) that was committed at
     /// `position`: adds to `batch` what it changes in trees, and knows the new definitions from now
     /// on. Everything before `position` is in the store. `Err` says in words what can't be done.
+    ///
+    /// # Errors
+    /// In words: it stops the start.
     fn ddl(
         &mut self,
         query: &QueryEvent<'_>,

@@ -36,7 +36,7 @@ pub struct TableSchema {
     pub id: u64,
     /// The database's name.
     pub database: String,
-    /// The table's name.
+    /// Without its database, as table maps have it.
     pub name: String,
     /// The columns, in the order of the row image.
     pub columns: Vec<Column>,
@@ -57,10 +57,10 @@ struct TableMaps {
     full: EncodedTableMap,
 }
 
-/// A column.
+/// What table maps and keys need to know of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// For error messages; table maps get theirs from [`TableDetails`].
     pub name: String,
     /// Its type, as a table map has it.
     pub ty: ColumnType,
@@ -99,7 +99,7 @@ pub struct IndexDefinition {
     pub unique: bool,
 }
 
-/// An index.
+/// A checked [`IndexDefinition`], with what encodes its keys.
 #[derive(Debug)]
 pub struct Index {
     definition: IndexDefinition,
@@ -135,7 +135,7 @@ pub enum SchemaError {
     /// An index names a column that there is not.
     #[error("index {index} names column {column}, which the table does not have")]
     NoSuchColumn {
-        /// The index.
+        /// The index's name.
         index: String,
         /// The column's number.
         column: usize,
@@ -149,7 +149,7 @@ pub enum SchemaError {
     /// A column that can't be in a key.
     #[error("column {column} in index {index}: {source}")]
     Key {
-        /// The index.
+        /// The index's name.
         index: String,
         /// The column's name.
         column: String,
@@ -160,6 +160,9 @@ pub enum SchemaError {
 
 impl TableSchema {
     /// Checks a definition and makes it ready for use.
+    ///
+    /// # Errors
+    /// [`SchemaError`] says what is wrong with which index.
     pub fn new(
         id: u64,
         database: impl Into<String>,
@@ -189,6 +192,9 @@ impl TableSchema {
     }
 
     /// The same table with indexes that are being built, numbered after its own.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
     pub fn with_building(
         &self,
         definitions: Vec<IndexDefinition>,
@@ -260,6 +266,9 @@ impl TableSchema {
     }
 
     /// The keys of a row in all indexes.
+    ///
+    /// # Errors
+    /// If the image is not one of the table's columns.
     pub fn keys(&self, image: &[u8]) -> Result<RowKeys, KeyError> {
         self.keys_in(Vec::new(), image)
     }
@@ -332,7 +341,7 @@ impl Index {
         Ok(Self { definition, codecs, building: None })
     }
 
-    /// Its name.
+    /// `PRIMARY` for the primary key.
     pub fn name(&self) -> &str {
         &self.definition.name
     }
@@ -395,6 +404,9 @@ impl Index {
 
     /// The part of a key of this index that no other row may have; `None` if others may (not
     /// unique, or a NULL).
+    ///
+    /// # Errors
+    /// If the key is not one of this index.
     pub fn unique_part<'k>(&self, key: &'k [u8]) -> Result<Option<&'k [u8]>, KeyError> {
         let mut rest = key;
         for codec in &self.codecs {
@@ -408,6 +420,9 @@ impl Index {
 
     /// The row's primary key in a key of this index, if it is a secondary one: what follows the
     /// index's own parts.
+    ///
+    /// # Errors
+    /// If the key is not one of this index.
     pub fn primary_key_in<'k>(&self, key: &'k [u8]) -> Result<&'k [u8], KeyError> {
         self.codecs.iter().try_fold(key, |rest, codec| Ok(&rest[codec.skip(rest)?..]))
     }
@@ -468,7 +483,7 @@ struct KeyRange {
 }
 
 impl RowKeys {
-    /// The primary key.
+    /// The key in the tree that holds the rows.
     pub fn primary(&self) -> &[u8] {
         self.of(0)
     }
@@ -523,7 +538,7 @@ impl Changes for WriteSet {
 pub struct Row<'a> {
     /// The full row image.
     pub image: &'a [u8],
-    /// Its keys.
+    /// In all indexes of the table.
     pub keys: &'a RowKeys,
 }
 

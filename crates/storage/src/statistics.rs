@@ -30,7 +30,7 @@ const COUNTED_MAX: u64 = 32;
 /// What an index holds, roughly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexSample {
-    /// Rows.
+    /// How many rows of the table it has, counted or estimated.
     pub rows: u64,
     /// Entries in its tree: rows, old versions and deletions, as [`Store::estimate`] counts.
     pub entries: u64,
@@ -43,6 +43,9 @@ pub struct IndexSample {
 impl Index {
     /// Samples the index as it is visible now. `rows` is the table's row count, if the caller knows
     /// it already.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] and [`StoreError::Corrupt`] of the table files that are read.
     pub fn sample(&self, store: &Store, rows: Option<u64>) -> Result<IndexSample, StoreError> {
         let entries = store.estimate(self.tree())?;
         let snapshot = store.snapshot_visible();

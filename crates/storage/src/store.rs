@@ -42,10 +42,16 @@ use std::thread::JoinHandle;
 pub trait LogDurability: Send + Sync {
     /// Returns once the log is durable up to `position`, flushing it if need be. Called before the
     /// manifest names that position (the write-ahead rule).
+    ///
+    /// # Errors
+    /// If the log could not be flushed: the manifest does not name the position then.
     fn ensure_durable(&self, position: LogPosition) -> io::Result<()>;
 
     /// The log's fingerprint at a position that is durable ([`binlog::log::Log::fingerprint`]);
     /// `None` if it has none.
+    ///
+    /// # Errors
+    /// If the log can't be read.
     fn fingerprint(&self, _position: LogPosition) -> io::Result<Option<u64>> {
         Ok(None)
     }
@@ -95,12 +101,19 @@ pub struct Store {
 impl Store {
     /// Opens the store in folder `dir`, which is made if missing. `Io` with `WouldBlock` inside if
     /// another process has it open.
+    ///
+    /// # Errors
+    /// Those of [`Self::examine`] and [`ExaminedStore::adopt`].
     pub fn open(env: Arc<dyn Env>, dir: &Path, options: StoreOptions) -> Result<Arc<Store>, StoreError> {
         Store::examine(env, dir)?.adopt(options)
     }
 
     /// The first half of [`Self::open`], which changes nothing: reads what the store's files say.
     /// [`StoreError::Refused`] if they are damaged.
+    ///
+    /// # Errors
+    /// [`StoreError::Refused`] if they are damaged, [`StoreError::Io`] if they can't be read or
+    /// another process has the store open.
     pub fn examine(env: Arc<dyn Env>, dir: &Path) -> Result<ExaminedStore, StoreError> {
         // A copy of a store has no lock file, nor has a folder that is not there.
         let path = dir.join(LOCK);
@@ -167,17 +180,26 @@ impl Store {
     /// To be called before a transaction of about `bytes` joins a commit group: slows writers down,
     /// then stops them, while flush and compaction lag behind. Fails with [`StoreError::Stalled`]
     /// where waiting won't help now. The caller holds nothing that a flush or the log needs.
+    ///
+    /// # Errors
+    /// [`StoreError::Stalled`], and [`StoreError::Closed`] if the store is closed meanwhile.
     pub fn admit(&self, bytes: usize) -> Result<(), StoreError> {
         self.core.admit(bytes)
     }
 
     /// The value of `key` that a snapshot at `at` sees (P3).
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] and [`StoreError::Corrupt`] of the table files that are read.
     pub fn get(&self, tree: TreeId, key: &[u8], at: LogPosition) -> Result<Option<Value>, StoreError> {
         Ok(self.version(tree, key, at)?.and_then(|(_, value)| value))
     }
 
     /// The newest version of `key`, visible or not: who wrote it, and the value unless it is
     /// deleted. `None` if there is none, or only a deletion that is durable already.
+    ///
+    /// # Errors
+    /// Those of [`Self::get`].
     #[allow(clippy::type_complexity, reason = "position and value, each of which may be missing")]
     pub fn latest(
         &self,
@@ -188,6 +210,9 @@ impl Store {
     }
 
     /// The version of `key` that a snapshot at `at` sees, as by [`Self::latest`].
+    ///
+    /// # Errors
+    /// Those of [`Self::get`].
     #[allow(clippy::type_complexity, reason = "as above")]
     pub fn version(
         &self,
@@ -259,12 +284,18 @@ impl Store {
 
     /// Makes everything written so far durable in tables, together with `notes`; returns its
     /// position.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the log can't be flushed, or tables or manifest can't be written.
     pub fn checkpoint(&self, notes: &[u8]) -> Result<LogPosition, StoreError> {
         self.checkpoint_with(|_| notes.to_vec())
     }
 
     /// As [`Self::checkpoint`], with notes made for exactly that position; see
     /// [`Self::set_notes_source`].
+    ///
+    /// # Errors
+    /// Those of [`Self::checkpoint`].
     pub fn checkpoint_with(
         &self,
         notes: impl FnOnce(LogPosition) -> Vec<u8>,
@@ -285,6 +316,9 @@ impl Store {
 
     /// The second half: returns once a manifest edit holds the position and its notes, or those of
     /// a checkpoint that was begun later. After an error it may be called again.
+    ///
+    /// # Errors
+    /// Those of [`Self::checkpoint`].
     pub fn finish_checkpoint(&self, begun: &BegunCheckpoint) -> Result<(), StoreError> {
         while self.core.is_frozen(&begun.list) {
             self.core.flush_once()?;
@@ -295,6 +329,9 @@ impl Store {
     }
 
     /// Flushes frozen memtables, if there are any: what a background thread does by itself.
+    ///
+    /// # Errors
+    /// Those of [`Self::checkpoint`]; the memtables stay frozen.
     pub fn flush_once(&self) -> Result<bool, StoreError> {
         let done = self.core.flush_once();
         self.core.bury();
@@ -303,6 +340,10 @@ impl Store {
 
     /// Does one step of compaction, if there is something to do: what a background thread does by
     /// itself.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] of the tables that are read, [`StoreError::Io`] of these and the new
+    /// ones. The old tables stay.
     pub fn compact_once(&self) -> Result<bool, StoreError> {
         let done = self.core.compact_once();
         self.core.bury();
@@ -506,6 +547,9 @@ impl ExaminedStore {
     /// The second half of [`Store::open`], to be called once it is certain that log and store
     /// belong together: takes the files over, removes those that nothing names, and starts to flush
     /// and compact.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the folder can't be written or another process has the store open.
     pub fn adopt(self, options: StoreOptions) -> Result<Arc<Store>, StoreError> {
         self.warn_of_newer_manifests();
         let ExaminedStore { env, dir, lock, found } = self;

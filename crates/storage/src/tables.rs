@@ -140,7 +140,6 @@ impl Examined {
         self.manifest > 0
     }
 
-    /// The manifest's path.
     pub(crate) fn manifest_path(&self, dir: &Path) -> PathBuf {
         manifest_path(dir, self.manifest)
     }

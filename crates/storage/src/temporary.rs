@@ -102,6 +102,9 @@ impl Temporary {
     }
 
     /// Numbers for a table's trees, which are empty.
+    ///
+    /// # Errors
+    /// Those of [`Store::open`], at the first table.
     pub fn new_trees(&self, count: usize) -> Result<Vec<TreeId>, StoreError> {
         let mut numbers = self.numbers.lock();
         if self.store.get().is_none() {

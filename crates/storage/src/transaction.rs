@@ -361,6 +361,10 @@ impl Transaction {
 
     /// The first half of [`Self::commit`]: does all that can fail, and joins the log's queue.
     /// `None` if the transaction changed nothing. Its buffers are recycled into `buffers`.
+    ///
+    /// # Errors
+    /// `LockError::Aborted` if the transaction must roll back, [`TransactionError::Store`] if
+    /// writes are stopped: nothing of it is logged then.
     pub fn enqueue(
         mut self: Box<Self>,
         buffers: &mut TransactionBuffers,

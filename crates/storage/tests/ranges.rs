@@ -13,6 +13,7 @@ use std::time::Duration;
 use binlog::event::QueryEvent;
 use database::{BY_U, BY_V, Database, Row, context, id_range, options, primary_key, rows};
 use env::SimEnv;
+use storage::engine::FinishedBranch;
 use storage::lock::{Killed, LockError};
 use storage::transaction::{
     Direction, Isolation, KeyRange, Locking, OnLocked, ReadMode, Transaction, TransactionError,
@@ -333,7 +334,8 @@ fn a_prepared_transaction_keeps_its_range_until_a_restart_and_its_rows_over_it()
     let database = Database::open(&env.reboot(), options()).unwrap();
     let table = database.table("t");
     let query = QueryEvent::new(1, b"d", b"XA COMMIT X'78',X'',1");
-    assert!(database.engine.finish_prepared(&xid, true, context(), &query, None).unwrap().is_some());
+    let finished = database.engine.finish_prepared(&xid, true, context(), &query, None).unwrap();
+    assert!(matches!(finished, FinishedBranch::Logged(_)));
     assert_eq!(blocked_inserts(&database, &table, [19, 25, 30]), []);
     let mut reader = database.begin();
     let found =

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use binlog::event::QueryEvent;
 use database::{Database, Row, all_rows, context, options, primary_key};
 use env::SimEnv;
+use storage::engine::FinishedBranch;
 use storage::lock::LockError;
 use storage::{TransactionError, Xid};
 
@@ -77,7 +78,7 @@ fn finish(database: &Database, commits: bool) -> Result<bool, TransactionError> 
     let sql: &[u8] = if commits { b"XA COMMIT X'67',X'62',1" } else { b"XA ROLLBACK X'67',X'62',1" };
     let finished =
         database.engine.finish_prepared(&xid(), commits, context(), &QueryEvent::new(1, b"d", sql), None);
-    Ok(finished?.is_some())
+    Ok(!matches!(finished?, FinishedBranch::Unknown))
 }
 
 fn live(env: &SimEnv, story: Story, before: &Rows) -> Acknowledged {

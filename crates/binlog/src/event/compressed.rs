@@ -52,6 +52,10 @@ impl<'a> Compressed<'a> {
 
     /// The bytes before compression. Memory grows with what the stream really holds, and ends at
     /// `limit`.
+    ///
+    /// # Errors
+    /// `EventError::TooLarge` beyond `limit`, `EventError::Malformed` if the stream is broken or
+    /// has another length than it says.
     pub fn uncompress(&self, limit: usize) -> Result<Vec<u8>, EventError> {
         if self.uncompressed_len > limit {
             return Err(EventError::TooLarge(self.uncompressed_len as u64));
@@ -86,6 +90,9 @@ impl<'a> QueryCompressedEvent<'a> {
     }
 
     /// The event with its statement, if that has at most `limit` bytes.
+    ///
+    /// # Errors
+    /// `EventError::TooLarge` beyond `limit`, `EventError::Malformed` if the stream is broken.
     pub fn uncompress(&self, limit: usize) -> Result<QueryEvent<'a>, EventError> {
         let sql = self.sql.uncompress(limit)?.into();
         Ok(QueryEvent { sql, ..self.query.clone() })

@@ -131,6 +131,9 @@ impl LogResetEvent {
     pub const MARK: &[u8] = b"log_reset\0";
 
     /// Reads the body of an ignorable event; `None` if it is another's.
+    ///
+    /// # Errors
+    /// `EventError::Truncated` if it ends before its three numbers.
     pub fn decode(body: &[u8]) -> Result<Option<Self>, EventError> {
         let Some(numbers) = body.strip_prefix(Self::MARK) else { return Ok(None) };
         let mut c = Cursor::new(numbers);
@@ -257,7 +260,7 @@ impl EncodeEvent for XaPrepareEvent<'_> {
 pub struct IntvarEvent {
     /// 1 or 2.
     pub kind: u8,
-    /// Its value.
+    /// What the function returns, or the column gets, if the statement asks for it.
     pub value: u64,
 }
 

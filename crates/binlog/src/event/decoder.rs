@@ -50,6 +50,9 @@ impl Decoder {
     }
 
     /// Decodes the next event, whose bytes these are.
+    ///
+    /// # Errors
+    /// Any [`EventError`].
     pub fn decode<'a>(&mut self, bytes: &'a [u8]) -> Result<(EventHeader, Event<'a>), EventError> {
         if std::mem::take(&mut self.statement_ended) {
             self.forget_tables();

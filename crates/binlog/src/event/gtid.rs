@@ -217,6 +217,9 @@ impl PurgedGtids {
     pub const MARK: &[u8] = b"gtid_purged\0";
 
     /// Reads the body of an ignorable event; `None` if it is another's.
+    ///
+    /// # Errors
+    /// `EventError::Malformed` if the set is none.
     pub fn decode(body: &[u8]) -> Result<Option<Self>, EventError> {
         match body.strip_prefix(Self::MARK) {
             Some(set) => Ok(Some(Self(GtidSet::decode(set).map_err(|_| EventError::Malformed("GTID set"))?))),

@@ -158,6 +158,10 @@ impl EventHeader {
     }
 
     /// Reads the first 19 of `bytes`, of which more may follow. Checks that the length is possible.
+    ///
+    /// # Errors
+    /// `EventError::Truncated` if there are fewer bytes; `EventError::Malformed` or
+    /// `EventError::TooLarge` for an impossible length.
     pub fn decode(bytes: &[u8]) -> Result<Self, EventError> {
         let mut c = Cursor::new(bytes);
         let header = Self {

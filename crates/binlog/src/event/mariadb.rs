@@ -37,7 +37,7 @@ pub mod gtid_flags {
     pub const ALLOW_PARALLEL: u8 = 8;
     /// Waited for a row lock.
     pub const WAITED: u8 = 16;
-    /// DDL.
+    /// The group is one statement that changes definitions.
     pub const DDL: u8 = 32;
     /// The first phase of an XA transaction; its XID follows.
     pub const PREPARED_XA: u8 = 64;
@@ -121,7 +121,7 @@ impl EncodeEvent for MariadbGtidEvent<'_> {
 pub struct MariadbGtidListEvent {
     /// Four bits of flags.
     pub flags: u8,
-    /// The GTIDs.
+    /// At most one for each pair of domain and server, in the order of the file.
     pub gtids: Vec<MariadbGtid>,
 }
 
@@ -182,7 +182,7 @@ impl EncodeEvent for MariadbAnnotateRowsEvent<'_> {
 pub struct StartEncryptionEvent {
     /// The scheme, 1.
     pub scheme: u8,
-    /// The key's version.
+    /// Which generation of the key encrypts the file; the key itself is not in it.
     pub key_version: u32,
     /// What each event's place is mixed with.
     pub nonce: [u8; 12],

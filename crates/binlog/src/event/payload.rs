@@ -17,7 +17,8 @@ use super::{
     ChecksumAlgorithm, Decoder, EncodeEvent, Event, EventError, EventHeader, EventType, FormatDescription,
 };
 
-/// A transaction payload event.
+/// What is logged instead of a transaction's events if they are compressed. The GTID event stays
+/// outside, in front of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransactionPayloadEvent<'a> {
     /// How the payload is compressed.
@@ -76,6 +77,9 @@ impl<'a> TransactionPayloadEvent<'a> {
     }
 
     /// Reads the events. None may be longer than `event_length_max`.
+    ///
+    /// # Errors
+    /// `EventError::Malformed` if the frame does not begin as one.
     pub fn events(&self, event_length_max: usize) -> Result<PayloadEvents<'a>, EventError> {
         let stream: Box<dyn Read + 'a> = match self.compression {
             Compression::None => Box::new(self.payload),
@@ -98,7 +102,7 @@ impl<'a> TransactionPayloadEvent<'a> {
 /// Where an event stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// In the file.
+    /// Directly in the file: the header's position counts.
     File,
     /// In a transaction payload: its position means nothing, and it has no checksum.
     Payload,
@@ -108,6 +112,10 @@ impl Decoder {
     /// Gives the event that was decoded last to `visit`; if it is a transaction payload, then the
     /// events in it too, each with the decoder that knows its tables. None of these may be longer
     /// than `limit`.
+    ///
+    /// # Errors
+    /// Those of `visit`, of decoding, and of [`PayloadEvents::next_event`]; `EventError::Malformed`
+    /// for a payload inside another.
     pub fn walk(
         &self,
         header: &EventHeader,
@@ -167,6 +175,10 @@ pub struct PayloadEvents<'a> {
 impl PayloadEvents<'_> {
     /// The next event's bytes, to be decoded with [`TransactionPayloadEvent::inner_format`]; `None`
     /// at the end.
+    ///
+    /// # Errors
+    /// `EventError::Malformed` if the frame is broken or has another size than it says,
+    /// `EventError::TooLarge` for an event beyond the limit.
     pub fn next_event(&mut self) -> Result<Option<&[u8]>, EventError> {
         let broken = |_| EventError::Malformed("zstd frame");
         self.event.clear();

@@ -83,6 +83,9 @@ pub enum RowsData<'a> {
 
 impl<'a> RowsData<'a> {
     /// The images; compressed ones are uncompressed if they have at most `limit` bytes then.
+    ///
+    /// # Errors
+    /// Those of uncompressing.
     pub fn bytes(&self, limit: usize) -> Result<Cow<'a, [u8]>, EventError> {
         match self {
             RowsData::Plain(bytes) => Ok(Cow::Borrowed(bytes)),

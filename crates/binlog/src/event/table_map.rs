@@ -19,7 +19,7 @@ use super::metadata::OptionalMetadata;
 use super::{EncodeEvent, EventError, EventType};
 use crate::row::column_type::{ColumnType, code};
 
-/// A table map event.
+/// Which table a number stands for in the row events that follow. The module's head has its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TableMapEvent {
     /// The table's number, 48 bits; says nothing beyond the event group.

@@ -138,6 +138,9 @@ pub(super) struct Written {
 
 impl Ticket {
     /// Waits until the transaction is committed, as the settings ask, or until it is refused.
+    ///
+    /// # Errors
+    /// [`CommitError`] says whether a restart may still find the transaction.
     pub fn wait(mut self) -> Result<Committed, CommitError> {
         let waiter = self.waiter.take().expect("a ticket is used once");
         await_outcome(&self.shared, &waiter)

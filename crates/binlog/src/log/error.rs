@@ -72,7 +72,7 @@ pub enum LogError {
     /// A flush failed earlier, and nothing is known of what it should have made durable.
     #[error("the binary log stopped after a failure, and needs a restart: {0}")]
     Latched(Arc<str>),
-    /// The log was closed.
+    /// [`Log::close`](super::Log::close) was called, and nothing failed before.
     #[error("the binary log is closed")]
     Closed,
     /// The last file number or transaction number was given out.

@@ -109,6 +109,7 @@ pub(super) struct LastFile {
     pub(super) len: u64,
     pub(super) in_use: bool,
     pub(super) last_gtid: Option<Gtid>,
+    pub(super) closed_by: Option<ClosedBy>,
     groups_after: GroupsAfter,
 }
 
@@ -243,6 +244,7 @@ impl Examined {
         let file = open(folder, number)?;
         let scan = |from| scan::scan_from(file.clone(), from).map_err(|e| from_stream(folder, number, 0, e));
         let mut scanned = scan(from)?;
+        let mut is_partial = from > scanned.header.end;
         let (name, next_name) = (folder.log_name(number), folder.log_name(number.next()));
         let damage = |scanned: &Scanned, groups_after: &GroupsAfter, why: String| {
             Err(LogError::damage(&name, scanned.end, why, loss(&name, scanned, groups_after)))
@@ -258,12 +260,24 @@ impl Examined {
             // A start cut it at its end, or another program did: the next file's header shows
             // which.
             scanned = scan(0)?;
+            is_partial = false;
         } else if scanned.end < len {
             tracing::warn!(
                 file = %name, offset = scanned.end,
                 "the binary log: {} bytes behind the file's last event are no part of the log, and are not read",
                 len - scanned.end
             );
+        }
+        // The tables have all of the file. Nothing in it will be replayed, but what the next file
+        // goes on from has to be known: it may be a copy of this one. Damage in front of what the
+        // tables have, which stops nothing, leaves that open.
+        if is_partial && scanned.first_sequence.is_none() {
+            match scan(0) {
+                Ok(whole) if whole.end >= from => scanned = whole,
+                Err(e) if !e.is_damage() => return Err(e),
+                _ => return Ok(()),
+            }
+            is_partial = false;
         }
         let next = read_header(open(folder, number.next())?);
         let next = next.map_err(|e| from_stream(folder, number.next(), 0, e))?;
@@ -288,17 +302,13 @@ impl Examined {
             return damage(&scanned, &GroupsAfter::default(), why);
         }
         // What was not read of a file that the tables have a part of: numbers in the file, which
-        // begin at 1, count it, so it is read only where they say that something is wrong. With
-        // nothing after it nothing is replayed of the file.
-        let is_partial = from > scanned.header.end;
-        let is_unread = match scanned.first_sequence {
-            Some(first) => lack.count() == u128::from(first.saturating_sub(1)),
-            None => true,
-        };
-        if is_partial && !is_unread {
+        // begin at 1, count it, so it is read only where they say that something is wrong.
+        let is_counted = |first: u64| lack.count() == u128::from(first.saturating_sub(1));
+        if is_partial && !scanned.first_sequence.is_some_and(is_counted) {
             lack = lacking(&scan(0)?);
+            is_partial = false;
         }
-        if lack.is_empty() || (is_partial && is_unread) {
+        if lack.is_empty() || is_partial {
             return Ok(());
         }
         let why = format!(
@@ -618,6 +628,7 @@ impl Examined {
             len,
             in_use: header.in_use,
             last_gtid: scanned.last_gtid,
+            closed_by: scanned.closed_by,
             groups_after,
         });
         Ok(())

@@ -86,7 +86,7 @@ use std::io::ErrorKind;
 /// One file of the log, as SHOW BINARY LOGS lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileInfo {
-    /// Its number.
+    /// What follows the dot in `name`.
     pub number: FileNumber,
     /// Its name, without folder.
     pub name: String,

@@ -89,18 +89,26 @@ impl Default for Pace {
     }
 }
 
+/// What the next flush waits for before it may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HoldBack {
+    /// One of those in flight has to end.
+    UntilOneEnds,
+    /// So much time has to pass, or one of those in flight to end.
+    AtMost(Duration),
+}
+
 impl Pace {
-    /// How long the next flush has to wait while `in_flight` others are: not at all (`None`), until
-    /// one ends, or for a time at the most.
-    pub(super) fn hold_back(&self, in_flight: usize, now: Duration) -> Option<Option<Duration>> {
+    /// What the next flush waits for while `in_flight` others are; `None` if it may begin.
+    pub(super) fn hold_back(&self, in_flight: usize, now: Duration) -> Option<HoldBack> {
         if in_flight == 0 {
             return None;
         }
         if self.is_full(in_flight) {
-            return Some(None);
+            return Some(HoldBack::UntilOneEnds);
         }
         let remaining = (self.last_begun + self.apart()).saturating_sub(now);
-        (!remaining.is_zero()).then_some(Some(remaining))
+        (!remaining.is_zero()).then_some(HoldBack::AtMost(remaining))
     }
 
     /// True if no more flushes may begin.

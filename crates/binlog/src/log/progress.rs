@@ -325,6 +325,9 @@ impl Shared {
 
 impl Log {
     /// Waits until a transaction is durable; something flushes it within milliseconds.
+    ///
+    /// # Errors
+    /// `LogError::Latched` or `LogError::Closed` if it never will be.
     pub fn wait_durable(&self, position: LogPosition) -> Result<(), LogError> {
         self.shared.progress.wait(&self.shared.progress.durable, position)
     }
@@ -364,6 +367,9 @@ impl Log {
     }
 
     /// Waits until an ordered transaction is published.
+    ///
+    /// # Errors
+    /// `LogError::Latched` or `LogError::Closed` if it never will be.
     pub fn wait_visible(&self, position: LogPosition) -> Result<(), LogError> {
         self.shared.progress.wait(&self.shared.progress.visible, position)
     }

@@ -22,7 +22,7 @@
 
 use super::commit::{CommitHook, Committed};
 use super::error::CommitError;
-use super::pace::{Pace, SLOTS};
+use super::pace::{HoldBack, Pace, SLOTS};
 use super::progress::Published;
 use crate::group::EventGroup;
 use crate::gtid::{Gtid, GtidSet};
@@ -318,7 +318,8 @@ impl Queue {
         if queue.may_lead(waiter) {
             let moment = moment();
             timeout = match queue.hold_back(&moment) {
-                Some(timeout) => timeout,
+                Some(HoldBack::UntilOneEnds) => None,
+                Some(HoldBack::AtMost(timeout)) => Some(timeout),
                 None => {
                     let from = if queue.next_leader.is_some() { queue.next_since } else { moment.now };
                     queue.next_leader = None;
@@ -487,13 +488,13 @@ impl QueueState {
         self.fallback_leader.as_ref().is_some_and(|fallback_leader| Arc::ptr_eq(fallback_leader, waiter))
     }
 
-    /// How long the next flush has to wait before it may begin, if it has to: for others in flight,
-    /// or as `binlog_group_commit_sync_delay` asks.
-    fn hold_back(&mut self, moment: &Moment) -> Option<Option<Duration>> {
+    /// What the next flush waits for before it may begin, if it has to: others in flight, or what
+    /// `binlog_group_commit_sync_delay` asks for.
+    fn hold_back(&mut self, moment: &Moment) -> Option<HoldBack> {
         let wait = if moment.is_strict {
             self.pace.hold_back(self.in_flight, moment.now)
         } else {
-            (self.in_flight > 0).then_some(None)
+            (self.in_flight > 0).then_some(HoldBack::UntilOneEnds)
         };
         if wait.is_some() {
             return wait;
@@ -505,7 +506,7 @@ impl QueueState {
             return None;
         }
         self.wake_at = Some(enough);
-        Some(Some(remaining))
+        Some(HoldBack::AtMost(remaining))
     }
 
     /// Calls the next leader if it delays and has what it delays for.

@@ -30,11 +30,11 @@ pub struct LogReader {
 /// An event as it is in its file.
 #[derive(Debug, Clone, Copy)]
 pub struct LogEvent<'a> {
-    /// Its file.
+    /// The number of the log file that holds it.
     pub file: FileNumber,
     /// Where it starts there.
     pub start: u64,
-    /// Its header.
+    /// The 19 bytes at its start, decoded.
     pub header: EventHeader,
     /// All of it: header, body, checksum.
     pub bytes: &'a [u8],

@@ -34,7 +34,7 @@ use super::examine::{Examined, LastFile};
 use super::names::Folder;
 use super::reset::{self, Reset};
 use super::rotate::{Past, clear_in_use};
-use super::scan::StreamError;
+use super::scan::{ClosedBy, StreamError};
 use crate::gtid::GtidSet;
 use crate::position::{FileNumber, LogPosition};
 use env::{File, OpenMode, PIECE};
@@ -109,6 +109,14 @@ fn log_unclean_stop(examined: &Examined, last: &LastFile, cut_file: Option<&Path
     let name = examined.folder.log_name(last.number);
     let end = examined.recovered.end.offset();
     let last_gtid = last.last_gtid.map_or("none in this file".to_owned(), |gtid| gtid.to_string());
+    if last.closed_by == Some(ClosedBy::Rotate) {
+        let next = examined.file_name(last.number.next());
+        return tracing::warn!(
+            file = %name, end, %last_gtid,
+            "the server was not shut down cleanly; nothing was cut off the binary log, which goes on in {next} by its last \
+             event, and {next} is not there: a crash in a rotation leaves that. If it was there, its transactions are lost"
+        );
+    }
     let Some(cut_file) = cut_file else {
         return tracing::warn!(
             file = %name, end, %last_gtid,

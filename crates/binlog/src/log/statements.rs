@@ -46,6 +46,10 @@ impl Examined {
         stream.seek(stream.at().max(from));
         while let Some(header) = stream.header(end).map_err(|e| failed(from, e))? {
             let at = stream.at();
+            // What is behind a closed file's last event is no part of the log.
+            if matches!(header.event_type, EventType::ROTATE | EventType::STOP) {
+                break;
+            }
             if header.event_type != EventType::QUERY {
                 stream.seek(at + u64::from(header.event_length));
                 continue;

@@ -27,13 +27,13 @@ pub struct LogStatus {
     pub groups: Counter,
     /// Flushes for commits: by leaders, by the background, by threads that waited for a position.
     pub flushes: Counter,
-    /// Of these, the background's.
+    /// Of these, those that no commit waited for.
     pub background_flushes: Counter,
     /// Bytes of event groups.
     pub bytes_written: Counter,
     /// Transactions refused.
     pub refused: Counter,
-    /// Rotations.
+    /// How often a new file followed the active one.
     pub rotations: Counter,
     /// Files begun for large transactions.
     pub large_files: Counter,

@@ -53,7 +53,7 @@ pub const BINARY: u16 = 63;
 /// ENUM and SET have their own code here; a table map has them as STRING.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ColumnType {
-    /// One of [`code`].
+    /// A constant of [`code`].
     pub code: u8,
     /// See above; 0 for other types.
     pub meta: u16,
@@ -146,12 +146,18 @@ impl ColumnType {
     }
 
     /// Bytes that the value at the start of `bytes` takes, its length included.
+    ///
+    /// # Errors
+    /// [`RowError::Truncated`] if there are fewer bytes.
     #[inline]
     pub fn value_len(&self, bytes: &[u8]) -> Result<usize, RowError> {
         self.width().value_len(bytes)
     }
 
     /// Checks that the code is known and `meta` possible, so that the rest of the codec need not.
+    ///
+    /// # Errors
+    /// [`RowError::UnknownType`] and [`RowError::BadMetadata`].
     pub fn validate(&self) -> Result<(), RowError> {
         let ok = match self.code {
             code::TINY..=code::NEWDATE if !matches!(self.code, code::FLOAT | code::DOUBLE) => true,
@@ -186,6 +192,9 @@ pub enum Width {
 
 impl Width {
     /// Bytes that the value at the start of `bytes` takes, its length included.
+    ///
+    /// # Errors
+    /// [`RowError::Truncated`] if there are fewer bytes.
     #[inline]
     pub fn value_len(self, bytes: &[u8]) -> Result<usize, RowError> {
         let len = match self {

@@ -21,6 +21,9 @@ pub struct RowImage<'a> {
 
 impl<'a> RowImage<'a> {
     /// A full image, which must fill `bytes`.
+    ///
+    /// # Errors
+    /// [`RowError::Truncated`] and [`RowError::TrailingBytes`].
     pub fn full(types: &'a [ColumnType], bytes: &'a [u8]) -> Result<Self, RowError> {
         let (image, remaining) = Self::split(types, None, bytes)?;
         if remaining.is_empty() { Ok(image) } else { Err(RowError::TrailingBytes) }
@@ -28,6 +31,9 @@ impl<'a> RowImage<'a> {
 
     /// Takes the image at the start of `bytes`, and returns what is after it. `present` has a bit
     /// for each column; bits beyond it count as clear.
+    ///
+    /// # Errors
+    /// [`RowError::Truncated`] if the bytes end before the image does.
     pub fn split(
         types: &'a [ColumnType],
         present: Option<&'a [u8]>,
@@ -81,6 +87,9 @@ pub struct Field<'a> {
 
 impl<'a> Field<'a> {
     /// Decodes the value.
+    ///
+    /// # Errors
+    /// Those of [`Value::decode`].
     #[inline]
     pub fn value(&self) -> Result<Value<'a>, RowError> {
         match self.raw {
@@ -122,6 +131,9 @@ impl<'a> Fields<'a> {
     };
 
     /// Starts at the image that `bytes` begins with.
+    ///
+    /// # Errors
+    /// [`RowError::Truncated`] if the bytes end within the null bits.
     pub fn new(
         types: &'a [ColumnType],
         present: Option<&'a [u8]>,
@@ -142,6 +154,9 @@ impl<'a> Fields<'a> {
     }
 
     /// The next present column.
+    ///
+    /// # Errors
+    /// [`RowError::Truncated`] if the bytes end within the value.
     #[inline]
     pub fn next_field(&mut self) -> Result<Option<Field<'a>>, RowError> {
         while let Some(ty) = self.types.get(self.column) {
@@ -234,6 +249,9 @@ impl<'a> RowImageBuilder<'a> {
     }
 
     /// Appends the next column as the bytes that another image has for it ([`Field::raw`]).
+    ///
+    /// # Errors
+    /// [`RowError::TooManyValues`] after the last column.
     #[inline]
     pub fn push_raw(&mut self, raw: Option<&[u8]>) -> Result<(), RowError> {
         self.next_type().ok_or(RowError::TooManyValues)?;

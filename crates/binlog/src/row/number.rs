@@ -93,11 +93,17 @@ fn write_shortest(out: &mut impl Write, number: Option<Scientific>, zero_point: 
 
 /// Writes a DOUBLE as MySQL's result sets have it. NaN and infinities, which no column holds,
 /// become 0.
+///
+/// # Errors
+/// Those of `out`.
 pub fn write_double(out: &mut impl Write, v: f64) -> fmt::Result {
     write_shortest(out, Scientific::new(format_args!("{v:e}")), false)
 }
 
 /// Writes a FLOAT as MySQL's result sets have it.
+///
+/// # Errors
+/// Those of `out`.
 pub fn write_float(out: &mut impl Write, v: f32) -> fmt::Result {
     write_shortest(out, Scientific::new(format_args!("{v:e}")), false)
 }
@@ -108,6 +114,9 @@ pub(super) fn write_json_double(out: &mut impl Write, v: f64) -> fmt::Result {
 }
 
 /// Writes `v` as C's `%.{precision}g` does (precision 1 to 20).
+///
+/// # Errors
+/// Those of `out`.
 pub fn write_g(out: &mut impl Write, v: f64, precision: usize) -> fmt::Result {
     let Some(mut n) = Scientific::new(format_args!("{v:.*e}", precision - 1)) else {
         return out.write_str("0");

@@ -41,6 +41,10 @@ pub enum Value<'a> {
 
 impl<'a> Value<'a> {
     /// Decodes `raw`, which are all of a value's bytes, its length before it included.
+    ///
+    /// # Errors
+    /// [`RowError::Truncated`] for another number of bytes than the type has; others if the bytes
+    /// are no value of it.
     #[inline]
     pub fn decode(ty: &ColumnType, raw: &'a [u8]) -> Result<Self, RowError> {
         let int = |bytes: &[u8]| {

@@ -13,6 +13,9 @@ use crate::row::{Field, Value, json, number};
 /// Integers of unsigned columns are printed as `-1 (255)` where their highest bit is set, for the
 /// tool this follows does not look at signs; TIMESTAMP is in seconds since 1970, ENUM a number, SET
 /// and BIT are bits.
+///
+/// # Errors
+/// If the value is damaged.
 pub fn write_value(field: &Field<'_>, out: &mut Vec<u8>) -> Result<(), EventError> {
     let ty = field.ty;
     match field.value()? {

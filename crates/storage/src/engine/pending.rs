@@ -38,6 +38,9 @@ impl PendingCommit {
 
     /// Steps 2 to 4: waits until the log has published the transaction, and returns its position
     /// and GTID.
+    ///
+    /// # Errors
+    /// Those of `binlog::log::Ticket::wait`.
     pub fn wait(self) -> Result<Committed, TransactionError> {
         let outcome = self.ticket.wait();
         drop(self.late_locks);

@@ -33,7 +33,7 @@ pub enum Order {
     Bytes,
     /// Byte by byte, the shorter padded with spaces.
     PadSpace,
-    /// By their weights.
+    /// Byte by byte, once the function has made weights of them.
     Weights(&'static dyn Weights),
 }
 
@@ -57,7 +57,7 @@ pub trait Weights: Send + Sync {
 /// How many bytes make a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Characters {
-    /// One.
+    /// As in `binary` and the single-byte character sets.
     Bytes,
     /// As UTF-8 has it.
     Utf8,

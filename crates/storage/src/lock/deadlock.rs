@@ -43,7 +43,7 @@ pub struct BlockedWait {
     pub weight: u64,
     /// The index in which it waits for a key, or [`super::NAMES`].
     pub tree: TreeId,
-    /// The key.
+    /// Without the tree's prefix.
     pub key: Vec<u8>,
     /// How it wants to have it.
     pub mode: LockMode,

@@ -77,7 +77,7 @@ impl Span {
         Self { lower, upper }
     }
 
-    /// One key.
+    /// The range that has this one and no other.
     pub fn key(key: &[u8]) -> Self {
         Self::new(Bound::Included(key), Bound::Included(key))
     }
@@ -319,6 +319,9 @@ impl TransactionLocks {
     /// Keeps others from inserting into a range of a tree until the transaction ends, and waits for
     /// the open transactions that have inserted into it, so that the range can be read. With
     /// [`WaitPolicy::NoWait`] the range is locked too, but they are not waited for.
+    ///
+    /// # Errors
+    /// Those of [`Self::lock`]. The range may be locked all the same.
     pub fn lock_range(&mut self, tree: TreeId, span: Span, policy: WaitPolicy) -> Result<(), LockError> {
         self.lock_name()?;
         let (first, writers) = self.manager.ranges.add(self.owner, tree, span);
@@ -331,6 +334,9 @@ impl TransactionLocks {
     /// Keeps others from inserting at a key where nothing is. Only right after a
     /// [`TransactionLocks::lock`] of the key, which it gives back if that returned
     /// [`Acquired::New`]: others may read there too.
+    ///
+    /// # Errors
+    /// Those of [`Self::lock_range`].
     pub fn lock_gap(&mut self, tree: TreeId, key: &[u8], acquired: Acquired) -> Result<(), LockError> {
         let place = self.held.len().saturating_sub(1);
         // With the key's lock held nobody has put anything there.
@@ -342,6 +348,9 @@ impl TransactionLocks {
     }
 
     /// Before the first [`Self::enter_ranges`].
+    ///
+    /// # Errors
+    /// Those of [`Self::lock`].
     pub fn begin_writing(&mut self) -> Result<(), LockError> {
         if self.writer.is_none() {
             self.lock_name()?;
@@ -369,6 +378,9 @@ impl TransactionLocks {
     }
 
     /// Waits until another transaction has ended.
+    ///
+    /// # Errors
+    /// Those of [`Self::lock`].
     pub fn wait_for_end(&mut self, other: OwnerId, policy: WaitPolicy) -> Result<(), LockError> {
         self.lock(NAMES, &other.0.to_be_bytes(), LockMode::Shared, policy)?;
         self.unlock_newest();

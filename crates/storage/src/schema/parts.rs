@@ -17,6 +17,9 @@ impl TableSchema {
 
     /// Appends a row image that has these columns (ascending, each held by the keys:
     /// [`Self::key_holds`]) as a key of a secondary index has them, and NULL for all others.
+    ///
+    /// # Errors
+    /// If the key is not one of this index.
     pub fn decode_key(
         &self,
         index: &Index,
@@ -69,6 +72,9 @@ impl Index {
     }
 
     /// Where the parts of a key of this index end in it.
+    ///
+    /// # Errors
+    /// If the key is not one of this index.
     pub fn part_ends(&self, key: &[u8], ends: &mut Vec<usize>) -> Result<(), KeyError> {
         ends.clear();
         let mut end = 0;

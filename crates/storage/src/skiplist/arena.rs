@@ -27,12 +27,21 @@ pub(super) struct Arena {
 // SAFETY: the raw pointers lead into chunks that the arena itself owns.
 unsafe impl Send for Arena {}
 
+/// What a new node links to.
+pub(super) struct NodeLinks {
+    /// Levels of the list that the node is in.
+    pub(super) height: usize,
+    /// The node of the key's oldest version, if this is a newer one.
+    pub(super) oldest: Option<Node>,
+}
+
 impl Arena {
     /// One that has made a list's head.
     pub(super) fn new(bytes: &AtomicUsize) -> (Arena, Node) {
         let before = [Node::NONE; HEIGHT_MAX];
         let mut arena = Arena { chunks: Vec::new(), free: null_mut(), left: 0, random: 0x9e37_79b9, before };
-        let head = arena.node((HEIGHT_MAX, None), &[], LogPosition::ZERO, None, bytes);
+        let head =
+            arena.node(NodeLinks { height: HEIGHT_MAX, oldest: None }, &[], LogPosition::ZERO, None, bytes);
         arena.before = [head; HEIGHT_MAX];
         (arena, head)
     }
@@ -67,7 +76,7 @@ impl Arena {
     /// Writes a node that nothing leads to yet, its links empty but for that to the oldest version.
     pub(super) fn node(
         &mut self,
-        (height, oldest): (usize, Option<Node>),
+        NodeLinks { height, oldest }: NodeLinks,
         key: &[u8],
         position: LogPosition,
         value: Option<&[u8]>,

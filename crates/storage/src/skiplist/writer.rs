@@ -1,5 +1,6 @@
 //! Insertions, one at a time.
 
+use super::arena::NodeLinks;
 use super::newest::NewestLookup;
 use super::{Arena, Node, SkipList};
 use binlog::position::LogPosition;
@@ -45,7 +46,13 @@ impl Writer<'_> {
     ) {
         // SAFETY: a linked node.
         let oldest = unsafe { newest.oldest() }.unwrap_or(newest);
-        let node = self.arena.node((1, Some(oldest)), key, position, value, &self.list.bytes);
+        let node = self.arena.node(
+            NodeLinks { height: 1, oldest: Some(oldest) },
+            key,
+            position,
+            value,
+            &self.list.bytes,
+        );
         // SAFETY: as in `insert_after`; the link back leads to the head or a linked node.
         unsafe {
             let before = Node(newest.link_back().load(Ordering::Relaxed));
@@ -68,7 +75,7 @@ impl Writer<'_> {
         let list = self.list;
         let oldest = self.oldest_of(key);
         let is_newest = !self.follows_a_version_of(key);
-        let node = self.arena.node((height, oldest), key, position, value, &list.bytes);
+        let node = self.arena.node(NodeLinks { height, oldest }, key, position, value, &list.bytes);
         if height > list.height.load(Ordering::Relaxed) {
             list.height.store(height, Ordering::Relaxed);
         }

@@ -18,7 +18,7 @@ pub enum TransactionError {
     DuplicateKey {
         /// The index, numbered as by `TableSchema::index`.
         index: usize,
-        /// Its name.
+        /// As messages have it, without the table.
         index_name: String,
         /// The primary key of the row that has it, for REPLACE and ON DUPLICATE KEY UPDATE.
         existing: Vec<u8>,

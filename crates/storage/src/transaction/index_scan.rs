@@ -59,6 +59,9 @@ impl IndexScan {
     ///
     /// A locking scan by a secondary index finds its entries first and reads the rows' newest
     /// versions later: whether the row is still in the range is the caller's to test.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get_locked`] if it locks; otherwise those of reading.
     #[allow(clippy::should_implement_trait, reason = "it can fail, and needs the transaction")]
     pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
         if self.index == 0 {
@@ -78,6 +81,9 @@ impl IndexScan {
 
     /// Moves to the next entry without reading its row, for a consistent read of what is in the
     /// entries themselves; false after the last one. [`Self::row`] is not to be asked then.
+    ///
+    /// # Errors
+    /// Those of reading: [`TransactionError`] of store, log, or key.
     pub fn next_entry(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
         while self.scan.next(transaction)? {
             if self.index == 0 || transaction.writes.is_empty() || self.is_of_now(transaction)? {
@@ -105,6 +111,9 @@ impl IndexScan {
 
     /// Waits for the lock that [`Self::is_locked`] says is missing, and reads the row again; false
     /// if it is gone then.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get_locked`].
     pub fn wait_for_row(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
         self.scan.wait_for_row(transaction)
     }

@@ -60,7 +60,7 @@ pub enum LockedRow {
     /// It is locked, and this is its newest version; `None` if there is none (the key is locked
     /// nevertheless).
     Locked {
-        /// The row.
+        /// The row image.
         row: Option<Value>,
         /// True if the transaction held no lock on it before.
         new: bool,
@@ -113,6 +113,9 @@ impl Transaction {
 
     /// A consistent read of one key: own changes made before the running statement, or what the
     /// snapshot has.
+    ///
+    /// # Errors
+    /// Those of reading the store.
     pub fn get(&mut self, tree: TreeId, key: &[u8]) -> Result<Option<Value>, TransactionError> {
         if let Some(own) = self.writes.get(tree, key, self.read_mark()) {
             return Ok(own.map(Value::copied));
@@ -139,6 +142,9 @@ impl Transaction {
     /// Locks one key and reads its newest version: own changes made before the running statement,
     /// or what was committed last, though it may not be durable yet (X4). If there is no row,
     /// nobody may put one there from now on; under READ COMMITTED the key stays locked instead.
+    ///
+    /// # Errors
+    /// [`TransactionError::Lock`] if the key is not granted; those of reading the store.
     pub fn get_locked(
         &mut self,
         tree: TreeId,
@@ -213,6 +219,9 @@ impl Transaction {
     }
 
     /// [`Self::get_locked`] for UPDATE and DELETE by key.
+    ///
+    /// # Errors
+    /// Those of [`Self::get_locked`].
     pub fn get_for_update(&mut self, tree: TreeId, key: &[u8]) -> Result<Option<Value>, TransactionError> {
         match self.get_locked(tree, key, Locking::UPDATE)? {
             LockedRow::Locked { row, .. } => Ok(row),
@@ -222,6 +231,9 @@ impl Transaction {
 
     /// As [`Self::get_for_update`], but with the changes of the running statement too: for REPLACE
     /// and ON DUPLICATE KEY UPDATE, whose rows may meet rows of the same statement.
+    ///
+    /// # Errors
+    /// Those of [`Self::get_locked`].
     pub fn get_newest_for_update(
         &mut self,
         tree: TreeId,

@@ -19,6 +19,17 @@ use super::images::{PartialImages, RowImages};
 use super::read::Locking;
 use super::{Transaction, TransactionError};
 
+/// An entry that a row gets in a secondary index.
+struct NewIndexEntry<'a> {
+    /// The index, numbered as by [`TableSchema::index`].
+    number: usize,
+    index: &'a Index,
+    /// The whole key, without the tree.
+    key: &'a [u8],
+    /// The part of it that is to be locked, and that no other row may have.
+    reserved: Option<&'a [u8]>,
+}
+
 impl Transaction {
     /// Inserts a row, given as its full image.
     ///
@@ -320,22 +331,24 @@ impl Transaction {
             if old.is_none_or(|old| old.of(number) != new.of(number)) {
                 let unique = new.unique(number);
                 let reserved = unique.filter(|_| unique != old.and_then(|old| old.unique(number)));
-                self.reserve_index_entry(schema, (number, index), reserved, (new.of(number), image))?;
+                let entry = NewIndexEntry { number, index, key: new.of(number), reserved };
+                self.reserve_index_entry(schema, &entry, image)?;
             }
         }
         Ok(())
     }
 
+    /// Reserves one new entry of the row with this image.
     fn reserve_index_entry(
         &mut self,
         schema: &TableSchema,
-        (number, index): (usize, &Index),
-        unique: Option<&[u8]>,
-        (entry, image): (&[u8], &[u8]),
+        entry: &NewIndexEntry<'_>,
+        image: &[u8],
     ) -> Result<(), TransactionError> {
+        let &NewIndexEntry { number, index, key, reserved } = entry;
         loop {
             let mut acquired = None;
-            if let Some(prefix) = unique {
+            if let Some(prefix) = reserved {
                 let locked = self.lock(index.tree(), prefix, Locking::UPDATE);
                 acquired = Some(locked.map_err(|error| self.lock_failed(error))?);
                 if let Some(existing) = self.row_with(index, prefix)? {
@@ -349,7 +362,7 @@ impl Transaction {
                     return Err(duplicate(index, number, &existing));
                 }
             }
-            match self.enter_ranges(index.tree(), entry) {
+            match self.enter_ranges(index.tree(), key) {
                 None => return Ok(()),
                 Some(owner) => self.wait_for_reader(owner, acquired)?,
             }

@@ -208,6 +208,9 @@ impl Scan {
     }
 
     /// Moves to the next row; false after the last one.
+    ///
+    /// # Errors
+    /// Those of [`Transaction::get_locked`] if it locks; otherwise those of reading.
     #[allow(clippy::should_implement_trait, reason = "it can fail, and needs the transaction")]
     pub fn next(&mut self, transaction: &mut Transaction) -> Result<bool, TransactionError> {
         loop {

@@ -13,12 +13,18 @@ use crate::row::value::ByteWriter;
 
 /// Appends the document's text as MySQL prints it: `{"a": 1, "b": [true, null]}`. No bytes at all
 /// are JSON null.
+///
+/// # Errors
+/// [`RowError::Malformed`] if the document is damaged, or the text too long.
 pub fn write_text(document: &[u8], out: &mut Vec<u8>) -> Result<(), RowError> {
     print(document, false, usize::MAX, out)
 }
 
 /// Appends the document's text with a line for each member and element, indented by two spaces a
 /// level. Fails once `out` has more than `max` bytes, soon after.
+///
+/// # Errors
+/// [`RowError::Malformed`] if the document is damaged, or the text too long.
 pub fn write_pretty(document: &[u8], max: usize, out: &mut Vec<u8>) -> Result<(), RowError> {
     print(document, true, max, out)?;
     if out.len() > max { Err(TOO_LONG) } else { Ok(()) }

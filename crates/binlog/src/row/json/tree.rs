@@ -16,7 +16,7 @@ use crate::row::RowError;
 /// A value being made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tree<'a> {
-    /// `null`
+    /// The literal `null`, which is not SQL's NULL.
     Null,
     /// `true` and `false`
     Bool(bool),
@@ -30,7 +30,7 @@ pub enum Tree<'a> {
     String(Cow<'a, [u8]>),
     /// A value of a SQL type: the column type's code and the bytes.
     Opaque(u8, Cow<'a, [u8]>),
-    /// An array.
+    /// Values in their order.
     Array(Vec<Tree<'a>>),
     /// An object; its members are in the order of [`key_order`], each name once.
     Object(Vec<(Cow<'a, [u8]>, Tree<'a>)>),
@@ -81,6 +81,9 @@ impl<'a> Tree<'a> {
     }
 
     /// Decodes one level of a stored container, so that it can be changed; others stay as they are.
+    ///
+    /// # Errors
+    /// If the stored value is damaged.
     pub fn open(&mut self) -> Result<(), RowError> {
         let value = match self {
             Tree::Stored(value) => *value,
@@ -107,6 +110,9 @@ impl<'a> Tree<'a> {
     }
 
     /// Decodes a stored scalar; containers stay as they are.
+    ///
+    /// # Errors
+    /// If the stored value is damaged.
     pub fn open_scalar(&mut self) -> Result<(), RowError> {
         match self.as_stored().map(|value| value.container()) {
             Some(None) => self.open(),
@@ -127,6 +133,9 @@ impl<'a> Tree<'a> {
     }
 
     /// The same tree without anything borrowed.
+    ///
+    /// # Errors
+    /// If a stored value is damaged.
     pub fn into_owned(self) -> Result<Tree<'static>, RowError> {
         Ok(match self {
             Tree::Null => Tree::Null,
@@ -145,11 +154,15 @@ impl<'a> Tree<'a> {
                 };
                 Tree::Object(members.into_iter().map(own).collect::<Result<_, RowError>>()?)
             }
-            Tree::Stored(value) => {
-                let mut document = Vec::new();
-                value.write_document(&mut document)?;
-                Tree::Document(document)
-            }
+            Tree::Stored(value) => match value.node()? {
+                Node::Container(_) => {
+                    let mut document = Vec::new();
+                    value.write_document(&mut document)?;
+                    Tree::Document(document)
+                }
+                // Millions of numbers need no memory of their own each.
+                scalar => Tree::scalar(scalar).into_owned()?,
+            },
             Tree::Document(document) => Tree::Document(document),
         })
     }
@@ -180,12 +193,18 @@ impl<'a> Tree<'a> {
     }
 
     /// The document's bytes.
+    ///
+    /// # Errors
+    /// Any [`EncodeError`] but [`EncodeError::GivenUp`].
     pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
         self.encode_within(usize::MAX, &|| true)
     }
 
     /// The same for a document of at most `max` bytes, as long as `goes_on` says so: asked for each
     /// value.
+    ///
+    /// # Errors
+    /// Any [`EncodeError`].
     pub fn encode_within(&self, max: usize, goes_on: &dyn Fn() -> bool) -> Result<Vec<u8>, EncodeError> {
         let bounds = Bounds { max, goes_on };
         self.check_depth(DEPTH_MAX, bounds)?;

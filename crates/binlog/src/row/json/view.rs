@@ -20,7 +20,7 @@ pub struct Json<'a> {
 /// What a value is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Node<'a> {
-    /// `null`
+    /// The literal `null` of a document, which is not SQL's NULL.
     Null,
     /// `true` and `false`
     Bool(bool),
@@ -28,7 +28,7 @@ pub enum Node<'a> {
     Int(i64),
     /// An unsigned integer.
     UInt(u64),
-    /// A double.
+    /// A number of eight bytes; as stored, so it may be no finite one in a damaged document.
     Double(f64),
     /// A string, in utf8mb4.
     String(&'a [u8]),
@@ -39,7 +39,7 @@ pub enum Node<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// The JSON null.
+    /// The document `null`, which is not SQL's NULL.
     pub const NULL: Json<'static> = Json { kind: LITERAL, data: &[0] };
 
     /// A document's root. No bytes at all are JSON null.
@@ -55,6 +55,9 @@ impl<'a> Json<'a> {
     }
 
     /// What it is.
+    ///
+    /// # Errors
+    /// If the value is damaged.
     pub fn node(&self) -> Result<Node<'a>, RowError> {
         let mut c = Cursor::new(self.data);
         Ok(match self.kind {
@@ -123,6 +126,9 @@ impl<'a> Json<'a> {
     }
 
     /// Appends it as a document of its own.
+    ///
+    /// # Errors
+    /// If the value is damaged.
     pub fn write_document(&self, out: &mut Vec<u8>) -> Result<(), RowError> {
         let data = self.data()?;
         out.push(self.kind);
@@ -141,6 +147,9 @@ impl<'a> Json<'a> {
 
     /// Checks a whole document that comes from elsewhere: what passes names nothing twice and keeps
     /// the limit of levels, so that every walk over it ends soon.
+    ///
+    /// # Errors
+    /// [`RowError::Malformed`] says what is wrong.
     pub fn check(&self) -> Result<(), RowError> {
         if self.nesting()? > DEPTH_MAX {
             return Err(RowError::Malformed("JSON document is nested too deeply"));
@@ -233,6 +242,9 @@ impl<'a> Container<'a> {
     }
 
     /// The `i`th key, in the document's order.
+    ///
+    /// # Errors
+    /// If it is damaged, or there is no such key.
     pub fn key(&self, i: usize) -> Result<&'a [u8], RowError> {
         if i >= self.count || !self.is_object {
             return Err(DAMAGED);
@@ -244,6 +256,9 @@ impl<'a> Container<'a> {
     }
 
     /// The `i`th value.
+    ///
+    /// # Errors
+    /// If it is damaged, or there is no such value.
     pub fn value(&self, i: usize) -> Result<Json<'a>, RowError> {
         if i >= self.count {
             return Err(DAMAGED);
@@ -258,6 +273,9 @@ impl<'a> Container<'a> {
     }
 
     /// The member of this name, found by halving.
+    ///
+    /// # Errors
+    /// If a key or the value is damaged.
     pub fn find(&self, name: &[u8]) -> Result<Option<Json<'a>>, RowError> {
         match self.position(name)? {
             Ok(i) => self.value(i).map(Some),
@@ -266,6 +284,9 @@ impl<'a> Container<'a> {
     }
 
     /// The member's number, or where it would be.
+    ///
+    /// # Errors
+    /// If a key is damaged.
     pub fn position(&self, name: &[u8]) -> Result<Result<usize, usize>, RowError> {
         let (mut low, mut high) = (0, if self.is_object { self.count } else { 0 });
         while low < high {
