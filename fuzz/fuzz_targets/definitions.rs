@@ -9,15 +9,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sql::ast::{StatementKind, TableContent};
+use syntax::ast::{StatementKind, TableContent};
 use sql::catalog::build::{Environment, Numbers, Trees, build};
 use sql::catalog::show;
 use sql::catalog::table::TableDef;
-use sql::error::SqlError;
-use sql::parser::{ParseOptions, parse};
-use sql::types::{Charset, Collation};
-use sql::value::temporal::DateRules;
-use sql::value::zone::Zone;
+use datum::error::SqlError;
+use syntax::parser::{ParseOptions, parse};
+use datum::types::{Charset, Collation};
+use datum::value::temporal::DateRules;
+use datum::value::zone::Zone;
 use sql::variables::sql_mode as mode;
 
 const MODES: [u64; 6] = [

@@ -6,8 +6,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sql::ast::StatementKind;
-use sql::parser::{ParseOptions, Parser, parse, parse_expression, unparse};
+use syntax::ast::StatementKind;
+use syntax::parser::{ParseOptions, Parser, parse, parse_expression, unparse};
 use sql::variables::sql_mode as mode;
 
 const MODES: [u64; 6] = [

@@ -7,7 +7,7 @@
 //! 2. make     `allkeys-9.0.0.txt` and `allkeys-5.2.0.txt` (the Default Unicode Collation Element
 //!    Table of those versions, published at unicode.org/Public/UCA, Unicode licence) and listings
 //!    of what nobody publishes as a table become the files that `sql` includes.
-//!    `sql::types::collation::table` describes their format.
+//!    `datum::types::collation::table` describes their format.
 //!
 //! Two folders of listings, one recorded from MySQL and one from Duramen, must be the same:
 //! `diff -rq`.
@@ -24,9 +24,9 @@ const HELP: &str = "\
 cargo xtask collations record FOLDER CLIENT [ARGUMENTS]
     asks a server, through the mariadb or mysql client, for what it knows of every character
 cargo xtask collations make FOLDER
-    makes crates/sql/src/types/collation/data from FOLDER's allkeys-9.0.0.txt, allkeys-5.2.0.txt and listings";
+    makes crates/datum/src/types/collation/data from FOLDER's allkeys-9.0.0.txt, allkeys-5.2.0.txt and listings";
 
-const DATA: &str = "crates/sql/src/types/collation/data";
+const DATA: &str = "crates/datum/src/types/collation/data";
 
 const UNICODE: [&str; 8] = [
     "utf8mb4_0900_ai_ci",

@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: promises that no compiler checks. Each complaint names its remedy.
 
+mod comments;
 mod labels;
 mod names;
 pub mod pages;
@@ -26,6 +27,7 @@ pub fn run() -> Result<()> {
     for (file, text) in &files {
         complaints.extend(labels.define(file, text));
         complaints.extend(check(file, text));
+        complaints.extend(comments::check(file, text));
         complaints.extend(names::check(file, text));
         complaints.extend(prose::check(file, text));
     }

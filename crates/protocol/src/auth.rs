@@ -51,7 +51,7 @@ impl Plugin {
         }
     }
 
-    /// The plugin of this name.
+    /// A name that is no plugin's here becomes [`Plugin::Other`].
     pub fn from_name(name: &str) -> Self {
         match name {
             "caching_sha2_password" => Self::CachingSha2,
@@ -93,7 +93,7 @@ pub struct Account {
     pub plugin: Plugin,
     /// The plugin's stored form of the password; empty for no password.
     pub authentication_string: Vec<u8>,
-    /// `ACCOUNT LOCK`.
+    /// `ACCOUNT LOCK` was said: the right password is answered with error 3118.
     pub locked: bool,
     /// `REQUIRE SSL`.
     pub require_tls: bool,

@@ -42,21 +42,21 @@ pub mod code {
 /// A value in the binary protocol, borrowed from its packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BinaryValue<'a> {
-    /// NULL.
+    /// Its bit is set in the row's NULL bitmap; it has no bytes.
     Null,
     /// A signed integer of any width.
     Int(i64),
     /// An unsigned integer of any width.
     UInt(u64),
-    /// FLOAT.
+    /// Four bytes, IEEE 754.
     Float(f32),
-    /// DOUBLE.
+    /// Eight bytes, IEEE 754.
     Double(f64),
     /// Strings, DECIMAL, JSON, BIT and all else that travels with its length.
     Bytes(&'a [u8]),
     /// DATE, DATETIME, TIMESTAMP.
     DateTime(BinaryDateTime),
-    /// TIME.
+    /// A TIME: an interval with a sign, which may be longer than a day.
     Time(BinaryTime),
 }
 
@@ -221,7 +221,7 @@ impl<'a> BinaryRow<'a> {
         Self { out, bitmap, column: 0 }
     }
 
-    /// NULL.
+    /// Sets the column's bit in the bitmap; it gets no bytes.
     pub fn null(&mut self) {
         let bit = self.column + 2;
         self.column += 1;
@@ -242,13 +242,13 @@ impl<'a> BinaryRow<'a> {
         self.out.extend_from_slice(&value.to_le_bytes()[..width]);
     }
 
-    /// FLOAT.
+    /// Four bytes, for columns of type FLOAT.
     pub fn float(&mut self, value: f32) {
         self.column += 1;
         self.out.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// DOUBLE.
+    /// Eight bytes, for columns of type DOUBLE.
     pub fn double(&mut self, value: f64) {
         self.column += 1;
         self.out.extend_from_slice(&value.to_le_bytes());
@@ -260,7 +260,7 @@ impl<'a> BinaryRow<'a> {
         value.put(self.out);
     }
 
-    /// TIME.
+    /// For columns of type TIME; 1, 9 or 13 bytes with the length.
     pub fn time(&mut self, value: &BinaryTime) {
         self.column += 1;
         value.put(self.out);

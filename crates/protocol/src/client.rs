@@ -31,7 +31,7 @@ const PACKET_MAX: usize = 1 << 30;
 /// How to log in.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions<'a> {
-    /// The user.
+    /// The account's user part, in UTF-8; the server adds the host by itself.
     pub user: &'a [u8],
     /// The password; empty for none.
     pub password: &'a [u8],
@@ -104,9 +104,9 @@ impl From<Truncated> for ClientError {
 pub struct Client {
     packets: Packets,
     capabilities: Capabilities,
-    /// The server's `@@version`.
+    /// `@@version`, from the greeting.
     pub server_version: String,
-    /// `CONNECTION_ID()`.
+    /// What `CONNECTION_ID()` returns, from the greeting: for KILL.
     pub connection_id: u32,
     packet: Vec<u8>,
 }

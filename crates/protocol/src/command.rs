@@ -94,7 +94,7 @@ pub enum Command<'a> {
 /// COM_CHANGE_USER: the handshake response's fields once more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeUser<'a> {
-    /// The user.
+    /// The account's user part.
     pub user: &'a [u8],
     /// The first answer to the greeting's challenge.
     pub auth_response: &'a [u8],
@@ -140,7 +140,7 @@ impl BinlogDump<'_> {
 /// COM_REGISTER_SLAVE: how SHOW REPLICAS will list this replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterReplica<'a> {
-    /// The replica's server id.
+    /// Its `@@server_id`; all replicas of a source have different ones.
     pub server_id: u32,
     /// `report_host`.
     pub host: &'a [u8],

@@ -275,7 +275,7 @@ impl Connection {
         self.packets.channel.line().map_or(Ok(()), |line| line.set_timeouts(limits.timeouts))
     }
 
-    /// Writes OK.
+    /// Appends an OK packet to the output buffer.
     pub fn write_ok(&mut self, ok: &OkReply<'_>) {
         put_ok(self.packets.begin_packet(), 0, ok, self.capabilities);
         self.packets.end_packet();

@@ -102,7 +102,7 @@ flags! {
         DEPRECATE_EOF = 24;
         /// Column definitions may be omitted, if the client wishes so (`resultset_metadata`).
         OPTIONAL_RESULTSET_METADATA = 25;
-        /// zstd compression.
+        /// Packets may be compressed by Zstandard.
         ZSTD_COMPRESSION = 26;
         /// COM_QUERY carries named attributes before its text.
         QUERY_ATTRIBUTES = 27;

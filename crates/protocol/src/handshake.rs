@@ -39,7 +39,7 @@ pub type BorrowedAttribute<'a> = (&'a [u8], &'a [u8]);
 pub struct Greeting<'a> {
     /// `@@version`; clients read their compatibility from its first three numbers.
     pub version: &'a str,
-    /// `CONNECTION_ID()`.
+    /// What `CONNECTION_ID()` returns and KILL takes.
     pub connection_id: u32,
     /// Collation id of the server's character set, such as 255.
     pub collation: u16,

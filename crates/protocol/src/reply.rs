@@ -39,7 +39,7 @@ pub struct OkReply<'a> {
 pub enum SessionChange<'a> {
     /// A variable listed in `session_track_system_variables` was set.
     SystemVariable {
-        /// Its name.
+        /// Without `@@`.
         name: &'a [u8],
         /// Its new value.
         value: &'a [u8],

@@ -53,19 +53,19 @@ pub mod column_flags {
     pub const MULTIPLE_KEY: u16 = 1 << 3;
     /// A BLOB or TEXT.
     pub const BLOB: u16 = 1 << 4;
-    /// UNSIGNED.
+    /// The column type is UNSIGNED: integers are read without a sign.
     pub const UNSIGNED: u16 = 1 << 5;
-    /// ZEROFILL.
+    /// Numbers are shown with zeros in front, up to the column's `length`.
     pub const ZEROFILL: u16 = 1 << 6;
     /// Binary collation.
     pub const BINARY: u16 = 1 << 7;
-    /// ENUM.
+    /// An ENUM, whatever `column_type` says.
     pub const ENUM: u16 = 1 << 8;
-    /// AUTO_INCREMENT.
+    /// The column numbers rows by itself.
     pub const AUTO_INCREMENT: u16 = 1 << 9;
-    /// TIMESTAMP.
+    /// The column is of type TIMESTAMP.
     pub const TIMESTAMP: u16 = 1 << 10;
-    /// SET.
+    /// A SET, whatever `column_type` says.
     pub const SET: u16 = 1 << 11;
     /// NOT NULL without a default.
     pub const NO_DEFAULT_VALUE: u16 = 1 << 12;
@@ -111,7 +111,7 @@ impl<'a> RowWriter<'a> {
         Self { packets, ended: false }
     }
 
-    /// NULL.
+    /// One byte, 0xfb, instead of a value.
     pub fn null(&mut self) {
         self.packets.packet().push(0xfb);
     }

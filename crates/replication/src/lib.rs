@@ -4,6 +4,8 @@
 //! in a [`Stream`]. [`semi_sync`] has commits wait until replicas have them. Not here yet: the
 //! replica's side.
 
+#![warn(clippy::missing_errors_doc)]
+
 pub mod semi_sync;
 pub mod source;
 

@@ -78,8 +78,14 @@ pub struct Request<'a> {
 /// Where the events go.
 pub trait Stream {
     /// Sends an event; it may stay in a buffer until [`Stream::flush`].
+    ///
+    /// # Errors
+    /// Those of sending: the stream ends with [`DumpError::Stream`].
     fn event(&mut self, event: &[u8]) -> io::Result<()>;
     /// Sends what is buffered.
+    ///
+    /// # Errors
+    /// Those of sending: the stream ends with [`DumpError::Stream`].
     fn flush(&mut self) -> io::Result<()>;
     /// True once the reader is no longer wanted: killed, or the server stops. Asked at every event.
     fn is_interrupted(&mut self) -> bool;
@@ -96,6 +102,9 @@ pub trait Stream {
     fn holds(&mut self, _position: LogPosition) {}
     /// Waits until more than `from` is durable, for `patience` at the most, or until the reader
     /// says something that this stream listens to. False if nothing happened.
+    ///
+    /// # Errors
+    /// Those of receiving from the reader: the stream ends with [`DumpError::Stream`].
     fn wait_for_more(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
         Ok(log.wait_durable_past(from, patience))
     }
@@ -107,7 +116,7 @@ pub enum DumpError {
     /// Error 1236, with this text.
     #[error("{0}")]
     Fatal(String),
-    /// It was interrupted.
+    /// [`Stream::is_interrupted`] said so.
     #[error("the dump was interrupted")]
     Interrupted,
     /// The reader is gone.
@@ -131,6 +140,11 @@ const NO_NEXT_FILE: &str = "could not find next log";
 const TOO_LONG: &str = "log event entry exceeded max_allowed_packet; Increase max_allowed_packet on source";
 
 /// Sends the log. Returns at its end, if the request does not wait there.
+///
+/// # Errors
+/// [`DumpError::Fatal`] if the log does not have what is asked for (any more) or can't be read, for
+/// the reader as error 1236; [`DumpError::Interrupted`] and [`DumpError::Stream`] as [`Stream`]
+/// says.
 pub fn dump(log: &Log, request: &Request<'_>, stream: &mut dyn Stream) -> Result<(), DumpError> {
     let start = start::find(log, request)?;
     let from = start.position;

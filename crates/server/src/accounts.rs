@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use datum::types::Collation;
 use protocol::{Account, AccountSource, Decoys, Plugin};
 use sql::Instance;
-use sql::parser::client_text;
-use sql::types::Collation;
+use sql::client_text;
 use sql::variables::ids;
 
 /// The catalog as authentication sees it.

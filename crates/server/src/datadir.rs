@@ -2,7 +2,9 @@
 //! process id.
 //!
 //! - `duramen.lock`, and the directory itself, are locked as long as the server runs, so that no
-//!   second one opens the same files.
+//!   second one opens the same files. Once a start has made or opened tables and binary log, a line
+//!   in it says so: a start that finds neither any more would be a new, empty server under the
+//!   UUID of the old one. Copies of a directory don't have the file.
 //! - `auto.cnf` keeps `server_uuid`, in MySQL's form, with a checksum in a comment: a server with
 //!   another UUID would give out GTIDs of a server that does not exist.
 //! - `duramen.pid` (or `--pid-file`) holds the process id; removed at the end.
@@ -36,6 +38,19 @@ pub enum DatadirError {
         /// What was said.
         source: io::Error,
     },
+    /// The file of `--pid-file` is some other file.
+    #[error("'{}' is no file with a process id: it stays as it is. Name another one with --pid-file, or remove it if nobody needs it", .0.display())]
+    NoPidFile(PathBuf),
+    /// Tables and binary log are gone.
+    #[error("'{}' had a database, as duramen.lock says, and now has neither tables ('store') nor a binary log; a start would make an \
+        empty one that gives out the GTIDs of server_uuid {} again. Put back what is missing; if the \
+        database is gone on purpose, remove auto.cnf: the new server then gets a UUID of its own", .dir.display(), .server_uuid)]
+    Emptied {
+        /// The directory.
+        dir: PathBuf,
+        /// What `auto.cnf` holds.
+        server_uuid: String,
+    },
     /// `auto.cnf` holds no UUID.
     #[error("'{}' has no line server-uuid=UUID; remove the file to give this server a new identity", .0.display())]
     NoUuid(PathBuf),
@@ -44,6 +59,12 @@ pub enum DatadirError {
         from a copy; or, if the server is to have this UUID, remove the line with the checksum", .0.display())]
     ChangedUuid(PathBuf),
 }
+
+/// The file whose lock says that the directory is taken.
+const LOCK: &str = "duramen.lock";
+
+/// What is in [`LOCK`] once the directory had a database.
+const HAS_DATABASE: &str = "This directory has had tables and a binary log.\n";
 
 /// A data directory that is ours until this is dropped.
 pub struct Datadir {
@@ -54,6 +75,8 @@ pub struct Datadir {
     is_new: bool,
     /// `auto.cnf` is missing.
     is_unwritten: bool,
+    /// `duramen.lock` says that there was a database.
+    had_database: bool,
     _lock: Box<dyn Send + Sync>,
 }
 
@@ -61,7 +84,7 @@ impl Datadir {
     /// Makes the directory if it is not there, takes possession, and writes the process id.
     pub fn open(env: Arc<dyn Env>, path: &Path, pid_file: &Path) -> Result<Self, DatadirError> {
         make_dir(&*env, path).map_err(|e| failed("make the data directory", path, e))?;
-        let lock_path = path.join("duramen.lock");
+        let lock_path = path.join(LOCK);
         let lock = env.lock_file(&lock_path).map_err(|e| match e.kind() {
             ErrorKind::WouldBlock => in_use(&*env, path, pid_file),
             _ => failed("lock", &lock_path, e),
@@ -69,6 +92,12 @@ impl Datadir {
         let auto = path.join("auto.cnf");
         let has_uuid = env.exists(&auto);
         let is_new = !has_uuid && !env.exists(&path.join(STORE_FOLDER));
+        let had_database = had_database(&*env, path)?;
+        if has_uuid && had_database && !has_database(&*env, path)? {
+            let (dir, server_uuid) = (path.to_owned(), read_uuid(&*env, &auto)?);
+            return Err(DatadirError::Emptied { dir, server_uuid });
+        }
+        write_pid(&*env, pid_file)?;
         let server_uuid = if has_uuid { read_uuid(&*env, &auto)? } else { make_uuid(&*env) };
         if is_new {
             write_uuid(&*env, &auto, &server_uuid)?;
@@ -80,23 +109,37 @@ impl Datadir {
                 auto.display()
             );
         }
-        write_pid(&*env, pid_file).map_err(|e| failed("write", pid_file, e))?;
         let (path, pid_file) = (path.to_owned(), pid_file.to_owned());
         let is_unwritten = !has_uuid && !is_new;
-        Ok(Self { env, path, pid_file, server_uuid, is_new, is_unwritten, _lock: lock })
+        Ok(Self { env, path, pid_file, server_uuid, is_new, is_unwritten, had_database, _lock: lock })
     }
 
-    /// Writes `auto.cnf` if it was missing in a directory that is not new: once nothing stops the
-    /// start any more, which else would have changed something (R2 of ARCHITECTURE.md), and before
-    /// a transaction gets its GTID.
+    /// Tables and log are open, and nothing stops the start any more: writes that down, and
+    /// `auto.cnf` if it was missing in a directory that is not new. Before, it would have changed
+    /// something in a start that is refused (R2 of ARCHITECTURE.md); later, a transaction would
+    /// have its GTID.
     ///
     /// # Errors
     /// [`DatadirError::Io`]
-    pub fn write_missing_uuid(&self) -> Result<(), DatadirError> {
-        match self.is_unwritten {
-            true => write_uuid(&*self.env, &self.path.join("auto.cnf"), &self.server_uuid),
-            false => Ok(()),
+    pub fn record_database(&self) -> Result<(), DatadirError> {
+        if self.is_unwritten {
+            write_uuid(&*self.env, &self.path.join("auto.cnf"), &self.server_uuid)?;
         }
+        match self.had_database {
+            true => Ok(()),
+            false => self.record_in_lock().map_err(|e| failed("write", &self.path.join(LOCK), e)),
+        }
+    }
+
+    /// Writes [`HAS_DATABASE`] into an empty lock file, and over nothing: the name may lead to some
+    /// other file.
+    fn record_in_lock(&self) -> io::Result<()> {
+        let file = self.env.open(&self.path.join(LOCK), OpenMode::ReadWrite)?;
+        if file.len()? > 0 {
+            return Ok(());
+        }
+        file.write_at(HAS_DATABASE.as_bytes(), 0)?;
+        file.sync_all()
     }
 
     /// Where it is.
@@ -104,7 +147,7 @@ impl Datadir {
         &self.path
     }
 
-    /// The server's UUID.
+    /// `@@server_uuid`: from `auto.cnf`, or made at this start if that was missing.
     pub fn server_uuid(&self) -> &str {
         &self.server_uuid
     }
@@ -118,7 +161,9 @@ impl Datadir {
 impl Drop for Datadir {
     fn drop(&mut self) {
         // A file that remained would only mislead: the lock decides who owns the directory.
-        let _ = self.env.remove_file(&self.pid_file);
+        if self.env.read_file(&self.pid_file).is_ok_and(|text| text == own_pid().as_bytes()) {
+            let _ = self.env.remove_file(&self.pid_file);
+        }
     }
 }
 
@@ -132,6 +177,26 @@ fn make_dir(env: &dyn Env, path: &Path) -> io::Result<()> {
         env.sync_dir(above)?;
     }
     Ok(())
+}
+
+/// True if the directory's lock file says that it had a database.
+pub(crate) fn had_database(env: &dyn Env, dir: &Path) -> Result<bool, DatadirError> {
+    let path = dir.join(LOCK);
+    match env.read_file(&path) {
+        Ok(text) => Ok(text == HAS_DATABASE.as_bytes()),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(failed("read", &path, e)),
+    }
+}
+
+/// True if there are tables, or a file with the name of a log file, whatever the log is called.
+fn has_database(env: &dyn Env, dir: &Path) -> Result<bool, DatadirError> {
+    let is_log = |path: &PathBuf| {
+        let number = path.extension().unwrap_or_default().as_encoded_bytes();
+        number.len() >= 6 && number.iter().all(u8::is_ascii_digit)
+    };
+    let inside = env.read_dir(dir).map_err(|e| failed("read the folder", dir, e))?;
+    Ok(env.exists(&dir.join(STORE_FOLDER)) || inside.iter().any(is_log))
 }
 
 fn failed(action: &'static str, path: &Path, source: io::Error) -> DatadirError {
@@ -201,10 +266,29 @@ fn is_uuid(text: &str) -> bool {
         && groups.iter().all(|g| g.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-fn write_pid(env: &dyn Env, path: &Path) -> io::Result<()> {
-    let file = env.open(path, OpenMode::Create)?;
-    file.set_len(0)?;
-    file.write_at(format!("{}\n", std::process::id()).as_bytes(), 0)
+/// Writes our process id over another one, over nothing else: the option may name a file of the
+/// database, or of somebody else.
+fn write_pid(env: &dyn Env, path: &Path) -> Result<(), DatadirError> {
+    let failed = |e| failed("write", path, e);
+    if env.exists(path) && !holds_pid(env, path).map_err(failed)? {
+        return Err(DatadirError::NoPidFile(path.to_owned()));
+    }
+    let file = env.open(path, OpenMode::Create).map_err(failed)?;
+    file.set_len(0).map_err(failed)?;
+    file.write_at(own_pid().as_bytes(), 0).map_err(failed)
+}
+
+fn own_pid() -> String {
+    format!("{}\n", std::process::id())
+}
+
+/// True if the file holds a process id, or nothing, as a power cut leaves it.
+fn holds_pid(env: &dyn Env, path: &Path) -> io::Result<bool> {
+    /// The longest process id, and the end of its line.
+    const LEN_MAX: u64 = 20;
+    let len = env.open(path, OpenMode::Read)?.len()?;
+    let is_pid = |text: &[u8]| text.trim_ascii_end().iter().all(u8::is_ascii_digit);
+    Ok(len <= LEN_MAX && is_pid(&env.read_file(path)?))
 }
 
 #[cfg(test)]
@@ -252,12 +336,76 @@ mod tests {
         let other = Datadir::open(env.clone(), &path, &pid_file).unwrap();
         assert!(!other.is_new() && is_uuid(other.server_uuid()) && other.server_uuid() != uuid);
         assert!(!env.exists(&path.join("auto.cnf")), "a start that is refused changes nothing");
-        other.write_missing_uuid().unwrap();
+        other.record_database().unwrap();
         let other_uuid = other.server_uuid().to_owned();
         drop(other);
         assert_eq!(Datadir::open(env.clone(), &path, &pid_file).unwrap().server_uuid(), other_uuid);
         env.replace_file(&path.join("auto.cnf"), b"[auto]\nserver-uuid=x\n").unwrap();
         assert!(matches!(Datadir::open(env.clone(), &path, &pid_file), Err(DatadirError::NoUuid(_))));
+    }
+
+    /// Tables and log were removed by hand, and the next start was an empty server that gave out
+    /// the GTIDs of the old one again.
+    #[test]
+    fn a_directory_whose_database_is_gone_is_no_new_one() {
+        let env: Arc<dyn Env> = Arc::new(SimEnv::new(1));
+        let (path, pid_file) = (Path::new("/data"), Path::new("/data/pid"));
+        let first = Datadir::open(env.clone(), path, pid_file).unwrap();
+        drop(first);
+        // A first start that ended before there was a database.
+        let second = Datadir::open(env.clone(), path, pid_file).unwrap();
+        second.record_database().unwrap();
+        let uuid = second.server_uuid().to_owned();
+        drop(second);
+        let refused = Datadir::open(env.clone(), path, pid_file).err().unwrap().to_string();
+        assert!(refused.contains(&uuid) && refused.contains("remove auto.cnf"), "{refused}");
+        assert!(!env.exists(pid_file));
+        for (is_folder, part) in [(true, "store"), (false, "binlog.000003"), (false, "mysql-bin.1000000")] {
+            let part = path.join(part);
+            if is_folder {
+                env.create_dir_all(&part).unwrap();
+                drop(Datadir::open(env.clone(), path, pid_file).unwrap());
+                env.remove_dir(&part).unwrap();
+            } else {
+                env.replace_file(&part, b"").unwrap();
+                drop(Datadir::open(env.clone(), path, pid_file).unwrap());
+                env.remove_file(&part).unwrap();
+            }
+        }
+        assert!(Datadir::open(env.clone(), path, pid_file).is_err());
+        // Somebody else's file under the name of the lock's.
+        let lock = path.join(LOCK);
+        env.replace_file(&lock, b"theirs").unwrap();
+        Datadir::open(env.clone(), path, pid_file).unwrap().record_database().unwrap();
+        assert_eq!(env.read_file(&lock).unwrap(), b"theirs");
+        env.remove_file(&path.join("auto.cnf")).unwrap();
+        assert_ne!(Datadir::open(env, path, pid_file).unwrap().server_uuid(), uuid);
+    }
+
+    #[test]
+    fn only_a_process_id_is_written_over_and_only_our_own_removed() {
+        let env: Arc<dyn Env> = Arc::new(SimEnv::new(1));
+        let path = Path::new("/data");
+        let named = path.join("binlog.000001");
+        env.create_dir_all(path).unwrap();
+        for content in [&b"\xfebin"[..], b"12 monkeys", b"123456789012345678901234567890"] {
+            env.replace_file(&named, content).unwrap();
+            let refused = Datadir::open(env.clone(), path, &named).err().unwrap();
+            assert!(matches!(refused, DatadirError::NoPidFile(_)), "{refused}");
+            assert_eq!(env.read_file(&named).unwrap(), content);
+            assert!(!env.exists(&path.join("auto.cnf")));
+        }
+        for content in [&b""[..], b"4711\n"] {
+            env.replace_file(&named, content).unwrap();
+            let opened = Datadir::open(env.clone(), path, &named).unwrap();
+            assert_eq!(env.read_file(&named).unwrap(), own_pid().as_bytes());
+            drop(opened);
+            assert!(!env.exists(&named));
+        }
+        let opened = Datadir::open(env.clone(), path, &named).unwrap();
+        env.replace_file(&named, b"4711\n").unwrap();
+        drop(opened);
+        assert_eq!(env.read_file(&named).unwrap(), b"4711\n");
     }
 
     #[test]

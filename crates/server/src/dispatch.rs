@@ -7,11 +7,11 @@ use crate::dump::{self, Reader};
 use crate::results::{ColumnCapture, Names, Results};
 use crate::session::{Client, End, open_session};
 use crate::statements;
+use datum::sink::ResultSink;
 use protocol::attributes::Attribute;
 use protocol::command::ChangeUser;
 use protocol::{Command, ErrorReply, Status};
 use sql::SqlError;
-use sql::sink::ResultSink;
 use sql::status::Counter;
 
 /// What comes after a command.

@@ -53,7 +53,12 @@ where
         };
         let speaker = event.metadata().target().split("::").next().unwrap_or_default();
         write!(out, "{} [{level}] [{speaker}] ", Timestamp(self.env.now()))?;
-        context.format_fields(out.by_ref(), event)?;
+        let mut message = String::new();
+        context.format_fields(Writer::new(&mut message), event)?;
+        // A message may quote what a client sent, who could make lines of the log otherwise.
+        for c in message.chars() {
+            if c.is_control() { write!(out, "{}", c.escape_default())? } else { out.write_char(c)? }
+        }
         writeln!(out)
     }
 }
@@ -86,7 +91,36 @@ fn civil(days: u64) -> (u64, u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn an_event_is_one_line() {
+        #[derive(Clone, Default)]
+        struct Written(Arc<std::sync::Mutex<Vec<u8>>>);
+        impl std::io::Write for Written {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.lock().unwrap().extend_from_slice(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let written = Written::default();
+        let writer = written.clone();
+        let log = tracing_subscriber::fmt()
+            .event_format(Line { env: Arc::new(env::SimEnv::new(1)) })
+            .with_writer(move || writer.clone())
+            .finish();
+        let user = "ann\n2026-11-24T04:00:00.000000Z [Error] [server] forged\u{1b}[2J ß";
+        tracing::subscriber::with_default(log, || tracing::warn!("'{user}' was not let in"));
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(
+            text.contains("ann\\n2026") && text.contains("ß' was not let in") && !text.contains('\u{1b}')
+        );
+    }
 
     #[test]
     fn times_are_iso_8601() {

@@ -28,7 +28,7 @@ fn is_socket(path: &Path) -> bool {
 
 /// A socket that listens.
 pub enum Listener {
-    /// TCP.
+    /// On one address of the machine.
     Tcp(TcpListener),
     /// A Unix socket and its file.
     Unix(UnixListener, PathBuf),

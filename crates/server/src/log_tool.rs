@@ -61,7 +61,7 @@ pub enum ToolError {
         /// What was said.
         source: io::Error,
     },
-    /// The output.
+    /// Standard output: it is full, or its reader closed the pipe.
     #[error("can't write: {0}")]
     Output(#[from] io::Error),
     /// The request can't be fulfilled; the text says everything.

@@ -187,6 +187,13 @@ fn set_variable(
         }
         (false, value) => value,
     };
+    let is_log_file = id == ids::GENERAL_LOG_FILE || id == ids::SLOW_QUERY_LOG_FILE;
+    if let Some(path) = value.filter(|path| is_log_file && !sql::statement_log::may_be_log(path)) {
+        return Err(OptionsError::Other(format!(
+            "'--{}' names '{path}', which does not end in '.log': lines would be appended to it ({})",
+            written.name, written.origin
+        )));
+    }
     if variable.is_harmless() {
         options.warnings.push(format!("{}: {}", variable.name(), variable.help()));
     }

@@ -70,7 +70,7 @@ pub enum ProbeError {
         /// What was said.
         source: ClientError,
     },
-    /// A statement.
+    /// The server answered with an error, or the connection broke.
     #[error("{source} (in: {sql})")]
     Statement {
         /// What was asked.

@@ -1,10 +1,10 @@
 //! From what a session produces to packets.
 
 use crate::statements::Cursor;
+use datum::sink::{ColumnMeta, OkInfo, ResultSink, StateChange};
+use datum::types::Charset;
 use protocol::{Capabilities, ColumnDefinition, Connection, ErrorReply, OkReply, SessionChange, Status};
 use smallvec::SmallVec;
-use sql::sink::{ColumnMeta, OkInfo, ResultSink, StateChange};
-use sql::types::Charset;
 use sql::{Datum, SqlError};
 use std::borrow::Cow;
 use std::io;
@@ -70,7 +70,7 @@ impl<'a> Results<'a> {
                 Datum::Bytes(b) | Datum::Bits(b) | Datum::Label(_, b) => row.bytes(b),
                 other => {
                     self.scratch.clear();
-                    sql::value::text::write(other, &mut self.scratch);
+                    datum::value::text::write(other, &mut self.scratch);
                     row.bytes(&self.scratch);
                 }
             }
@@ -220,14 +220,14 @@ fn definition(column: &ColumnMeta) -> ColumnDefinition<'_> {
 
 /// An error as the protocol carries it, to a client that wants its results in this character set.
 pub fn error(e: &SqlError, results: Option<Charset>) -> ErrorReply {
-    ErrorReply::new(e.number, &e.sqlstate, sql::sink::encoded_message(&e.message, results))
+    ErrorReply::new(e.number, &e.sqlstate, datum::sink::encoded_message(&e.message, results))
 }
 
 /// Captures a result set's columns and discards its rows; for commands that are executed as a
 /// statement of which the client sees no rows, such as COM_FIELD_LIST.
 #[derive(Default)]
 pub struct ColumnCapture {
-    /// The columns.
+    /// Those of the last result set; empty if there was none.
     pub columns: Vec<ColumnMeta>,
 }
 

@@ -16,6 +16,7 @@ use crate::stop::Stop;
 use crate::threads::Threads;
 use crate::unsupported::Unsupported;
 use crate::{error_log, resources, semi_sync, status};
+use datum::types::Collation;
 use env::Env;
 use protocol::identity::{Ahead, GivenFiles};
 use protocol::{Authenticator, Identity, Login};
@@ -23,7 +24,6 @@ use replication::semi_sync::SemiSync;
 use sql::Instance;
 use sql::admin::binary_log;
 use sql::status::Status;
-use sql::types::Collation;
 use sql::variables::{GlobalVariables, Value, ids};
 use std::net::{Shutdown, SocketAddr};
 use std::path::Path;
@@ -149,7 +149,7 @@ impl Running {
             Identity::start(env.clone(), datadir.path(), given_certificate(&variables, datadir.path()))?;
         let status = Arc::<Status>::default();
         let database = crate::database::open(&env, options, &datadir, &status, &stop)?;
-        datadir.write_missing_uuid()?;
+        datadir.record_database()?;
         let semi_sync = semi_sync::start(database.log(), &env, &variables)?;
         let server = Arc::new(Server {
             semi_sync,

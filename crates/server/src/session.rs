@@ -221,7 +221,7 @@ pub fn open_session(
     if !changes_expired
         && server.database.has_expired_password(&text(&login.account.user), &login.account.host)
     {
-        return Err(sql::error::MUST_CHANGE_PASSWORD_LOGIN.plain());
+        return Err(datum::error::MUST_CHANGE_PASSWORD_LOGIN.plain());
     }
     let mut session = server.database.connect(sql::Connection {
         id,
@@ -261,7 +261,7 @@ pub enum End {
     Read(ReadError),
     /// Nothing (more) could be sent.
     Write(io::Error),
-    /// The server ended it.
+    /// The server closed it, for this reason.
     Server(&'static str),
 }
 
@@ -304,11 +304,11 @@ impl Client<'_> {
 
     /// The reply to a statement that failed. One that the server's end interrupts says so: 1053.
     pub(crate) fn failed(&self, error: &sql::SqlError) -> ErrorReply {
-        let stops = error.is(sql::error::QUERY_INTERRUPTED) && self.server.stop.is_requested();
+        let stops = error.is(datum::error::QUERY_INTERRUPTED) && self.server.stop.is_requested();
         let charset = self.session.results_charset();
         self.server.unsupported.note(error, self.id);
         match stops {
-            true => results::error(&sql::error::SERVER_SHUTDOWN.plain(), charset),
+            true => results::error(&datum::error::SERVER_SHUTDOWN.plain(), charset),
             false => results::error(error, charset),
         }
     }
@@ -345,6 +345,7 @@ impl Client<'_> {
             if let Err(e) = self.reply() {
                 return End::Write(e);
             }
+            stdx::memory::release_deferred();
             if self.session.is_killed() {
                 return End::Server("it was killed");
             }

@@ -11,14 +11,14 @@
 
 use crate::results::{self, Format, Names, Results};
 use crate::session::Client;
+use datum::value::temporal::{Date, DateTime, Time};
+use datum::value::{Datum, Decimal};
 use protocol::attributes::Attribute;
 use protocol::binary::{BinaryDateTime, BinaryTime, BinaryType, BinaryValue, code};
 use protocol::statement::{Argument, Prepared, Reading, execute_flags};
 use protocol::{ErrorReply, OkReply, Status};
 use sql::executor::spill::queue::Queue;
 use sql::session::Parameter;
-use sql::value::temporal::{Date, DateTime, Time};
-use sql::value::{Datum, Decimal};
 use std::collections::{BTreeMap, HashMap};
 
 /// A connection's prepared statements, by id.

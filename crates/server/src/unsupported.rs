@@ -20,7 +20,7 @@ pub struct Unsupported(Mutex<HashSet<Box<str>>>);
 impl Unsupported {
     /// Logs a refusal, unless it is another error or was logged before.
     pub fn note(&self, error: &SqlError, connection: u64) {
-        if !error.is(sql::error::NOT_SUPPORTED_YET) {
+        if !error.is(datum::error::NOT_SUPPORTED_YET) {
             return;
         }
         let text = &error.message[..error.message.floor_char_boundary(TEXT_MAX)];
@@ -52,7 +52,7 @@ mod tests {
             let text = format!("{number} {}", "ü".repeat(TEXT_MAX));
             unsupported.note(&SqlError::unsupported(text), 1);
         }
-        unsupported.note(&sql::error::EMPTY_QUERY.plain(), 1);
+        unsupported.note(&datum::error::EMPTY_QUERY.plain(), 1);
         let logged = unsupported.0.lock();
         assert_eq!(logged.len(), FEATURES_MAX);
         assert!(logged.iter().all(|text| text.len() <= TEXT_MAX));

@@ -291,6 +291,25 @@ fn a_missing_current_and_a_damaged_index_are_made_anew() {
     assert!(text.contains("store/CURRENT") && text.contains("the tables were copied"), "{text}");
 }
 
+/// Tables were written, and no manifest names them yet.
+#[test]
+fn what_a_crash_in_the_first_checkpoint_leaves_is_sound() {
+    let world = World::new();
+    world.files("store", ".manifest").iter().for_each(|manifest| remove(manifest));
+    remove(&world.path().join("store/CURRENT"));
+    let (code, text) = world.check(&[]);
+    assert!(code == 0 && text.contains("as after a crash in the first checkpoint"), "{code}: {text}");
+    let server = Server::start_in(&world.datadir, ARGS);
+    assert_eq!(server.sql(QUERY), world.rows);
+    is_well(&server);
+    stop(server);
+    // Not where the log can't make the tables anew.
+    let world = World::without_old_log();
+    world.files("store", ".manifest").iter().for_each(|manifest| remove(manifest));
+    remove(&world.path().join("store/CURRENT"));
+    assert_eq!(world.check(&[]).0, 2);
+}
+
 #[test]
 fn an_old_current_beside_a_newer_manifest_is_told() {
     let world = World::new();
@@ -872,4 +891,89 @@ fn any_damage_is_repaired_or_told() {
         write(path, sound);
     }
     println!("check and repair said: {outcomes:?}");
+}
+
+/// A byte behind a file's last event is no part of the log; a start goes on, and so must a repair
+/// of something else.
+#[test]
+fn bytes_behind_closed_log_files_do_not_stop_a_repair() {
+    let world = World::new();
+    let logs = world.logs();
+    for log in &logs {
+        write(log, &[read(log), b"x".to_vec()].concat());
+    }
+    let (code, text) = world.check(&["--full"]);
+    assert_eq!(code, 0, "{text}");
+    flip(&world.table(), 100);
+    world.is_repaired("of a block of rows or keys");
+}
+
+#[test]
+fn a_copy_of_the_last_log_file_is_told_and_omitted() {
+    let world = World::new();
+    let last = world.logs().pop().unwrap();
+    let number: u32 = last.extension().unwrap().to_str().unwrap().parse().unwrap();
+    let copy = last.with_extension(format!("{:06}", number + 1));
+    write(&copy, &read(&last));
+    let (code, text) = world.check(&[]);
+    let name = last.file_name().unwrap().to_str().unwrap();
+    assert!(code == 2 && text.contains(&format!("which are in {name}")), "{code}: {text}");
+    let (status, out, errors) = run(&["serve", &format!("--datadir={}", world.path().display())]);
+    assert!(!status.success() && errors.contains(&format!("which are in {name}")), "{out}{errors}");
+    let (code, text) = world.repair(&["--accept-loss"]);
+    assert_eq!(code, 1, "{text}");
+    let server = world.start();
+    assert_eq!(server.sql(QUERY), world.rows, "{text}");
+    is_well(&server);
+    stop(server);
+}
+
+#[test]
+fn a_directory_without_its_database_is_not_begun_anew() {
+    let world = World::new();
+    for path in
+        world.files("", "").iter().filter(|p| p.file_name().unwrap().to_str().unwrap().starts_with("binlog."))
+    {
+        remove(path);
+    }
+    std::fs::remove_dir_all(world.path().join("store")).unwrap();
+    let before = content(world.path());
+    let (status, _, errors) = run(&["serve", &format!("--datadir={}", world.path().display())]);
+    assert!(!status.success() && errors.contains("remove auto.cnf"), "{errors}");
+    assert_same_content(&before, &content(world.path()));
+    let (code, text) = world.check(&[]);
+    assert!(code == 3 && text.contains("had a database"), "{code}: {text}");
+}
+
+/// Where newest versions of rows are lost, older ones come to light, and the log behind them is
+/// done on these. It took entries out of the indexes that were not those of the older rows.
+#[test]
+fn indexes_agree_with_rows_whatever_was_lost() {
+    let world = World::without_old_log();
+    let old = world.files("store", ".table");
+    let server = Server::start_in(&world.datadir, ARGS);
+    server.sql("update d.t set a = a + 1000 where id % 3 > 0");
+    stop(server);
+    let server = Server::start_in(&world.datadir, ARGS);
+    server.sql("update d.t set a = a + 1 where id % 6 = 1; delete from d.t where id % 6 = 2");
+    server.kill();
+    drop(server);
+    let mut with_loss = 0;
+    for table in world.files("store", ".table").iter().filter(|table| !old.contains(table)) {
+        let whole = read(table);
+        (100..filter_of(table)).step_by(1000).for_each(|at| flip(table, at));
+        let (code, text) = world.repair(&["--accept-loss"]);
+        write(table, &whole);
+        if !world.target().exists() {
+            println!("{code}: {text}");
+            continue;
+        }
+        with_loss += usize::from(code == 1);
+        let server = world.start();
+        let checked = server.sql("check table d.t, d.u, d.w");
+        assert_eq!(checked.matches("status\tOK").count(), 3, "{checked}{text}");
+        stop(server);
+        std::fs::remove_dir_all(world.target()).unwrap();
+    }
+    assert!(with_loss > 0);
 }

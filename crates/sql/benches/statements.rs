@@ -10,8 +10,8 @@ mod common;
 use std::io;
 
 use common::{Server, run};
+use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use env::{Env, RealEnv};
-use sql::sink::{ColumnMeta, OkInfo, ResultSink};
 use sql::{Datum, Session};
 
 /// Counts rows and keeps nothing.

@@ -10,23 +10,23 @@
 //! statement's arguments.
 
 pub mod binary_log;
-pub mod control;
+pub(crate) mod control;
 mod event_info;
-pub mod listing;
-pub mod set;
+pub(crate) mod listing;
+pub(crate) mod set;
 pub mod show;
 #[cfg(test)]
 mod tests;
-pub mod xa;
+pub(crate) mod xa;
 
-use crate::ast::{Explain, PurgeTo, SetItem, Statement, StatementKind};
-use crate::error::Result;
 use crate::expression::{Resolver, Row};
 use crate::routine;
 use crate::session::Context;
-use crate::sink::ResultSink;
 use crate::status::Counter;
-use crate::value::Datum;
+use datum::error::Result;
+use datum::sink::ResultSink;
+use datum::value::Datum;
+use syntax::ast::{Explain, PurgeTo, SetItem, Statement, StatementKind};
 
 /// Runs a statement of this kind, and returns whether it had a result set; `None` if it is of
 /// another kind.
@@ -49,7 +49,7 @@ pub fn execute(
             _ => return None,
         },
         S::Kill { what, id } => {
-            let id = number(cx, id);
+            let id = control::check_number(id).and_then(|()| number(cx, id));
             (Counter::ComKill, id.and_then(|id| control::kill(cx, *what, id)).map(|()| false))
         }
         S::Flush(flush) => (Counter::ComFlush, control::flush(cx, flush).map(|()| false)),
@@ -72,14 +72,14 @@ pub fn execute(
 }
 
 /// The value of an expression that stands in a statement of this kind.
-fn evaluate(cx: &mut Context, ast: &crate::ast::Expr) -> Result<Datum<'static>> {
+fn evaluate(cx: &mut Context, ast: &syntax::ast::Expr) -> Result<Datum<'static>> {
     let scope = routine::scope(cx);
     let expr = Resolver::new(cx, scope).expr(ast)?;
     Ok(expr.eval(cx, Row::None)?.into_owned())
 }
 
 /// The same as a number that is not negative; what is, is as large as can be.
-fn number(cx: &mut Context, ast: &crate::ast::Expr) -> Result<u64> {
+fn number(cx: &mut Context, ast: &syntax::ast::Expr) -> Result<u64> {
     let value = evaluate(cx, ast)?.to_integer().value;
     Ok(u64::try_from(value).unwrap_or(u64::MAX))
 }

@@ -26,27 +26,27 @@
 //!      is older than the statement: a copy of a running server, a recovery to a point), replay
 //!      builds them from the rows as of the statement's place in the log.
 
-pub mod account;
-pub mod auto_increment;
+pub(crate) mod account;
+pub(crate) mod auto_increment;
 pub mod build;
-pub mod change_times;
-pub mod collations;
-pub mod computed;
-pub mod ddl;
-pub mod deprecated;
-pub mod draft;
-pub mod metadata_lock;
+pub(crate) mod change_times;
+pub(crate) mod collations;
+pub(crate) mod computed;
+pub(crate) mod ddl;
+pub(crate) mod deprecated;
+pub(crate) mod draft;
+pub(crate) mod metadata_lock;
 mod new_definitions;
-pub mod objects;
-pub mod read_back;
+pub(crate) mod objects;
+pub(crate) mod read_back;
 pub mod record;
 mod replay;
-pub mod set_aside;
+pub(crate) mod set_aside;
 pub mod show;
-pub mod statistics;
+pub(crate) mod statistics;
 pub mod table;
 mod table_map;
-pub mod temporary;
+pub(crate) mod temporary;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,9 +65,10 @@ pub use set_aside::{ObjectKey, SetAside};
 pub use table::{ColumnDef, IndexDef, TableDef};
 
 use self::auto_increment::Counter;
-use crate::ast::Statement;
-use crate::error::{self, Result, SqlError};
-use crate::parser::{ParseOptions, parse};
+use datum::bounds::parse_options;
+use datum::error::{self, Result, SqlError};
+use syntax::ast::Statement;
+use syntax::parser::parse;
 
 /// The catalog in memory.
 #[derive(Default)]
@@ -281,7 +282,7 @@ pub fn read_notes(state: &CatalogState, notes: &[u8]) -> Pending {
 
 /// Parses a text that holds one statement.
 pub fn parse_one(text: &[u8], sql_mode: u64) -> Result<Statement> {
-    let options = ParseOptions { sql_mode, ..ParseOptions::default() };
+    let options = parse_options(sql_mode);
     parse(text, &options)?.ok_or_else(|| error::EMPTY_QUERY.plain())
 }
 
@@ -291,7 +292,7 @@ pub fn counted_value(table: &TableDef, image: &[u8]) -> Option<u64> {
     let mut offsets = crate::expression::row::Offsets::default();
     offsets.find(table, image).ok()?;
     let row = crate::expression::row::ImageRow { table, image, offsets: &offsets };
-    match row.column(column, crate::value::zone::Zone::UTC) {
+    match row.column(column, datum::value::zone::Zone::UTC) {
         Ok(value) => u64::try_from(value.to_integer().value).ok(),
         Err(_) => None,
     }

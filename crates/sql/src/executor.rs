@@ -11,7 +11,7 @@
 //! - [`ddl`], [`create_select`], [`alter`], [`temporary`]: definitions. [`crate::admin`]: SET,
 //!   SHOW, KILL, FLUSH, PURGE and their like.
 
-pub mod access;
+pub(crate) mod access;
 pub(crate) mod alter;
 mod assignments;
 mod change;
@@ -21,39 +21,39 @@ mod create_select;
 pub(crate) mod create_start;
 mod ddl;
 mod delimited;
-pub mod distinct;
-pub mod group;
+pub(crate) mod distinct;
+pub(crate) mod group;
 mod insert;
 mod key_parts;
 mod load_data;
 mod maintenance;
 mod multi_table;
 mod on_duplicate;
-pub mod operators;
+pub(crate) mod operators;
 mod outfile;
-pub mod output;
+pub(crate) mod output;
 mod password;
-pub mod profile;
-pub mod query;
+pub(crate) mod profile;
+pub(crate) mod query;
 pub(crate) mod row_events;
 mod select;
 mod server_file;
-pub mod set_operation;
-pub mod sort;
+pub(crate) mod set_operation;
+pub(crate) mod sort;
 pub mod spill;
 pub(crate) mod temporary;
 mod writer;
 
-use crate::ast::{Completion, Expr, ObjectName, SetItem, ShowWhat, Statement, StatementKind};
 use crate::catalog::{ColumnDef, TableDef};
-use crate::error::{self, Result, SqlError};
 use crate::expression::{Resolver, Row};
 use crate::session::transaction::Characteristics;
 use crate::session::{self, Context};
-use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::status::Counter;
-use crate::types::Charset;
-use crate::value::{Datum, store};
+use datum::error::{self, Result, SqlError};
+use datum::sink::{ColumnMeta, OkInfo, ResultSink};
+use datum::types::Charset;
+use datum::value::{Datum, store};
+use syntax::ast::{Completion, Expr, ObjectName, SetItem, ShowWhat, Statement, StatementKind};
 
 /// How a statement went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -140,7 +140,7 @@ fn execute_checked(
             cx.count(Counter::ComUnlockTables);
             cx.unlock_tables().map(|()| OK)
         }
-        S::Xa(crate::ast::Xa::Recover { convert_xid }) => {
+        S::Xa(syntax::ast::Xa::Recover { convert_xid }) => {
             crate::admin::xa::recover(cx, *convert_xid, sink).map(|()| ROWS)
         }
         S::Xa(xa) => cx.xa(xa).map(|()| OK),
@@ -149,7 +149,7 @@ fn execute_checked(
             cx.unlock_instance();
             Ok(OK)
         }
-        S::Explain(explain) if !matches!(**explain, crate::ast::Explain::Table { .. }) => {
+        S::Explain(explain) if !matches!(**explain, syntax::ast::Explain::Table { .. }) => {
             cx.count(Counter::ComExplainOther);
             let own = statement.span.of(text);
             in_statement(cx, own, |cx| crate::explain::execute(cx, explain, text, sink)).map(|()| ROWS)
@@ -303,14 +303,22 @@ fn in_statement<T>(cx: &mut Context, text: &[u8], run: impl FnOnce(&mut Context)
     outcome
 }
 
-/// Fits a value, and the character set of its text, to a column: for the row of that number, by
-/// these rules.
+/// How the values of one row are stored.
+#[derive(Clone, Copy)]
+struct RowRules {
+    /// The row's number in the statement, for warnings.
+    row: u64,
+    rules: store::Rules,
+}
+
+/// Fits a value, whose text has that character set, to a column.
 fn fit<'a>(
     cx: &mut Context,
     table: &TableDef,
     column: &ColumnDef,
-    (row, rules): (u64, store::Rules),
-    (value, charset): (Datum<'a>, Charset),
+    RowRules { row, rules }: RowRules,
+    value: Datum<'a>,
+    charset: Charset,
 ) -> Result<Datum<'a>> {
     let mut target = store::Target {
         column: &column.name,
@@ -350,8 +358,7 @@ fn complete(cx: &mut Context, completion: Completion, ended: Option<Characterist
     Ok(Done { release, ..OK })
 }
 
-/// USE.
-pub fn use_database(cx: &mut Context, name: &str) -> Result<()> {
+pub(crate) fn use_database(cx: &mut Context, name: &str) -> Result<()> {
     // Whether a database is there is not for everybody to know.
     if !cx.grants().sees_tables(name) {
         return Err(error::DBACCESS_DENIED_ERROR.with(&[&cx.account.0, &cx.account.1, &name]));

@@ -10,25 +10,25 @@
 //!      Conditions without a source are evaluated to see whether they let any row through;
 //!      subqueries are not.
 
-pub mod blame;
-pub mod expression;
-pub mod json;
-pub mod names;
-pub mod path;
-pub mod traditional;
-pub mod tree;
-pub mod units;
+pub(crate) mod blame;
+pub(crate) mod expression;
+pub(crate) mod json;
+pub(crate) mod names;
+pub(crate) mod path;
+pub(crate) mod traditional;
+pub(crate) mod tree;
+pub(crate) mod units;
 
 use crate::admin::listing::{Listing, cells, text};
-use crate::ast::{Explain, InsertSource, Statement, StatementKind};
-use crate::error::{self, Result, SqlError};
 use crate::executor::profile::Profile;
 use crate::executor::{self, query};
 use crate::expression::{Expr, Node, Row};
 use crate::planner::{Block, Query, plan};
 use crate::session::Context;
-use crate::sink::ResultSink;
 use crate::variables::ids;
+use datum::error::{self, Result, SqlError};
+use datum::sink::ResultSink;
+use syntax::ast::{Explain, InsertSource, Statement, StatementKind};
 
 /// Places of `explain_format`'s words.
 const EXPLAIN_FORMAT_TREE: u64 = 2;
@@ -36,14 +36,14 @@ const EXPLAIN_FORMAT_JSON: u64 = 3;
 
 /// A statement that changes rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// INSERT.
+pub(crate) enum Verb {
+    /// Also with ON DUPLICATE KEY UPDATE.
     Insert,
-    /// REPLACE.
+    /// Deletes rows with the same keys first.
     Replace,
-    /// UPDATE.
+    /// Of one table or several.
     Update,
-    /// DELETE.
+    /// From one table or several.
     Delete,
 }
 
@@ -60,8 +60,8 @@ impl Verb {
 
 /// What is explained.
 #[derive(Debug)]
-pub enum Subject {
-    /// A query.
+pub(crate) enum Subject {
+    /// Reads rows only.
     Query(Query),
     /// What changes the rows that a query finds.
     Change {
@@ -147,7 +147,12 @@ fn format(cx: &Context, name: Option<&str>, analyze: bool) -> Result<Format> {
 }
 
 /// Runs EXPLAIN of a statement.
-pub fn execute(cx: &mut Context, explain: &Explain, text: &[u8], sink: &mut dyn ResultSink) -> Result<()> {
+pub(crate) fn execute(
+    cx: &mut Context,
+    explain: &Explain,
+    text: &[u8],
+    sink: &mut dyn ResultSink,
+) -> Result<()> {
     let Explain::Statement { analyze, format, into, schema, statement } = explain else {
         return Err(SqlError::unsupported("EXPLAIN FOR CONNECTION"));
     };

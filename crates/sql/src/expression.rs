@@ -15,28 +15,28 @@
 //! - [`functions`]: the table of built-in functions.
 //! - [`aggregate`]: COUNT, SUM and their like.
 
-pub mod aggregate;
-pub mod arithmetic;
-pub mod cast;
-pub mod compare;
+pub(crate) mod aggregate;
+pub(crate) mod arithmetic;
+pub(crate) mod cast;
+pub(crate) mod compare;
 mod eval;
-pub mod frame;
+pub(crate) mod frame;
 pub mod functions;
-pub mod interval;
-pub mod like;
-pub mod resolve;
-pub mod row;
-pub mod subquery;
+pub(crate) mod interval;
+pub(crate) mod like;
+pub(crate) mod resolve;
+pub(crate) mod row;
+pub(crate) mod subquery;
 
 use std::sync::Arc;
 
-pub use resolve::{Resolver, Scope};
+pub use resolve::{Resolver, Scope, is_stored};
 pub use row::Row;
 
-use crate::ast::{BinaryOp, IntervalUnit, SystemVariable, TrimSide, Truth};
 use crate::routine::Routine;
-use crate::types::{Charset, Family, Type, code};
-use crate::value::Datum;
+use datum::types::{Charset, Family, Type, code};
+use datum::value::Datum;
+use syntax::ast::{BinaryOp, IntervalUnit, SystemVariable, TrimSide, Truth};
 
 /// A resolved expression.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ pub enum Node {
     /// Always the same.
     Constant(Datum<'static>),
     /// A constant JSON path: its text, and what it was compiled to.
-    JsonPath(Box<[u8]>, Arc<crate::value::json::Path>),
+    JsonPath(Box<[u8]>, Arc<datum::value::json::Path>),
     /// `JSON_VALUE(..)`
     JsonValue(Box<functions::json::JsonValue>),
     /// A text that is no number where one is wanted: a warning once in a statement, not for each
@@ -146,8 +146,7 @@ pub enum Node {
 pub struct Misread {
     /// Tells it from all others.
     pub id: u64,
-    /// The text.
-    pub text: Datum<'static>,
+    pub(crate) text: Datum<'static>,
     /// The number that it begins with; zero if it begins with none.
     pub number: f64,
 }
@@ -379,7 +378,7 @@ impl Expr {
             // the answer.
             (a, b) => {
                 self.may_equal(other)
-                    && crate::bounds::check().is_ok()
+                    && datum::bounds::check().is_ok()
                     && format!("{a:?}") == format!("{b:?}")
             }
         }

@@ -25,7 +25,6 @@ use crate::catalog::metadata_lock::{Guard, MetadataLockType, Waiter};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::set_aside::{ObjectKind, SetAside};
 use crate::catalog::{Catalog, CatalogState, Rehearsal, Replay, parse_one, record};
-use crate::error::{self, Result, SqlError};
 use crate::executor::spill::Spill;
 use crate::expression::functions::uuid;
 use crate::replicas::Replicas;
@@ -39,9 +38,10 @@ use crate::session::{Connection, Session, UserVariables};
 use crate::statement_digests::StatementDigests;
 use crate::statement_log::StatementLogs;
 use crate::status::{self, Status};
-use crate::types::{Charset, Collation};
-use crate::value::zone::Zone;
 use crate::variables::{self, GlobalVariables, ids};
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Collation};
+use datum::value::zone::Zone;
 
 /// Where queries' temporary files lie in the data directory.
 const SPILL_FOLDER: &str = "spill";
@@ -57,7 +57,7 @@ pub struct Account {
     pub plugin: String,
     /// What the plugin keeps of the password; empty for an empty password.
     pub auth_string: Vec<u8>,
-    /// ACCOUNT LOCK.
+    /// `ACCOUNT LOCK` was said: nobody can log in.
     pub locked: bool,
     /// REQUIRE SSL.
     pub require_tls: bool,
@@ -68,7 +68,7 @@ pub struct Account {
 pub enum Kill {
     /// The statement that runs now.
     Query,
-    /// The connection.
+    /// The whole session, and the statement that runs now.
     Connection,
 }
 
@@ -99,6 +99,13 @@ struct Running {
     state: &'static str,
 }
 
+/// What others may use of a session.
+pub(crate) struct SessionHandles {
+    pub(crate) interrupt: Arc<Interrupt>,
+    pub(crate) transaction: Arc<OpenTransaction>,
+    pub(crate) user_variables: Arc<UserVariables>,
+}
+
 /// Bytes of a statement that SHOW FULL PROCESSLIST shows.
 const PROCESSLIST_TEXT_MAX: usize = 1024;
 
@@ -107,7 +114,7 @@ impl Process {
         id: u64,
         user: (String, String),
         account: (String, String),
-        (interrupt, shared): (Arc<Interrupt>, (Arc<OpenTransaction>, Arc<UserVariables>)),
+        handles: SessionHandles,
         on_kill: Box<dyn Fn(Kill) + Send + Sync>,
     ) -> Self {
         let running = Mutex::new(Running {
@@ -117,7 +124,7 @@ impl Process {
             database: None,
             state: "",
         });
-        let (transaction, user_variables) = shared;
+        let SessionHandles { interrupt, transaction, user_variables } = handles;
         Self { id, user, account, interrupt, transaction, user_variables, on_kill, running }
     }
 
@@ -145,12 +152,10 @@ impl Process {
         &self.account
     }
 
-    /// Its transaction.
-    pub fn transaction(&self) -> &OpenTransaction {
+    pub(crate) fn transaction(&self) -> &OpenTransaction {
         &self.transaction
     }
 
-    /// Its variables.
     pub(crate) fn user_variables(&self) -> &UserVariables {
         &self.user_variables
     }
@@ -236,7 +241,7 @@ impl Instance {
         &self.globals
     }
 
-    /// The engine.
+    /// Trees and transactions, and through it the binary log.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
@@ -246,7 +251,7 @@ impl Instance {
         &self.spill
     }
 
-    /// The catalog.
+    /// All definitions: a statement reads them by [`Catalog::state`].
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
@@ -478,7 +483,7 @@ pub struct OpenOptions {
     pub datadir: PathBuf,
     /// The log files' name in front of their number.
     pub log_base_name: String,
-    /// `server_uuid`.
+    /// As in `auto.cnf`: the source of the GTIDs that this server gives.
     pub server_uuid: String,
     /// The server's variables, at their start values; `open` adds its hooks.
     pub globals: Arc<GlobalVariables>,
@@ -611,7 +616,7 @@ impl Instance {
             if plan.changes.is_empty() {
                 continue;
             }
-            let context = GroupContext::new(server_id, seconds, crate::parser::VERSION);
+            let context = GroupContext::new(server_id, seconds, syntax::parser::VERSION);
             let event = QueryEvent::new(0, b"", sql.as_bytes());
             let batch = checked_records(&plan.changes, &event, seconds, &state, &[])?;
             drop(state);

@@ -14,40 +14,40 @@
 //! (P2) What a subquery or derived table takes from around it is a parameter of its plan: a plan
 //!      never reads beyond its own sources.
 
-pub mod access;
-pub mod block;
-pub mod covering;
-pub mod from;
-pub mod grouping;
-pub mod join;
-pub mod json_table;
-pub mod merge;
+pub(crate) mod access;
+pub(crate) mod block;
+pub(crate) mod covering;
+pub(crate) mod from;
+pub(crate) mod grouping;
+pub(crate) mod join;
+pub(crate) mod json_table;
+pub(crate) mod merge;
 mod operator;
-pub mod order;
-pub mod plan;
-pub mod propagate;
-pub mod reuse;
-pub mod semi_join;
-pub mod set_operation;
-pub mod simplify;
-pub mod size;
-pub mod statistics;
-pub mod subquery;
+pub(crate) mod order;
+pub(crate) mod plan;
+pub(crate) mod propagate;
+pub(crate) mod reuse;
+pub(crate) mod semi_join;
+pub(crate) mod set_operation;
+pub(crate) mod simplify;
+pub(crate) mod size;
+pub(crate) mod statistics;
+pub(crate) mod subquery;
 
 use std::sync::{Arc, OnceLock};
 
 use storage::transaction::Locking;
 
-use crate::ast::{self, QueryBody, SetOp};
 use crate::catalog::TableDef;
-use crate::error::{Result, SqlError};
 use crate::executor::output::{Described, OutputColumn};
 use crate::expression::aggregate::Aggregate;
 use crate::expression::{Expr, Node, Resolver};
 use crate::session::Context;
-use crate::types::Type;
-use crate::value::Datum;
-use crate::value::json::table::JsonTable;
+use datum::error::{Result, SqlError};
+use datum::types::Type;
+use datum::value::Datum;
+use datum::value::json::table::JsonTable;
+use syntax::ast::{self, QueryBody, SetOp};
 
 /// A query expression, ready to run.
 #[derive(Debug)]
@@ -149,8 +149,7 @@ pub struct Block {
     /// The first row that comes is all that the groups need: it has the smallest value, or the
     /// largest.
     pub first_only: bool,
-    /// HAVING.
-    pub having: Option<Expr>,
+    pub(crate) having: Option<Expr>,
     /// ORDER BY, unless the rows come so already; true for descending.
     pub order: Vec<(Expr, bool)>,
     /// ORDER BY asks for the order in which the rows come.
@@ -159,8 +158,7 @@ pub struct Block {
     pub distinct: bool,
     /// Where DISTINCT finds rows that are equal.
     pub duplicates: Duplicates,
-    /// LIMIT.
-    pub limit: Limit,
+    pub(crate) limit: Limit,
     /// It locks the rows that it reads.
     pub locks: bool,
     /// Derived tables that are made before any row is read, though they may give other rows each
@@ -220,8 +218,7 @@ pub enum Operator {
 pub struct TableAccess {
     /// The slot that it fills.
     pub slot: usize,
-    /// The table.
-    pub table: Arc<TableDef>,
+    pub(crate) table: Arc<TableDef>,
     /// How it finds the rows.
     pub path: access::AccessPath,
     /// What the rows must fulfil.
@@ -270,12 +267,10 @@ pub enum Maker {
 /// The rows of a JSON document.
 #[derive(Debug, Clone)]
 pub struct JsonSource {
-    /// The document.
-    pub document: Expr,
+    pub(crate) document: Expr,
     /// What becomes rows and columns.
     pub table: JsonTable,
-    /// The columns.
-    pub columns: Vec<OutputColumn>,
+    pub(crate) columns: Vec<OutputColumn>,
 }
 
 /// A derived table.
@@ -305,7 +300,7 @@ pub struct Size {
 
 /// A table whose rows are made when asked for: `information_schema` and its like.
 pub trait Provider: Send + Sync + std::fmt::Debug {
-    /// Its columns.
+    /// Names and types, in the order of the rows.
     fn columns(&self) -> Vec<OutputColumn>;
 
     /// The columns that it can look rows up by. They compare byte by byte, but for spaces at the
@@ -378,8 +373,8 @@ pub enum JoinKind {
 
 /// Plans a query; the resolver's scope is that of the subquery or statement that it is, without
 /// sources.
-pub fn query(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
-    crate::stack::check()?;
+pub(crate) fn query(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
+    datum::stack::check()?;
     let known = resolver.common.len();
     name_common(resolver, query.with.as_deref())?;
     let planned = without_with(resolver, query);
@@ -389,16 +384,16 @@ pub fn query(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
 
 /// Makes the tables of WITH known for what is resolved from now on; error 1066 for a name that is
 /// given twice.
-pub fn name_common(resolver: &mut Resolver<'_>, with: Option<&ast::With>) -> Result<()> {
+pub(crate) fn name_common(resolver: &mut Resolver<'_>, with: Option<&ast::With>) -> Result<()> {
     let Some(with) = with else { return Ok(()) };
     if with.recursive {
         return Err(SqlError::unsupported("WITH RECURSIVE"));
     }
-    let (mut names, mut ticker) = (std::collections::HashSet::new(), crate::bounds::Ticker::default());
+    let (mut names, mut ticker) = (std::collections::HashSet::new(), datum::bounds::Ticker::default());
     for table in &with.tables {
         ticker.step()?;
         if !names.insert(table.name.to_ascii_lowercase()) {
-            return Err(crate::error::NONUNIQ_TABLE.with(&[&table.name]));
+            return Err(datum::error::NONUNIQ_TABLE.with(&[&table.name]));
         }
         resolver.common.push(table.clone());
     }
@@ -410,6 +405,7 @@ fn without_with(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query
     match &query.body {
         QueryBody::Select(select) => {
             let block = block::bind(resolver, select, query)?;
+            datum::bounds::check()?;
             block::plan(resolver, block)
         }
         QueryBody::Table(name) => {
@@ -425,8 +421,7 @@ fn without_with(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query
 }
 
 impl Limit {
-    /// Resolves LIMIT.
-    pub fn resolve(resolver: &mut Resolver<'_>, limit: Option<&ast::Limit>) -> Result<Limit> {
+    pub(crate) fn resolve(resolver: &mut Resolver<'_>, limit: Option<&ast::Limit>) -> Result<Limit> {
         let Some(limit) = limit else { return Ok(Limit::default()) };
         Ok(Limit {
             count: Some(resolver.expr(&limit.count)?),
@@ -441,10 +436,10 @@ impl Limit {
             let value = expr.eval(cx, crate::expression::Row::None)?;
             let is_number = matches!(value, Datum::Int(_) | Datum::UInt(_) | Datum::Null);
             if matches!(expr.node, Node::Parameter(_)) && !is_number {
-                return Err(crate::error::WRONG_ARGUMENTS.with(&[&cx.executed_by]));
+                return Err(datum::error::WRONG_ARGUMENTS.with(&[&cx.executed_by]));
             }
             u64::try_from(value.to_integer().value)
-                .map_err(|_| crate::error::WRONG_ARGUMENTS.with(&[&"LIMIT"]))
+                .map_err(|_| datum::error::WRONG_ARGUMENTS.with(&[&"LIMIT"]))
         };
         Ok((number(&self.count, u64::MAX)?, number(&self.offset, 0)?))
     }
@@ -456,7 +451,7 @@ impl Limit {
 }
 
 /// Splits a condition into what all must hold.
-pub fn conjuncts(condition: Expr, out: &mut Vec<Expr>) {
+pub(crate) fn conjuncts(condition: Expr, out: &mut Vec<Expr>) {
     match condition.node {
         Node::And(list) => list.into_iter().for_each(|e| conjuncts(e, out)),
         Node::Not(not) if matches!(not.node, Node::Or(_)) => {

@@ -19,7 +19,7 @@ mod needs;
 mod set;
 mod tables;
 
-pub use check::{Stamp, check, check_expression, check_nested, check_set_password};
-pub use grants::Grants;
-pub use set::{DYNAMIC, Dynamic, Privileges, STATIC, StaticPrivilege, find};
-pub use tables::{UsedTable, tables_used};
+pub(crate) use check::{Stamp, check, check_expression, check_nested, check_set_password};
+pub(crate) use grants::Grants;
+pub(crate) use set::{DYNAMIC, Dynamic, Privileges, STATIC, find};
+pub(crate) use tables::tables_used;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// How SHOW REPLICAS lists a replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replica {
-    /// Its `server_id`.
+    /// Its `@@server_id`, as COM_REGISTER_SLAVE says.
     pub server_id: u32,
     /// Its `report_host`.
     pub host: String,

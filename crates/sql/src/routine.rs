@@ -21,20 +21,20 @@ mod variables;
 use std::sync::Arc;
 
 use plans::RoutineCache;
-pub use plans::RoutinePlans;
-pub use variables::Locals;
+pub(crate) use plans::RoutinePlans;
+pub(crate) use variables::Locals;
 use variables::Variables;
 
-use crate::ast;
-use crate::error::{self, Result, SqlError};
 use crate::executor;
 use crate::expression::{Expr, Resolver, Row, Scope};
 use crate::planner::plan::{self, Basis};
 use crate::privilege::Grants;
 use crate::session::Context;
-use crate::types::{Charset, Collation, DataType};
-use crate::value::zone::Zone;
-use crate::value::{Datum, store};
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Collation, DataType};
+use datum::value::zone::Zone;
+use datum::value::{Datum, store};
+use syntax::ast;
 
 /// A compiled function.
 pub struct Routine {
@@ -104,13 +104,11 @@ impl Frame {
 const DEPTH_MAX: usize = 32;
 
 impl Routine {
-    /// Its name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The database that it is in.
-    pub fn database(&self) -> &str {
+    pub(crate) fn database(&self) -> &str {
         &self.database
     }
 
@@ -126,12 +124,12 @@ impl Routine {
 }
 
 /// The variables in scope where the session is now, for resolving expressions.
-pub fn scope(cx: &Context) -> Scope {
+pub(crate) fn scope(cx: &Context) -> Scope {
     Scope { locals: locals(cx), ..Scope::empty() }
 }
 
 /// The variables in scope.
-pub fn locals(cx: &Context) -> Locals {
+pub(crate) fn locals(cx: &Context) -> Locals {
     match cx.frames.last() {
         Some(frame) => Locals::at(&frame.routine.variables, frame.at),
         None => Locals::default(),
@@ -139,12 +137,12 @@ pub fn locals(cx: &Context) -> Locals {
 }
 
 /// A variable by name: its place and type.
-pub fn find_local(cx: &Context, name: &str) -> Option<(usize, DataType)> {
+pub(crate) fn find_local(cx: &Context, name: &str) -> Option<(usize, DataType)> {
     locals(cx).find(name).map(|(place, ty)| (place, ty.clone()))
 }
 
 /// Gives a variable a value, in its type.
-pub fn assign(
+pub(crate) fn assign(
     cx: &mut Context,
     index: usize,
     ty: &DataType,
@@ -177,7 +175,7 @@ fn fit(
 }
 
 /// Calls a function.
-pub fn call(
+pub(crate) fn call(
     cx: &mut Context,
     routine: &Arc<Routine>,
     arguments: Vec<Datum<'static>>,
@@ -185,7 +183,7 @@ pub fn call(
     if cx.frames.iter().any(|f| Arc::ptr_eq(&f.routine, routine)) || cx.frames.len() >= DEPTH_MAX {
         return Err(error::SP_NO_RECURSION.plain());
     }
-    crate::stack::check()?;
+    datum::stack::check()?;
     let mut locals = Vec::with_capacity(routine.variables.len());
     let charset = cx.connection_collation().charset();
     for (value, ty) in arguments.into_iter().zip(routine.variables.types()).take(routine.parameters) {

@@ -14,46 +14,48 @@
 mod context;
 pub(crate) mod deadline;
 mod grants;
-pub mod gtid_next;
+pub(crate) mod gtid_next;
 mod hints;
 mod logged;
-pub mod named_locks;
-pub mod open_transaction;
+pub(crate) mod named_locks;
+pub(crate) mod open_transaction;
 mod pending_reply;
 mod prepared;
 pub(crate) mod read_only;
-pub mod series;
+pub(crate) mod series;
 mod statement_cache;
-pub mod table_locks;
+pub(crate) mod table_locks;
 mod temporary;
-pub mod tracking;
-pub mod transaction;
-pub mod variables;
+pub(crate) mod tracking;
+pub(crate) mod transaction;
+pub(crate) mod variables;
 pub(crate) mod xa;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::ast::{Statement, StatementKind};
 use crate::catalog::metadata_lock;
-use crate::error::{self, Result, SqlError};
+use crate::client_text;
 use crate::executor;
 use crate::executor::spill::queue::Queue;
-use crate::instance::{Instance, Kill, Process};
-use crate::parser::{ParseOptions, Parser, client_text};
+use crate::instance::{Instance, Kill, Process, SessionHandles};
 use crate::planner::plan::CachedPlan;
-use crate::sink::{OkInfo, ResultSink, StateChange, status_flag};
-use crate::statement_digests::{StatementDigests, TallyCache};
+use crate::statement_digests::{StatementDigests, StatementOutcome, TallyCache};
 use crate::statement_log;
 use crate::status::Counter;
-use crate::types::{Charset, Collation};
-use crate::value::Datum;
 use crate::variables::{SessionVariables, ids};
+use datum::bounds::parse_options;
+use datum::error::{self, Result, SqlError};
+use datum::sink::{OkInfo, ResultSink, StateChange, status_flag};
+use datum::types::{Charset, Collation};
+use datum::value::Datum;
 use deadline::Deadline;
 use prepared::PreparedStatements;
 use statement_cache::{Noted, StatementCache};
+use syntax::ast::{Statement, StatementKind};
+use syntax::{ParseOptions, Parser};
 
-pub use context::{Context, Modes, StatementStatus};
+pub use context::{Context, Modes, StatementStatus, statement_memory_max};
 pub(crate) use context::{Examined, UserVariables};
 pub use pending_reply::PendingReply;
 pub use prepared::{Description, Parameter};
@@ -122,8 +124,11 @@ impl Session {
         variables::put_charsets(&mut cx, collation.charset(), collation);
         cx.set_default_database(None);
         let user = (connection.user, connection.host);
-        let shared = (cx.open_transaction.clone(), cx.shared_user_variables().clone());
-        let handles = (cx.interrupt.clone(), shared);
+        let handles = SessionHandles {
+            interrupt: cx.interrupt.clone(),
+            transaction: cx.open_transaction.clone(),
+            user_variables: cx.shared_user_variables().clone(),
+        };
         let process = Process::new(connection.id, user, connection.account, handles, connection.on_kill);
         let process = Arc::new(process);
         instance.register(process.clone())?;
@@ -171,6 +176,8 @@ impl Session {
 
     /// Runs the statements of `text`, one after the other, until one fails.
     pub fn execute(&mut self, text: &[u8], sink: &mut dyn ResultSink) -> Result<()> {
+        // Who runs statements without a server waits for no reply.
+        stdx::memory::release_deferred();
         let text = without_terminator(text);
         let shown = client_text::shown(text, self.cx.client_charset());
         self.cx.interrupt.statement_begins();
@@ -204,7 +211,7 @@ impl Session {
                 return self.run_cached_statement(&parsed, false, sink);
             }
             self.cx.cached_plan = None;
-            let options = ParseOptions { sql_mode, from_client: true, ..ParseOptions::default() };
+            let options = ParseOptions { from_client: true, ..parse_options(sql_mode) };
             let (own, converted_end) = match converted {
                 true => {
                     let end = first_statement(rest, &options);
@@ -311,7 +318,8 @@ impl Session {
         let begun = StatementDigests::begin(&self.cx);
         let mut counted = statement_log::Counted { sink, rows: 0 };
         let outcome = self.uncounted_statement(statement, text, more, &mut counted);
-        begun.end(&self.cx, &tally, own, &statement.kind, (counted.rows, outcome.is_err()));
+        let ended = StatementOutcome { rows_sent: counted.rows, failed: outcome.is_err() };
+        begun.end(&self.cx, &tally, own, &statement.kind, ended);
         outcome
     }
 
@@ -376,7 +384,7 @@ impl Session {
             cx.diagnostics.clear();
         }
         let remarks = &statement.remarks;
-        remarks.list.iter().for_each(|remark| cx.diagnostics.warn(remark.warning()));
+        remarks.list.iter().for_each(|remark| cx.diagnostics.warn(datum::error::remark::warning(remark)));
         let before = if remarks.hints.is_empty() { None } else { hints::apply(cx, &remarks.hints) };
         cx.status.affected = 0;
         cx.status.insert_id = 0;
@@ -490,8 +498,7 @@ impl Session {
         tracking::take_changes(&mut self.cx)
     }
 
-    /// USE.
-    pub fn use_database(&mut self, name: &str) -> Result<()> {
+    pub(crate) fn use_database(&mut self, name: &str) -> Result<()> {
         executor::use_database(&mut self.cx, name)
     }
 
@@ -572,7 +579,7 @@ impl Session {
         self.released || self.cx.interrupt.killed() == Some(storage::lock::Killed::Connection)
     }
 
-    /// The session's variables.
+    /// What SET SESSION changes; a new session has the global values.
     pub fn variables(&self) -> &SessionVariables {
         self.cx.variables()
     }
@@ -606,6 +613,7 @@ impl Drop for Session {
         self.cx.drop_all_temporary();
         self.cx.release_named_locks();
         self.cx.instance.unregister(&self.process);
+        stdx::memory::release_deferred();
     }
 }
 
@@ -686,12 +694,6 @@ pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
         number: 1160,
         sqlstate: *b"08S01",
         message: format!("Got an error writing communication packets ({e})"),
-    }
-}
-
-impl From<crate::parser::ParseError> for SqlError {
-    fn from(e: crate::parser::ParseError) -> Self {
-        SqlError { number: e.number, sqlstate: e.sqlstate, message: e.message }
     }
 }
 

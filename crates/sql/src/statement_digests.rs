@@ -1,7 +1,7 @@
 //! What statements of the same form have cost:
 //! `performance_schema.events_statements_summary_by_digest`.
 //!
-//! 1. find    A statement's form is its text without values ([`parser::digest`]), under its default
+//! 1. find    A statement's form is its text without values ([`syntax::digest`]), under its default
 //!    database. A cached text, prepared or repeated, knows its tally; others are found by a
 //!    hash of their tokens that is cheaper to make.
 //! 2. run     What the session counts anyway is read before and after.
@@ -28,11 +28,11 @@ use hashbrown::HashTable;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::ast::StatementKind;
-use crate::parser;
 use crate::session::{Context, Examined};
 use crate::statement_log;
 use crate::status::Counter;
+use syntax::ast::StatementKind;
+use syntax::digest;
 
 /// A normalized text has so many bytes at most, as has the text that is shown as an example.
 const TEXT_MAX: usize = 1024;
@@ -135,6 +135,14 @@ pub(crate) struct Tally {
     generation: u64,
 }
 
+impl Tally {
+    fn of_form(form: Arc<Form>, generation: u64) -> Arc<Tally> {
+        let tally = Arc::new(Tally { sums: Sums::default(), form, generation });
+        tally.form.tallies.lock().living.push(Arc::downgrade(&tally));
+        tally
+    }
+}
+
 impl Drop for Tally {
     fn drop(&mut self) {
         let mut all = self.form.tallies.lock();
@@ -191,6 +199,13 @@ struct Forms {
     others: Option<Arc<Form>>,
 }
 
+impl Forms {
+    /// `now`: microseconds since 1970, when the first of them was seen.
+    fn others(&mut self, now: u64) -> Arc<Form> {
+        self.others.get_or_insert_with(|| Form::new(None, now)).clone()
+    }
+}
+
 /// What a session keeps to find its tallies.
 #[derive(Debug, Default)]
 pub(crate) struct TallyCache(HashMap<u128, Arc<Tally>>);
@@ -236,7 +251,7 @@ impl StatementDigests {
         {
             return tally.clone();
         }
-        let tally = self.tally(cx, text, sql_mode);
+        let Some(tally) = self.tally(cx, text, sql_mode) else { return self.tally_of_others(cx) };
         *cached = Some(tally.clone());
         tally
     }
@@ -249,13 +264,13 @@ impl StatementDigests {
         text: &[u8],
         sql_mode: u64,
     ) -> Arc<Tally> {
-        let key = quick::key(text, sql_mode);
+        let Some(key) = quick::key(text, sql_mode) else { return self.tally_of_others(cx) };
         if let Some(tally) = found.0.get(&key)
             && self.is_good(tally, cx)
         {
             return tally.clone();
         }
-        let tally = self.tally(cx, text, sql_mode);
+        let Some(tally) = self.tally(cx, text, sql_mode) else { return self.tally_of_others(cx) };
         if found.0.len() >= FOUND_MAX {
             found.0.clear();
         }
@@ -269,8 +284,10 @@ impl StatementDigests {
             && schema.is_none_or(|schema| schema == cx.default_database())
     }
 
-    fn tally(&self, cx: &Context, text: &[u8], sql_mode: u64) -> Arc<Tally> {
-        let normalized = parser::digest::normalized(text, sql_mode, TEXT_MAX);
+    /// `None` if the statement was killed before its form was known.
+    fn tally(&self, cx: &Context, text: &[u8], sql_mode: u64) -> Option<Arc<Tally>> {
+        let may_go_on = || datum::bounds::check().is_ok();
+        let normalized = digest::normalized(text, sql_mode, TEXT_MAX, may_go_on)?;
         let schema = cx.default_database();
         let is_same = |form: &Arc<Form>| {
             form.name.as_ref().is_some_and(|(s, t)| **t == *normalized && s.as_deref() == schema)
@@ -292,15 +309,21 @@ impl StatementDigests {
                 forms.table.insert_unique(hash, form.clone(), rehash);
                 form
             }
-            None => forms.others.get_or_insert_with(|| Form::new(None, now)).clone(),
+            None => forms.others(now),
         };
         drop(forms);
-        let tally = Arc::new(Tally { sums: Sums::default(), form, generation });
-        tally.form.tallies.lock().living.push(Arc::downgrade(&tally));
-        tally
+        Some(Tally::of_form(form, generation))
     }
 
-    /// A statement begins.
+    /// The tally of a statement that was killed before its form was known.
+    fn tally_of_others(&self, cx: &Context) -> Arc<Tally> {
+        let mut forms = self.forms.lock();
+        let generation = self.generation.load(Relaxed);
+        let form = forms.others(cx.real_moment() as u64);
+        drop(forms);
+        Tally::of_form(form, generation)
+    }
+
     pub(crate) fn begin(cx: &Context) -> StatementStart {
         StatementStart {
             at: cx.instance.env().monotonic(),
@@ -323,15 +346,21 @@ impl StatementDigests {
     }
 }
 
+/// How a statement ended.
+pub(crate) struct StatementOutcome {
+    pub(crate) rows_sent: u64,
+    pub(crate) failed: bool,
+}
+
 impl StatementStart {
-    /// The statement has ended, and has sent so many rows.
+    /// Adds up what it took, sent and examined, for its digest.
     pub(crate) fn end(
         self,
         cx: &Context,
         tally: &Tally,
         text: &[u8],
         kind: &StatementKind,
-        (rows, failed): (u64, bool),
+        StatementOutcome { rows_sent, failed }: StatementOutcome,
     ) {
         let took = cx.instance.env().monotonic().saturating_sub(self.at);
         let sums = &tally.sums;
@@ -345,7 +374,7 @@ impl StatementStart {
         // As in MySQL, the error is no warning here.
         sums.add(Sum::Warnings, if failed { 0 } else { cx.diagnostics.warning_count() });
         sums.add(Sum::RowsAffected, if failed { 0 } else { cx.status.affected });
-        sums.add(Sum::RowsSent, rows);
+        sums.add(Sum::RowsSent, rows_sent);
         sums.add(Sum::RowsExamined, cx.examined.rows - self.examined.rows);
         sums.add(Sum::NoIndexUsed, u64::from(cx.examined.full_scans > self.examined.full_scans));
         for ((sum, counter), before) in sums.counted.iter().zip(COUNTED).zip(self.counted) {

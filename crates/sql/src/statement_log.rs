@@ -22,6 +22,7 @@ mod variables;
 pub(crate) use parameters::with_parameters;
 pub(crate) use secrets::hidden;
 pub use sink::LogRow;
+pub use variables::may_be_log;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -31,13 +32,13 @@ use std::time::Duration;
 
 use env::Env;
 
-use crate::ast::StatementKind;
 use crate::session::{Context, Examined};
-use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::status::Counter;
-use crate::value::Datum;
 use crate::variables::{GlobalVariables, Value, ids};
+use datum::sink::{ColumnMeta, OkInfo, ResultSink};
+use datum::value::Datum;
 use sink::LogSink;
+use syntax::ast::StatementKind;
 
 /// A bit of [`StatementLogs::enabled`]: statements go to the general log.
 pub const GENERAL: u8 = 1;

@@ -36,7 +36,7 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Counts one.
+    /// [`Counters::add`] of one (S3).
     pub fn count(&self, counter: Counter) {
         self.add(counter, 1);
     }

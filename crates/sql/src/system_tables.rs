@@ -22,7 +22,7 @@
 //!   [`routines`], [`server`], [`accounts`], [`locks`]: their rows.
 
 mod accounts;
-pub mod column;
+pub(crate) mod column;
 mod columns;
 mod information_schema;
 mod innodb;
@@ -40,21 +40,21 @@ use std::sync::Arc;
 
 use crate::admin::show::as_shown;
 use crate::catalog::{ColumnDef, ObjectKey, SetAside, TableDef};
-use crate::error::{self, Result};
 use crate::executor::output::OutputColumn;
 use crate::planner::Provider;
 use crate::session::Context;
-use crate::types::Collation;
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::types::Collation;
+use datum::value::Datum;
 
 use column::SystemColumn;
 
 /// Takes a row: a value for each column.
-pub type Each<'e> = &'e mut dyn FnMut(Vec<Datum<'static>>) -> Result<()>;
+pub(crate) type Each<'e> = &'e mut dyn FnMut(Vec<Datum<'static>>) -> Result<()>;
 
 /// A schema of system tables.
 #[derive(Debug)]
-pub struct SystemSchema {
+pub(crate) struct SystemSchema {
     /// Its name, in lower case.
     pub name: &'static str,
     /// The collation that tables in it would have.
@@ -67,13 +67,12 @@ pub struct SystemSchema {
     pub grant_tables: &'static [SystemTable],
 }
 
-/// A system table.
+/// A table whose rows are made when a query asks for them.
 #[derive(Debug)]
-pub struct SystemTable {
+pub(crate) struct SystemTable {
     /// Its name, as it is shown.
     pub name: &'static str,
-    /// Its columns.
-    pub columns: &'static [SystemColumn],
+    pub(crate) columns: &'static [SystemColumn],
     /// The columns with the names of schema and table that rows are looked up by; empty if there is
     /// none.
     pub keys: [&'static str; 2],
@@ -83,13 +82,12 @@ pub struct SystemTable {
 
 /// What the query demands of schema and table; without, all are wanted.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     schema: Option<String>,
     table: Option<String>,
 }
 
-/// The schemas.
-pub const SCHEMAS: [SystemSchema; 3] = [
+pub(crate) const SCHEMAS: [SystemSchema; 3] = [
     SystemSchema {
         name: "information_schema",
         collation: Collation(33),
@@ -114,14 +112,17 @@ pub const SCHEMAS: [SystemSchema; 3] = [
 ];
 
 /// The schema of this name, in any case.
-pub fn schema(name: &str) -> Option<&'static SystemSchema> {
+pub(crate) fn schema(name: &str) -> Option<&'static SystemSchema> {
     const ALL: &[SystemSchema] = &SCHEMAS;
     ALL.iter().find(|schema| schema.name.eq_ignore_ascii_case(name))
 }
 
 /// The system table of this name, if the database is a schema of them; errors 1109 and 1146 if it
 /// has none of this name.
-pub fn find(database: &str, name: &str) -> Result<Option<(&'static SystemSchema, &'static SystemTable)>> {
+pub(crate) fn find(
+    database: &str,
+    name: &str,
+) -> Result<Option<(&'static SystemSchema, &'static SystemTable)>> {
     let Some(schema) = schema(database) else { return Ok(None) };
     match schema.table(name) {
         Some(table) => Ok(Some((schema, table))),
@@ -134,42 +135,41 @@ pub fn find(database: &str, name: &str) -> Result<Option<(&'static SystemSchema,
 
 /// True if everybody may read this table of `performance_schema`; others there ask for SELECT like
 /// tables of their own.
-pub fn is_open_to_all(database: &str, table: &str) -> bool {
+pub(crate) fn is_open_to_all(database: &str, table: &str) -> bool {
     let open = ["global_status", "global_variables", "processlist", "session_status", "session_variables"];
     database.eq_ignore_ascii_case("performance_schema") && open.iter().any(|t| t.eq_ignore_ascii_case(table))
 }
 
 /// True if this table of `information_schema` is about the engine or its files, which asks for
 /// PROCESS.
-pub fn asks_for_process(database: &str, table: &str) -> bool {
+pub(crate) fn asks_for_process(database: &str, table: &str) -> bool {
     let table = table.to_ascii_uppercase();
     database.eq_ignore_ascii_case("information_schema") && (table.starts_with("INNODB_") || table == "FILES")
 }
 
 /// The schemas of which an account may know.
-pub fn listed(cx: &Context) -> impl Iterator<Item = &'static SystemSchema> {
+pub(crate) fn listed(cx: &Context) -> impl Iterator<Item = &'static SystemSchema> {
     const ALL: &[SystemSchema] = &SCHEMAS;
     ALL.iter().filter(|schema| cx.grants_now().sees_database(schema.name))
 }
 
 impl SystemSchema {
     /// Its table of this name, in any case.
-    pub fn table(&self, name: &str) -> Option<&'static SystemTable> {
+    pub(crate) fn table(&self, name: &str) -> Option<&'static SystemTable> {
         self.all_tables().find(|table| table.name.eq_ignore_ascii_case(name))
     }
 
     /// Its tables without those of [`Self::grant_tables`].
-    pub fn carried_tables(&self) -> impl Iterator<Item = &'static SystemTable> + use<> {
+    pub(crate) fn carried_tables(&self) -> impl Iterator<Item = &'static SystemTable> + use<> {
         self.tables.iter().copied().flatten()
     }
 
-    /// All of its tables.
-    pub fn all_tables(&self) -> impl Iterator<Item = &'static SystemTable> + use<> {
+    pub(crate) fn all_tables(&self) -> impl Iterator<Item = &'static SystemTable> + use<> {
         self.carried_tables().chain(self.grant_tables)
     }
 
     /// What is said to keep one of its tables; `None` if it is a view.
-    pub fn engine_of(&self, table: &SystemTable) -> Option<&'static str> {
+    pub(crate) fn engine_of(&self, table: &SystemTable) -> Option<&'static str> {
         let is_grant_table = self.grant_tables.iter().any(|other| std::ptr::eq(other, table));
         if is_grant_table { Some("InnoDB") } else { self.engine }
     }
@@ -177,14 +177,14 @@ impl SystemSchema {
 
 impl SystemTable {
     /// Its columns as definitions.
-    pub fn definitions(&self) -> Vec<ColumnDef> {
+    pub(crate) fn definitions(&self) -> Vec<ColumnDef> {
         self.columns.iter().map(SystemColumn::definition).collect()
     }
 }
 
 /// A system table as a source of rows.
 #[derive(Debug)]
-pub struct SystemRows {
+pub(crate) struct SystemRows {
     schema: &'static SystemSchema,
     table: &'static SystemTable,
     alias: Box<str>,
@@ -192,7 +192,7 @@ pub struct SystemRows {
 
 impl SystemRows {
     /// A table under its alias.
-    pub fn new(schema: &'static SystemSchema, table: &'static SystemTable, alias: &str) -> Self {
+    pub(crate) fn new(schema: &'static SystemSchema, table: &'static SystemTable, alias: &str) -> Self {
         Self { schema, table, alias: alias.into() }
     }
 }
@@ -238,22 +238,22 @@ fn name_of(value: &Datum<'_>) -> String {
 
 impl Wanted {
     /// True if rows of this schema are wanted.
-    pub fn schema(&self, name: &str) -> bool {
+    pub(crate) fn schema(&self, name: &str) -> bool {
         self.schema.as_deref().is_none_or(|wanted| wanted == name)
     }
 
     /// True if rows of this table are wanted.
-    pub fn table(&self, name: &str) -> bool {
+    pub(crate) fn table(&self, name: &str) -> bool {
         self.table.as_deref().is_none_or(|wanted| wanted == name)
     }
 
     /// The stored tables that are wanted and of which the account may know, by schema and name.
-    pub fn tables(&self, cx: &Context) -> Vec<Arc<TableDef>> {
+    pub(crate) fn tables(&self, cx: &Context) -> Vec<Arc<TableDef>> {
         self.tables_of(cx, |schema| cx.grants_now().sees_definitions(schema))
     }
 
     /// Those whose columns it may know.
-    pub fn tables_with_columns(&self, cx: &Context) -> Vec<Arc<TableDef>> {
+    pub(crate) fn tables_with_columns(&self, cx: &Context) -> Vec<Arc<TableDef>> {
         self.tables_of(cx, |schema| cx.grants_now().sees_columns(schema))
     }
 
@@ -270,7 +270,7 @@ impl Wanted {
     }
 
     /// The tables that are set aside and wanted, of which the account may know.
-    pub fn tables_set_aside(&self, cx: &Context) -> Vec<SetAside> {
+    pub(crate) fn tables_set_aside(&self, cx: &Context) -> Vec<SetAside> {
         let state = cx.catalog().state();
         let is_wanted = |object: &&SetAside| {
             let ObjectKey { database, name, .. } = &object.key;
@@ -281,12 +281,12 @@ impl Wanted {
     }
 
     /// The system tables that are wanted and of which the account may know.
-    pub fn system_tables(&self, cx: &Context) -> Vec<(&'static SystemSchema, &'static SystemTable)> {
+    pub(crate) fn system_tables(&self, cx: &Context) -> Vec<(&'static SystemSchema, &'static SystemTable)> {
         self.system_tables_of(|schema| cx.grants_now().sees_definitions(schema))
     }
 
     /// Those whose columns it may know.
-    pub fn system_tables_with_columns(
+    pub(crate) fn system_tables_with_columns(
         &self,
         cx: &Context,
     ) -> Vec<(&'static SystemSchema, &'static SystemTable)> {

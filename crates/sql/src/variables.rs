@@ -38,9 +38,9 @@ pub use convert::Assigned;
 pub use definition::{Asks, Scope, Variable, VariableId, VariableType};
 pub use error::{VariableError, Warning};
 pub use global::GlobalVariables;
-pub use ids::sql_mode;
 pub use option::OptionError;
 pub use session::{SessionVariables, read};
+pub use syntax::sql_mode;
 pub use table::{VERSION, all, find, listed, matching, nearest};
 pub use value::Value;
 

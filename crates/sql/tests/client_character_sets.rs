@@ -186,7 +186,7 @@ fn statements_are_read_in_the_client_s_character_set() {
     assert!(e.message.contains("near 'SELEKT 'Ö''"), "{e}");
     let e = send(&mut session, "SELECT Ö").map(|_| ()).unwrap_err();
     assert_eq!((e.number, e.message.contains("'Ö'")), (1054, true));
-    assert_eq!(&*sql::sink::encoded_message("é ж", session.results_charset()), b"\xe9 \\0436");
+    assert_eq!(&*datum::sink::encoded_message("é ж", session.results_charset()), b"\xe9 \\0436");
     run(&mut session, "SET NAMES ascii").unwrap();
     assert_eq!(send(&mut session, "SELECT 'Ö'").map(|_| ()).unwrap_err().number, 1300);
     assert_eq!(received(&mut session, "SELECT hex(_latin1'Ö') /* Ö */"), ["D6"]);

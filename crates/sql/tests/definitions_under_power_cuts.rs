@@ -26,9 +26,9 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Server, run};
+use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use definition_generator::PREFIX;
 use env::SimEnv;
-use sql::sink::{ColumnMeta, OkInfo, ResultSink};
 use sql::{Datum, Session, SqlError};
 use stdx::random::Random;
 

@@ -57,7 +57,7 @@ pub(super) enum Values {
     Members(Vec<String>),
     /// DATE, TIME, DATETIME, TIMESTAMP, YEAR: the word, and digits after the seconds.
     Time(&'static str, u64),
-    /// JSON.
+    /// Documents.
     Json,
 }
 

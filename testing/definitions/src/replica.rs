@@ -32,9 +32,9 @@ use std::time::Instant;
 /// Which replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplicaKind {
-    /// MySQL.
+    /// Without an address: `DURAMEN_MYSQLD`, or `mysqld` on the path.
     MySql,
-    /// MariaDB.
+    /// Without an address: `mariadbd` on the path.
     MariaDb,
 }
 
@@ -81,7 +81,7 @@ pub struct Outcome {
     pub cases: u64,
     /// Tables and functions compared.
     pub compared: u64,
-    /// Their rows.
+    /// Rows in these tables, together.
     pub rows: u64,
     /// Statements.
     pub counts: Counts,

@@ -56,7 +56,7 @@ pub struct Outcome {
     pub cases: u64,
     /// Tables, functions, accounts and databases that were compared.
     pub compared: u64,
-    /// Their rows.
+    /// Rows in these tables, together.
     pub rows: u64,
     /// Statements.
     pub counts: Counts,

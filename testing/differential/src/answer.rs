@@ -12,9 +12,9 @@ pub enum Answer {
     Rows(Vec<Row>),
     /// A change, with the number of affected rows.
     Done(u64),
-    /// An error.
+    /// The server refused or failed the statement.
     Error {
-        /// Its number.
+        /// MySQL's, such as 1062.
         number: u16,
         /// Its text.
         message: String,

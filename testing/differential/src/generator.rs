@@ -18,7 +18,7 @@ use stdx::random::Random;
 /// A statement of an episode.
 #[derive(Debug, Clone)]
 pub struct Statement {
-    /// The statement.
+    /// In pieces, so that a failure can be made smaller.
     pub sql: Sql,
     /// True if its ORDER BY leaves no choice, so that the order of rows is compared.
     pub is_ordered: bool,

@@ -10,7 +10,7 @@ use case::{
     as_number, without_sign_of_zero, without_trailing_zeros, without_zero_dates, without_zero_fraction,
 };
 
-/// A known difference.
+/// A difference from the other server that the document explains, and how to recognize it.
 #[derive(Debug)]
 pub struct KnownDifference {
     /// Its name, a heading of the document.

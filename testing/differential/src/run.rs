@@ -85,7 +85,7 @@ fn shape(statement: &Statement) -> String {
 pub struct Summary {
     /// Statements that both answered.
     pub compared: u64,
-    /// Of these, with an error.
+    /// Of these, those that both answered with errors.
     pub errors: u64,
     /// What Duramen refuses with 1235, by its message.
     pub unsupported: BTreeMap<String, u64>,

@@ -14,7 +14,7 @@ pub enum Sql {
     Optional(Box<Sql>),
     /// Items of which some may be omitted.
     List {
-        /// The items.
+        /// In their order.
         items: Vec<Sql>,
         /// What stands between them.
         separator: &'static str,
@@ -24,7 +24,7 @@ pub enum Sql {
     /// An expression: one right inside of it may replace it if it is of the same class, and so
     /// may NULL.
     Expression {
-        /// The expression.
+        /// All of it, as it is without a reduction.
         whole: Box<Sql>,
         /// The simplest literal of its class, which may replace it too, and which names the
         /// class.
@@ -32,7 +32,7 @@ pub enum Sql {
     },
 }
 
-/// Text.
+/// A piece that no reduction changes.
 pub fn text(text: impl Into<Cow<'static, str>>) -> Sql {
     Sql::Text(text.into())
 }

@@ -56,7 +56,7 @@ impl Replica {
         Ok(Self { server: launch.start()? })
     }
 
-    /// The server.
+    /// The running process, to connect to, stop or kill.
     pub fn server(&self) -> &Running {
         &self.server
     }

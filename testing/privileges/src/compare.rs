@@ -71,7 +71,7 @@ fn rows(duramen: &Outcome, mysql: &Outcome) -> Verdict {
 /// A case's cells of one verdict and pair of outcomes.
 #[derive(Debug)]
 pub struct Finding {
-    /// The statement.
+    /// Its text, as the case has it.
     pub statement: String,
     /// How they stand.
     pub verdict: Verdict,

@@ -25,7 +25,7 @@ pub fn seed_of_the_clock() -> Result<u64> {
     Ok(u64::from(clock.subsec_nanos()))
 }
 
-/// `yes` or `no`.
+/// For options of the form `name=yes`; anything else is an error that quotes it.
 pub fn yes_or_no(value: &str) -> Result<bool> {
     match value {
         "yes" => Ok(true),

@@ -100,7 +100,7 @@ impl Grammar {
         }
     }
 
-    /// A sentence.
+    /// Draws a sentence from the start symbol; deep rules take their shortest way out.
     pub fn sentence(&self, random: &mut Random) -> String {
         let mut text = String::new();
         self.speak(self.start, 0, random, &mut text);

@@ -17,12 +17,12 @@ const LAST_NAME_LOAD: u32 = 157;
 const LAST_NAME_RUN: u32 = 223;
 
 impl Constants {
-    /// For loading.
+    /// Those that the tables are filled with.
     pub fn load() -> Self {
         Self { last_name: LAST_NAME_LOAD, customer: 259, item: 7911 }
     }
 
-    /// For running.
+    /// Those that transactions draw with: the one of last names is another.
     pub fn run() -> Self {
         Self { last_name: LAST_NAME_RUN, ..Self::load() }
     }

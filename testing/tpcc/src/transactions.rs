@@ -59,9 +59,9 @@ impl TransactionType {
 /// tables' sizes.
 #[derive(Debug, Clone, Copy)]
 pub struct Home {
-    /// Its warehouse.
+    /// From 1 to the scale's number of warehouses.
     pub warehouse: u32,
-    /// Its district.
+    /// From 1 to 10; Stock-Level alone keeps to it.
     pub district: u32,
     /// The sizes of the tables.
     pub scale: Scale,
@@ -92,11 +92,11 @@ pub enum End {
 pub enum Effect {
     /// Nothing that is counted.
     None,
-    /// An order.
+    /// A New-Order's row in ORDERS.
     Order {
-        /// Its warehouse.
+        /// Its `O_W_ID`.
         warehouse: u32,
-        /// Its district.
+        /// Its `O_D_ID`.
         district: u32,
         /// Its number.
         order: u32,

@@ -81,7 +81,7 @@ fn named(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The words of a name, in small letters: `KeyRange` and `key_range` have two.
-fn words(name: &str) -> Vec<String> {
+pub fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
     for c in name.chars() {

@@ -5,7 +5,7 @@ use crate::error::ErrorReply;
 use crate::flags::{Capabilities, Status};
 use stdx::cursor::Cursor;
 
-/// An OK packet.
+/// How a statement without rows ended, or a result set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OkPacket {
     /// Rows changed.
@@ -25,12 +25,12 @@ pub struct OkPacket {
 /// A row of text values.
 pub type Row = Vec<Option<Vec<u8>>>;
 
-/// One result of a query.
+/// What one statement returns, read to its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueryResult {
     /// Column names; empty if there was no result set.
     pub columns: Vec<Vec<u8>>,
-    /// The rows.
+    /// In the order they came; empty if there was no result set.
     pub rows: Vec<Row>,
     /// The OK packet, or the EOF after the rows.
     pub ok: OkPacket,

@@ -66,6 +66,10 @@ pub struct Wishes {
 }
 
 /// Sends the log to a replica of MariaDB, as [`super::dump`] does to MySQL's.
+///
+/// # Errors
+/// [`DumpError::Fatal`] also if the replica's GTIDs are not those of this log, and if what it asks
+/// for can't be put into MariaDB's events; otherwise as [`super::dump`].
 pub fn dump(
     log: &Log,
     request: &Request<'_>,

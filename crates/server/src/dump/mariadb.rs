@@ -55,7 +55,6 @@ pub(crate) fn is_question(client: &Client<'_>, sql: &[u8]) -> bool {
             || !client.session.user_variable("mariadb_slave_capability").is_null())
 }
 
-/// Answers it.
 pub(crate) fn answer(client: &mut Client<'_>, sql: &[u8]) {
     let Some(arguments) = sql.strip_prefix(GTID_POS) else {
         return super::answer(client, "@@GLOBAL.gtid_domain_id", Some(&mariadb::DOMAIN.to_string()));

@@ -9,7 +9,6 @@ use std::sync::Arc;
 /// Written in pieces of so many bytes.
 const PIECE: usize = 1 << 20;
 
-/// A new file.
 pub(crate) struct NewFile {
     path: PathBuf,
     file: Arc<dyn File>,

@@ -32,7 +32,6 @@ pub(super) enum Until {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
-    /// It is the last.
     Last,
     After,
 }

@@ -74,6 +74,12 @@ fn what_is_not_understood_stops_the_start_and_says_what_may_be_meant() {
         &["--skip-log-bin"],
         "'--skip-log-bin': the binary log is the database's only log, so it can't be off (on the command line)",
     );
+    check("slow_query_log_file", &["--slow-query-log-file=/d/slow.log"], "/d/slow.log");
+    check(
+        "port",
+        &["--general-log-file=/d/binlog.000005"],
+        "'--general-log-file' names '/d/binlog.000005', which does not end in '.log': lines would be appended to it (on the command line)",
+    );
     check("port", &["--skip-autocommit=1"], "'--skip-autocommit' takes no value (on the command line)");
     check("port", &["--loose-nonsense", "--loose-port=x", "--loose-port=9"], "9");
     assert!(options(&["serve"]).err().unwrap().starts_with("'serve' is no option"));

@@ -15,7 +15,6 @@ pub(super) struct Checked {
 
 /// Predicted and measured.
 pub(super) struct Comparison {
-    /// `@@version`.
     pub(super) version: String,
     pub(super) sync_binlog: u32,
     pub(super) trx_commit: u8,

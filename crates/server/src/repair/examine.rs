@@ -67,7 +67,6 @@ pub(super) struct Examination {
     _locks: Vec<Box<dyn Send + Sync>>,
 }
 
-/// The log.
 pub(super) struct Log {
     /// Names of the files that belong to it, oldest first.
     pub(super) files: Vec<String>,
@@ -85,7 +84,10 @@ pub(super) enum StoreState {
     /// There are none.
     None,
     /// It can't be said which tables there are.
-    Unreadable,
+    Unreadable {
+        /// A crash in the first checkpoint leaves it so.
+        in_first_checkpoint: bool,
+    },
     Read(StoreFiles, Vec<Damage>),
 }
 
@@ -112,7 +114,14 @@ pub(super) fn examine(
     let report = Report { datadir: dir.display().to_string(), ..Report::default() };
     let names = log_names(&inside, &base_name);
     if names.is_empty() && !env.exists(&dir.join(STORE)) {
+        let had_database = crate::datadir::had_database(&**env, dir).unwrap_or(false);
         let dir = dir.display();
+        if had_database {
+            return Err(ToolError::Refused(format!(
+                "'{dir}' had a database, as duramen.lock says, and has neither tables ('{STORE}') nor a binary log \
+                 ({base_name}.NNNNNN): nothing can be made of it. Put back what is missing, or restore a backup"
+            )));
+        }
         return Err(ToolError::Refused(format!(
             "'{dir}' is no data directory: it has neither log files {base_name}.NNNNNN nor a folder '{STORE}'; \
              --log-bin=NAME says what log files are called"
@@ -248,7 +257,9 @@ impl Examination {
                 None
             }
             Err(error) => {
-                self.store = StoreState::Unreadable;
+                let in_first_checkpoint =
+                    StoreFiles::in_first_checkpoint(env, &dir.join(STORE)).unwrap_or(false);
+                self.store = StoreState::Unreadable { in_first_checkpoint };
                 Some(error.to_string())
             }
         }
@@ -630,7 +641,16 @@ impl Examination {
             "a repair makes all tables anew from the binary log, which has everything".to_owned();
         let position = self.tables_at();
         let (damage, instead_of, count, bytes) = match &self.store {
-            StoreState::Unreadable => {
+            StoreState::Unreadable { in_first_checkpoint: true } if from_log && self.log.damage.is_none() => {
+                let what = format!(
+                    "{}: as after a crash in the first checkpoint. A start makes all tables of the binary log, \
+                     which has everything, and removes no file",
+                    error.unwrap_or_default()
+                );
+                self.find(Severity::Note, STORE, None, what);
+                return;
+            }
+            StoreState::Unreadable { .. } => {
                 let what = format!(
                     "it can't be said which table files make up the tables: {}",
                     error.unwrap_or_default()
@@ -821,7 +841,6 @@ fn gtid_at(env: &dyn Env, path: &Path, offset: u64) -> Option<Gtid> {
     }
 }
 
-/// On one line.
 pub(super) fn one_line(set: &GtidSet) -> String {
     set.to_string().replace('\n', "")
 }

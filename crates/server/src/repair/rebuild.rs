@@ -4,6 +4,11 @@
 //! were at, but for secondary indexes that have lost entries, or whose rows have: those are built
 //! from the rows. Recovery then does what any start does: it executes what the tables lack of the
 //! log, all of it if there are none.
+//!
+//! Where rows were lost, recovery changes others than the log's transactions did: older versions of
+//! rows whose newest one is gone. It removes the index entries of the rows that the log tells of,
+//! not those of the rows that it finds. So all secondary indexes are built once more behind it
+//! ([`build_indexes_anew`]).
 
 use super::examine::{Examination, STORE};
 use super::progress::Progress;
@@ -39,6 +44,10 @@ pub(super) struct Rebuilt {
     /// Objects that recovery set aside, with the reasons.
     pub(super) set_aside: Vec<String>,
     pub(super) executed: GtidSet,
+    /// The tables as they are behind recovery.
+    tables: Vec<Arc<TableDef>>,
+    /// Rows were lost, so that older ones may have come to light.
+    has_lost_rows: bool,
 }
 
 /// The log that the new store belongs to is copied and durable.
@@ -63,21 +72,21 @@ impl Indexes {
             |tree: TreeId| damage.iter().any(|d| d.trees().is_some_and(|range| range.contains(&tree)));
         let databases = found.catalog.iter().flat_map(|state| state.databases.values());
         for table in databases.flat_map(|database| database.tables.values()) {
-            let all = || table.schema.indexes().enumerate();
             let lacks_rows = is_damaged(table.schema.primary.tree());
-            let wanted: Vec<usize> = all()
-                .skip(1)
-                .filter(|(_, index)| lacks_rows || is_damaged(index.tree()))
-                .map(|(number, _)| number)
-                .collect();
-            if !wanted.is_empty() {
-                indexes
-                    .trees
-                    .extend(all().filter(|(n, _)| wanted.contains(n)).map(|(_, index)| index.tree()));
-                indexes.tables.push((table.clone(), wanted));
-            }
+            indexes.add(table, &|tree| lacks_rows || is_damaged(tree));
         }
         indexes
+    }
+
+    /// The table's secondary indexes whose tree is wanted.
+    fn add(&mut self, table: &Arc<TableDef>, is_wanted: &dyn Fn(TreeId) -> bool) {
+        let secondary = || table.schema.indexes().enumerate().skip(1);
+        let wanted = || secondary().filter(|(_, index)| is_wanted(index.tree()));
+        self.trees.extend(wanted().map(|(_, index)| index.tree()));
+        let numbers: Vec<usize> = wanted().map(|(number, _)| number).collect();
+        if !numbers.is_empty() {
+            self.tables.push((table.clone(), numbers));
+        }
     }
 }
 
@@ -125,6 +134,7 @@ pub(super) fn salvage(
             ));
         }
     }
+    rebuilt.has_lost_rows = !rebuilt.damaged.is_empty() || !rebuilt.doubtful.is_empty();
     make_indexes(env, &dir, &indexes, rebuilt)
 }
 
@@ -232,11 +242,15 @@ pub(super) fn recover(
     let database = database.map_err(|e| wrong(e.to_string()))?;
     rebuilt.executed = database.engine().log().gtid_executed();
     let state = database.catalog().state();
+    rebuilt.tables = state.databases.values().flat_map(|d| d.tables.values().cloned()).collect();
     rebuilt.set_aside = state.set_aside.values().map(|o| format!("{}: {}", o.key, o.reason)).collect();
     drop(state);
     crate::database::close(&database).map_err(|e| wrong(e.to_string()))?;
     drop(database);
     drop(datadir);
+    if rebuilt.has_lost_rows {
+        build_indexes_anew(env, target, rebuilt)?;
+    }
     let files = StoreFiles::read(env, &target.join(STORE)).map_err(|e| wrong(e.to_string()))?;
     let Some(files) = files else { return Ok(()) };
     let total = files.files().iter().map(|file| file.size).sum();
@@ -247,4 +261,32 @@ pub(super) fn recover(
             Err(wrong(format!("{} at {}: {}", damage.file.display(), damage.offset, damage.what)))
         }
     }
+}
+
+/// Writes the tables behind recovery once more, and builds all secondary indexes from their rows.
+fn build_indexes_anew(env: &Arc<dyn Env>, target: &Path, rebuilt: &mut Rebuilt) -> Result<(), ToolError> {
+    let (store, old) = (target.join(STORE), target.join("store.tmp"));
+    let rename = |from: &Path, to: &Path| env.rename(from, to).map_err(|e| ToolError::io("rename", from, e));
+    rename(&store, &old)?;
+    env.create_dir_all(&store).map_err(|e| ToolError::io("make the folder", &store, e))?;
+    let mut indexes = Indexes { tables: Vec::new(), trees: BTreeSet::new() };
+    rebuilt.tables.iter().for_each(|table| indexes.add(table, &|_| true));
+    let failed = |e: storage::StoreError| ToolError::Refused(format!("the new tables can't be written: {e}"));
+    let files = StoreFiles::read(env, &old).map_err(failed)?;
+    if let Some(files) = files {
+        let total = files.files().iter().map(|file| file.size).sum();
+        let mut progress = Progress::new(&**env, "writing tables behind recovery", total);
+        let omits = |tree: TreeId| indexes.trees.contains(&tree);
+        let written = files.salvage(&store, &omits, &mut |bytes| progress.add(bytes)).map_err(failed)?;
+        if let Some(damage) = written.damage.first() {
+            let (file, what) = (damage.file.display(), &damage.what);
+            return Err(ToolError::Refused(format!("{file} was just written, and is damaged: {what}")));
+        }
+    }
+    rebuilt.indexes.clear();
+    make_indexes(env, &store, &indexes, rebuilt)?;
+    for path in env.read_dir(&old).map_err(|e| ToolError::io("read the folder", &old, e))? {
+        env.remove_file(&path).map_err(|e| ToolError::io("remove", &path, e))?;
+    }
+    env.remove_dir(&old).map_err(|e| ToolError::io("remove", &old, e))
 }

@@ -187,6 +187,8 @@ impl Surveyed {
                     let length = gtid.commit.map_or(0, |commit| commit.transaction_length);
                     open = Some((gtid.gtid, start.saturating_add(length)));
                 }
+                // What is behind a closed file's last event is no part of the log.
+                Event::Rotate(_) | Event::Stop => break,
                 _ => {}
             }
             if let Some((gtid, group_end)) = open

@@ -1,8 +1,8 @@
 //! Rows of the binary protocol: each value in the form of its column's type.
 
+use datum::value::temporal::{Date, DateTime, Time};
 use protocol::binary::{BinaryDateTime, BinaryRow, BinaryTime, code};
 use sql::Datum;
-use sql::value::temporal::{Date, DateTime, Time};
 
 /// Appends a row. `types` are those of the column definitions that the client was sent; `scratch`
 /// is for values that have to be printed first.
@@ -30,7 +30,7 @@ fn put(row: &mut BinaryRow<'_>, ty: u8, value: &Datum<'_>, scratch: &mut Vec<u8>
         (_, Datum::Bytes(b) | Datum::Bits(b) | Datum::Label(_, b)) => row.bytes(b),
         (_, other) => {
             scratch.clear();
-            sql::value::text::write(other, scratch);
+            datum::value::text::write(other, scratch);
             row.bytes(scratch);
         }
     }

@@ -13,14 +13,14 @@ use binlog::{FileNumber, LogPosition};
 
 use super::event_info;
 use super::listing::{Listing, cells, int, text, uint};
-use crate::ast::{LogEvents, PurgeTo};
-use crate::error::{self, Result, SqlError};
 use crate::instance::Instance;
 use crate::session::Context;
-use crate::sink::ResultSink;
-use crate::value::temporal::SECOND;
-use crate::value::{Datum, temporal_text};
 use crate::variables::ids;
+use datum::error::{self, Result, SqlError};
+use datum::sink::ResultSink;
+use datum::value::temporal::SECOND;
+use datum::value::{Datum, temporal_text};
+use syntax::ast::{LogEvents, PurgeTo};
 
 /// Log files start with four bytes that are no event.
 const FIRST_EVENT: u64 = 4;
@@ -249,7 +249,7 @@ pub fn purge_expired(instance: &Instance) -> Result<()> {
 }
 
 /// A date and time of the session's zone, in microseconds since 1970.
-fn unix_micros(cx: &mut Context, moment: &crate::ast::Expr) -> Result<i64> {
+fn unix_micros(cx: &mut Context, moment: &syntax::ast::Expr) -> Result<i64> {
     let value = super::evaluate(cx, moment)?;
     let local = match &value {
         Datum::DateTime(moment) => Some(*moment),

@@ -1,13 +1,50 @@
 //! What changes the server or other sessions: KILL, FLUSH, RESET, SHUTDOWN.
 
-use crate::ast::{Flush, FlushLock, FlushOption, FlushWhat, Ident, KillWhat, ResetWhat, Text};
-use crate::error::{self, Result, SqlError};
+use crate::expression::is_stored;
 use crate::instance::Kill;
 use crate::privilege::Privileges;
 use crate::session::Context;
+use datum::error::{self, Result, SqlError};
+use syntax::ast::visit::{self, Visitor};
+use syntax::ast::{
+    Expr, ExprKind, Flush, FlushLock, FlushOption, FlushWhat, Ident, KillWhat, ObjectName, ResetWhat,
+    TableReference, Text,
+};
+
+/// Error 1235 for a session's number that reads a table or calls a stored function, whether that is
+/// there or not: what it may read and call need not be asked then.
+pub(crate) fn check_number(id: &Expr) -> Result<()> {
+    let mut parts = Reads(false);
+    parts.expr(id);
+    if parts.0 {
+        let what = "Usage of subqueries or stored function calls as part of this statement";
+        return Err(SqlError::unsupported(what));
+    }
+    Ok(())
+}
+
+/// True once a table or a stored function was seen.
+struct Reads(bool);
+
+impl<'a> Visitor<'a> for Reads {
+    fn table(&mut self, _: &'a TableReference) {
+        self.0 = true;
+    }
+
+    fn named_table(&mut self, _: &'a ObjectName) {
+        self.0 = true;
+    }
+
+    fn expr(&mut self, expr: &'a Expr) {
+        if let ExprKind::Function(call) = &expr.kind {
+            self.0 |= is_stored(call);
+        }
+        visit::walk_expr(self, expr);
+    }
+}
 
 /// KILL. Who kills themselves gets error 1317, as from any other's KILL.
-pub fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
+pub(crate) fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
     let unknown = || error::NO_SUCH_THREAD.with(&[&id]);
     let process = cx.instance.processes().into_iter().find(|p| p.id == id).ok_or_else(unknown)?;
     if process.user().0 != cx.user.0 {
@@ -28,7 +65,7 @@ pub fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
 }
 
 /// FLUSH, which commits first.
-pub fn flush(cx: &mut Context, flush: &Flush) -> Result<()> {
+pub(crate) fn flush(cx: &mut Context, flush: &Flush) -> Result<()> {
     cx.commit()?;
     match &flush.what {
         // Definitions have no other form than that in memory, so there is nothing to close.
@@ -66,11 +103,11 @@ fn unsupported(option: &FlushOption) -> Option<&'static str> {
 fn flush_one(cx: &mut Context, option: &FlushOption) -> Result<()> {
     let log = cx.instance.log();
     match option {
-        FlushOption::BinaryLogs => log.rotate().map_err(SqlError::internal),
+        FlushOption::BinaryLogs => log.rotate().map_err(SqlError::from),
         FlushOption::Logs => {
             cx.instance.statement_logs().reopen_general();
             cx.instance.statement_logs().reopen_slow();
-            log.rotate().map_err(SqlError::internal)
+            log.rotate().map_err(SqlError::from)
         }
         FlushOption::GeneralLogs => {
             cx.instance.statement_logs().reopen_general();
@@ -90,8 +127,7 @@ fn flush_one(cx: &mut Context, option: &FlushOption) -> Result<()> {
     }
 }
 
-/// RESET
-pub fn reset(cx: &mut Context, what: &[ResetWhat]) -> Result<()> {
+pub(crate) fn reset(cx: &mut Context, what: &[ResetWhat]) -> Result<()> {
     let refused = what.iter().find_map(|what| match what {
         ResetWhat::BinaryLogsAndGtids { .. } => None,
         ResetWhat::Replica { .. } => Some("RESET REPLICA"),
@@ -108,7 +144,7 @@ pub fn reset(cx: &mut Context, what: &[ResetWhat]) -> Result<()> {
 
 /// INSTALL PLUGIN: the semi-synchronous source is there without, by either of MySQL's names;
 /// nothing else can be installed.
-pub fn install_plugin(name: &Ident, library: &Text) -> Result<()> {
+pub(crate) fn install_plugin(name: &Ident, library: &Text) -> Result<()> {
     const BUILT_IN: [(&str, &str); 2] =
         [("rpl_semi_sync_source", "semisync_source.so"), ("rpl_semi_sync_master", "semisync_master.so")];
     let library = library.to_str_lossy();
@@ -121,7 +157,7 @@ pub fn install_plugin(name: &Ident, library: &Text) -> Result<()> {
 }
 
 /// SHUTDOWN: the reply still goes out.
-pub fn shutdown(cx: &mut Context) -> Result<()> {
+pub(crate) fn shutdown(cx: &mut Context) -> Result<()> {
     cx.instance.request_shutdown();
     Ok(())
 }

@@ -7,14 +7,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::ast::{self, ShowFilter};
-use crate::error::Result;
 use crate::executor::output::{Described, Output, OutputColumn};
 use crate::expression::{Expr, Node, Resolver, Row, Scope, like};
 use crate::session::Context;
-use crate::sink::ResultSink;
-use crate::types::{Coercibility, Collation, Type};
-use crate::value::{DateTime, Datum};
+use datum::error::Result;
+use datum::sink::ResultSink;
+use datum::types::{Coercibility, Collation, Type};
+use datum::value::{DateTime, Datum};
+use syntax::ast::{self, ShowFilter};
 
 /// `utf8mb4_bin`: names of databases and tables differ in case.
 const NAMES: Collation = Collation(46);
@@ -29,28 +29,28 @@ pub struct Column {
 }
 
 /// Text of at most so many characters, never NULL.
-pub fn text(name: impl Into<Cow<'static, str>>, length: u32) -> Column {
+pub(crate) fn text(name: impl Into<Cow<'static, str>>, length: u32) -> Column {
     let ty = Type::text(Collation::UTF8MB4_0900_AI_CI, Coercibility::Implicit, length);
     Column { name: name.into(), ty: ty.not_null() }
 }
 
 /// The name of a database or table.
-pub fn name(name: impl Into<Cow<'static, str>>) -> Column {
+pub(crate) fn name(name: impl Into<Cow<'static, str>>) -> Column {
     Column { name: name.into(), ty: Type::text(NAMES, Coercibility::Implicit, 64).not_null() }
 }
 
 /// A signed number, never NULL.
-pub fn int(name: &'static str) -> Column {
+pub(crate) fn int(name: &'static str) -> Column {
     Column { name: name.into(), ty: Type::INT.not_null() }
 }
 
 /// An unsigned number, never NULL.
-pub fn uint(name: &'static str) -> Column {
+pub(crate) fn uint(name: &'static str) -> Column {
     Column { name: name.into(), ty: Type::UINT.not_null() }
 }
 
 /// A date and time, never NULL.
-pub fn moment(name: &'static str) -> Column {
+pub(crate) fn moment(name: &'static str) -> Column {
     Column { name: name.into(), ty: Type::datetime(0).not_null() }
 }
 
@@ -63,7 +63,7 @@ impl Column {
 }
 
 /// A cell made of what listings are made of.
-pub trait IntoCell {
+pub(crate) trait IntoCell {
     /// The value.
     fn into_cell(self) -> Datum<'static>;
 }
@@ -165,13 +165,7 @@ impl Listing {
         self.rows.push(row);
     }
 
-    /// The columns.
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
-    /// The rows.
-    pub fn rows(&self) -> &[Vec<Datum<'static>>] {
+    pub(crate) fn rows(&self) -> &[Vec<Datum<'static>>] {
         &self.rows
     }
 

@@ -10,15 +10,15 @@
 use binlog::gtid::{Gtid, GtidSet};
 
 use super::binary_log;
-use crate::ast::{self, ExprKind, Isolation, Remark, SetItem, VariableName, VariableScope};
-use crate::error::{self, Result, SqlError};
 use crate::expression::{Node, Resolver, Row};
 use crate::privilege::Privileges;
 use crate::routine;
-use crate::session::{Context, gtid_next};
-use crate::types::{Charset, Collation, DataType, Type};
-use crate::value::Datum;
+use crate::session::{Context, gtid_next, statement_memory_max};
 use crate::variables::{self, Asks, Assigned, SessionVariables, Value, VariableId, Warning, ids, sql_mode};
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Collation, DataType, Type};
+use datum::value::Datum;
+use syntax::ast::{self, ExprKind, Isolation, Remark, SetItem, VariableName, VariableScope};
 
 /// A checked item that is not of the session's variables.
 enum SetAction {
@@ -46,7 +46,7 @@ struct Plan<'t> {
 }
 
 /// Does all items, or none. `text` is the statement's.
-pub fn set(cx: &mut Context, items: &[SetItem], text: &[u8]) -> Result<()> {
+pub(crate) fn set(cx: &mut Context, items: &[SetItem], text: &[u8]) -> Result<()> {
     let session = cx.variables().clone();
     let (actions, warnings, assigned) = (Vec::new(), Vec::new(), Vec::new());
     let modes = Vec::new();
@@ -100,7 +100,7 @@ impl Plan<'_> {
             cx.begin_statement(self.text);
             self.in_statement = true;
         }
-        Ok((expr.eval(cx, Row::None)?.into_owned(), expr.ty))
+        Ok((expr.eval_with_own_digits(cx, Row::None)?.into_owned(), expr.ty))
     }
 
     /// The right side of an assignment. A bare word that names nothing stands for itself: ON,
@@ -166,6 +166,13 @@ impl Plan<'_> {
             return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&id.variable().name()]));
         }
         let warning = self.session.set(cx.instance.globals(), id, &assigned)?;
+        if id == ids::DURAMEN_STATEMENT_MEMORY_MAX {
+            // The server's limit is there for all: no account sets itself above it.
+            let server = statement_memory_max(cx.instance.globals().uint(id));
+            if statement_memory_max(self.session.uint(id)) > server {
+                may_set(cx, Asks::Admin)?;
+            }
+        }
         self.warnings.extend(warning);
         if id == ids::SQL_MODE {
             self.modes.push(self.session.uint(id));
@@ -338,21 +345,17 @@ fn of_utf8mb3(id: VariableId, text: &str) -> Option<Warning> {
         }
         _ => return None,
     };
-    let SqlError { number, message, .. } = remark.warning();
+    let SqlError { number, message, .. } = datum::error::remark::warning(&remark);
     Some(Warning { number, message })
 }
 
-/// The warnings that a `sql_mode` is worth: its strict modes belong together, and some will be
-/// removed.
+/// The warning that a `sql_mode` is worth: its strict modes belong together.
 fn warn_of_modes(cx: &mut Context, now: u64) {
     let strict = sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES;
     let dates = sql_mode::NO_ZERO_DATE | sql_mode::NO_ZERO_IN_DATE | sql_mode::ERROR_FOR_DIVISION_BY_ZERO;
     let is_whole = now & strict != 0 && now & dates == dates;
     if now & (strict | dates) != 0 && !is_whole {
         cx.warn(error::SQL_MODE_MERGED.plain());
-    }
-    if now & sql_mode::PAD_CHAR_TO_FULL_LENGTH != 0 {
-        cx.warn(error::WARN_DEPRECATED_SQLMODE.with(&[&"PAD_CHAR_TO_FULL_LENGTH"]));
     }
 }
 

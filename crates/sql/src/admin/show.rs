@@ -15,11 +15,11 @@ pub(crate) use objects::{as_shown, column_extra, column_key, key_part, sizes, ti
 
 use super::binary_log;
 use super::listing::Listing;
-use crate::ast::{Account, Limit, ObjectName, RoutineKind, Show, ShowFilter, ShowWhat, Text};
-use crate::error::{self, Result, SqlError};
 use crate::session::Context;
-use crate::sink::ResultSink;
 use crate::status::Counter;
+use datum::error::{self, Result, SqlError};
+use datum::sink::ResultSink;
+use syntax::ast::{Account, Limit, ObjectName, RoutineKind, Show, ShowFilter, ShowWhat, Text};
 
 /// Runs a SHOW.
 pub fn show(cx: &mut Context, show: &Show, sink: &mut dyn ResultSink) -> Result<()> {

@@ -11,10 +11,10 @@ use env::sim::SimEnv;
 
 use crate::instance::{Instance, OpenOptions};
 use crate::session::{Connection, Session};
-use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::status::Status;
-use crate::value::{Datum, text};
 use crate::variables::GlobalVariables;
+use datum::sink::{ColumnMeta, OkInfo, ResultSink};
+use datum::value::{Datum, text};
 
 /// A server with one client.
 struct Server {
@@ -228,7 +228,7 @@ fn transactions_are_set_for_server_session_and_the_next_one() {
         "1568 Transaction characteristics can't be changed while a transaction is in progress",
     );
     server.check("ROLLBACK\nSET autocommit = 0\nBEGIN\nSET autocommit = 1", "");
-    assert_eq!(server.session.status(), crate::sink::status_flag::AUTOCOMMIT, "it committed");
+    assert_eq!(server.session.status(), datum::sink::status_flag::AUTOCOMMIT, "it committed");
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! XA RECOVER: the transactions that are prepared.
 
 use super::listing::{Listing, int, text};
-use crate::error::{self, Result};
 use crate::privilege::Privileges;
 use crate::session::Context;
-use crate::sink::ResultSink;
 use crate::status::Counter;
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::sink::ResultSink;
+use datum::value::Datum;
 
 /// `convert` shows the names in hexadecimal digits: they may be any bytes.
-pub fn recover(cx: &Context, convert: bool, sink: &mut dyn ResultSink) -> Result<()> {
+pub(crate) fn recover(cx: &Context, convert: bool, sink: &mut dyn ResultSink) -> Result<()> {
     cx.count(Counter::ComXaRecover);
     cx.need_any(Privileges::NONE, "XA_RECOVER_ADMIN", "XA_RECOVER_ADMIN")
         .map_err(|_| error::XAER_RMERR.plain())?;

@@ -9,7 +9,7 @@ use stdx::cursor::{Cursor, Truncated, put_lenenc_bytes};
 use super::show::{quote, quote_text};
 use crate::expression::like;
 use crate::privilege::Grants;
-use crate::types::Collation;
+use datum::types::Collation;
 
 /// An account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +31,7 @@ pub struct UserDef {
 /// What can be said of an account besides its password and its privileges.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccountOptions {
-    /// ACCOUNT LOCK.
-    pub locked: bool,
+    pub(crate) locked: bool,
     /// REQUIRE SSL.
     pub require_tls: bool,
     /// PASSWORD EXPIRE: the password has to be changed before anything else.

@@ -9,11 +9,11 @@ use storage::TreeId;
 
 use super::draft::Draft;
 use super::table::{ColumnDef, TableDef};
-use crate::ast::{self, TableDefinition, TableOption};
-use crate::error::{self, Result, SqlError};
-use crate::types::{Charset, Collation};
-use crate::value::temporal::DateRules;
-use crate::value::zone::Zone;
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Collation};
+use datum::value::temporal::DateRules;
+use datum::value::zone::Zone;
+use syntax::ast::{self, TableDefinition, TableOption};
 
 /// The name of the primary key that a table without one gets.
 pub const GENERATED_KEY: &str = "my_row_id";
@@ -53,7 +53,7 @@ pub struct Environment {
 /// The numbers a table gets.
 #[derive(Debug, Clone)]
 pub struct Numbers {
-    /// The table's.
+    /// Its `id`, for table map events.
     pub table: u64,
     /// The trees of its indexes.
     pub trees: Trees,
@@ -120,7 +120,7 @@ pub(super) fn table_collation(options: &[TableOption], default: Collation) -> Re
             _ => {}
         }
     }
-    crate::types::data_type::resolve_collation(&words, default)
+    datum::types::data_type::resolve_collation(&words, default)
 }
 
 const IDENTIFIER_MAX: usize = 64;
@@ -152,8 +152,7 @@ pub fn check_constraint_name(name: &str) -> Result<()> {
 pub struct Options {
     /// AUTO_INCREMENT, 1 if nothing is said.
     pub auto_increment: u64,
-    /// COMMENT.
-    pub comment: String,
+    pub(crate) comment: String,
     /// The others that are kept, as they are shown.
     pub shown: String,
 }

@@ -1,12 +1,12 @@
-//! Collations as the engine's keys see them: all that [`crate::types::collation`] knows.
+//! Collations as the engine's keys see them: all that [`datum::types::collation`] knows.
 
 use storage::key::collation::{Collation as KeyCollation, Collations};
 
-use crate::types::Collation;
+use datum::types::Collation;
 
 /// All collations that this crate knows.
 #[derive(Debug, Clone, Copy)]
-pub struct KeyCollations;
+pub(crate) struct KeyCollations;
 
 impl Collations for KeyCollations {
     fn get(&self, id: u16) -> Option<KeyCollation> {

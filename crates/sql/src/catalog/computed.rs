@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::draft::parse_stored;
 use super::table::{Default, TableDef};
-use crate::error::{self, Result};
 use crate::expression::{Expr, Node, Resolver, Scope};
 use crate::session::Context;
+use datum::error::{self, Result};
 
 /// A table's expressions. Their row is the table's.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 //! log.
 
 mod absent;
-pub mod alter;
+pub(crate) mod alter;
 mod grant;
 mod routine;
 mod table;
@@ -22,20 +22,19 @@ use super::record::Change;
 use super::set_aside::{ObjectKind, SetAside};
 use super::temporary::TemporaryTables;
 use super::{ColumnDef, TableDef, check_not_system, database_or, show};
-use crate::ast::{CreateTable, DatabaseOptions, ObjectName, Statement, StatementKind, TableDefinition};
-use crate::error::{self, Result, SqlError};
-use crate::types::{Charset, Collation};
-use crate::value::temporal::{DateRules, SECOND};
-use crate::value::zone::Zone;
 use crate::variables::sql_mode;
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Collation};
+use datum::value::temporal::{DateRules, SECOND};
+use datum::value::zone::Zone;
+use syntax::ast::{CreateTable, DatabaseOptions, ObjectName, Statement, StatementKind, TableDefinition};
 
 /// What a session says that a DDL statement depends on.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The default database.
     pub database: Option<String>,
-    /// `sql_mode`
-    pub sql_mode: u64,
+    pub(crate) sql_mode: u64,
     /// The character set of the statement's text ([`Charset::of_statements`]).
     pub client: Charset,
     /// `collation_connection`
@@ -60,7 +59,7 @@ pub struct Settings {
 
 /// What a DDL statement does.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// In order; empty if there is nothing to do.
     pub changes: Vec<Change>,
     /// Notes for the client: `IF EXISTS` of what does not exist.
@@ -76,8 +75,7 @@ pub struct Plan {
 /// A statement's text for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedText {
-    /// The text.
-    pub sql: Vec<u8>,
+    pub(crate) sql: Vec<u8>,
     /// How it is to be read.
     pub form: TextForm,
 }
@@ -109,7 +107,7 @@ impl Plan {
     }
 
     /// Tables that it changes or drops, for their locks; a session's own need none.
-    pub fn tables(&self) -> Vec<Arc<TableDef>> {
+    pub(crate) fn tables(&self) -> Vec<Arc<TableDef>> {
         let of = |change: &Change| match change {
             Change::DropTable(table) | Change::AlterTable(table, ..) if !table.is_temporary() => {
                 Some(table.clone())
@@ -128,15 +126,15 @@ impl Plan {
 }
 
 /// Makes what an authentication plugin keeps of a password: plugin, password.
-pub type PasswordHasher<'a> = &'a dyn Fn(&str, &[u8]) -> Result<Vec<u8>>;
+pub(crate) type PasswordHasher<'a> = &'a dyn Fn(&str, &[u8]) -> Result<Vec<u8>>;
 
 /// During replay no password is met: the log has what the plugin keeps.
-pub fn no_passwords(_: &str, _: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn no_passwords(_: &str, _: &[u8]) -> Result<Vec<u8>> {
     Err(SqlError::internal("a password in the binary log"))
 }
 
 /// True for the statements that [`plan`] knows.
-pub fn is_ddl(kind: &StatementKind) -> bool {
+pub(crate) fn is_ddl(kind: &StatementKind) -> bool {
     use StatementKind as S;
     matches!(
         kind,
@@ -170,7 +168,7 @@ pub fn is_ddl(kind: &StatementKind) -> bool {
 /// table, without query. `auto_increment` is the AUTO_INCREMENT value after the query's rows, if
 /// these don't tell it: rows that IGNORE or REPLACE left out have taken numbers, and nothing else
 /// in the log says so.
-pub fn create_selecting(
+pub(crate) fn create_selecting(
     create: &CreateTable,
     selected: &[ColumnDef],
     auto_increment: Option<u64>,
@@ -192,12 +190,12 @@ pub fn create_selecting(
 }
 
 /// True if a CREATE TABLE has nothing to do; error 1050 without IF NOT EXISTS, and those of names.
-pub fn is_there(create: &CreateTable, state: &CatalogState, settings: &Settings) -> Result<bool> {
+pub(crate) fn is_there(create: &CreateTable, state: &CatalogState, settings: &Settings) -> Result<bool> {
     Ok(table::existing_note(create, state, settings)?.is_some())
 }
 
 /// What `statement` does to `state`. `text` is the text that its spans point into.
-pub fn plan(
+pub(crate) fn plan(
     statement: &Statement,
     text: &[u8],
     state: &CatalogState,
@@ -238,7 +236,7 @@ pub fn plan(
 /// What RENAME TABLE waits for: the tables that have one of its names now, the new ones too.
 /// Whether these are free is asked once nobody else can change that, for they may become so while
 /// it waits.
-pub fn tables_to_rename(
+pub(crate) fn tables_to_rename(
     pairs: &[(ObjectName, ObjectName)],
     state: &CatalogState,
     settings: &Settings,
@@ -254,7 +252,7 @@ pub fn tables_to_rename(
 }
 
 /// The table that a definition makes: to be looked at, not to be made.
-pub fn provisional(
+pub(crate) fn provisional(
     name: &ObjectName,
     definition: &TableDefinition,
     state: &CatalogState,
@@ -264,7 +262,11 @@ pub fn provisional(
 }
 
 /// A table as the session sees it; errors 1046, 1049 and 1146.
-pub fn existing_table(name: &ObjectName, state: &CatalogState, settings: &Settings) -> Result<Arc<TableDef>> {
+pub(crate) fn existing_table(
+    name: &ObjectName,
+    state: &CatalogState,
+    settings: &Settings,
+) -> Result<Arc<TableDef>> {
     let (database, name) = settings.object(name)?;
     settings.existing(state, database, name)
 }
@@ -324,12 +326,12 @@ fn collation_of(options: &DatabaseOptions, default: Collation) -> Result<Collati
     if options.read_only == Some(true) {
         return Err(SqlError::unsupported("READ ONLY databases"));
     }
-    let words = crate::ast::Charset {
+    let words = syntax::ast::Charset {
         charset: options.charset.clone(),
         collation: options.collation.clone(),
         binary: false,
     };
-    crate::types::data_type::resolve_collation(&words, default)
+    datum::types::data_type::resolve_collation(&words, default)
 }
 
 fn create_database(

@@ -1,11 +1,11 @@
 //! What column definitions say without effect. What MySQL has announced to remove, the parser
 //! remarks.
 
-use crate::ast::{ColumnDefault, ColumnDefinition, DataType, Expr, ExprKind, Literal};
-use crate::error::{self, SqlError};
+use datum::error::{self, SqlError};
+use syntax::ast::{ColumnDefault, ColumnDefinition, DataType, Expr, ExprKind, Literal};
 
 /// The warning that the empty default of a TEXT or BLOB is none.
-pub fn of_column(column: &ColumnDefinition) -> Option<SqlError> {
+pub(crate) fn of_column(column: &ColumnDefinition) -> Option<SqlError> {
     if let Some(ColumnDefault::Literal(literal)) = &column.attributes.default
         && matches!(column.ty, DataType::Text { .. } | DataType::Blob { .. })
         && is_empty_text(literal)
@@ -16,7 +16,7 @@ pub fn of_column(column: &ColumnDefinition) -> Option<SqlError> {
 }
 
 /// `''`, and `X''`.
-pub fn is_empty_text(literal: &Expr) -> bool {
+pub(crate) fn is_empty_text(literal: &Expr) -> bool {
     match &literal.kind {
         ExprKind::Literal(
             Literal::String { bytes, .. } | Literal::Hex { bytes, .. } | Literal::Bit { bytes, .. },

@@ -23,22 +23,23 @@ use super::collations::KeyCollations;
 use super::deprecated;
 use super::table::{CheckDef, ColumnDef, Default, Generated, IndexDef, TableDef};
 use super::table_map::details;
-use crate::ast::{self, ColumnDefault, ColumnKey, ExprKind, KeyKind};
-use crate::error::{self, Diagnostics, Result, SqlError};
-use crate::parser::{ParseOptions, parse_expression};
-use crate::types::data_type::ROW_SIZE_MAX;
-use crate::types::{Charset, Collation, DataType};
-use crate::value::{Datum, store};
+use datum::bounds::parse_options;
+use datum::error::{self, Diagnostics, Result, SqlError};
+use datum::types::data_type::ROW_SIZE_MAX;
+use datum::types::{Charset, Collation, DataType};
+use datum::value::{Datum, store};
+use syntax::ast::{self, ColumnDefault, ColumnKey, ExprKind, KeyKind};
+use syntax::parser::parse_expression;
+use syntax::sql_mode;
 
 /// A definition in the making.
 #[derive(Debug, Clone)]
-pub struct Draft {
+pub(crate) struct Draft {
     /// The table's default collation.
     pub collation: Collation,
     /// What texts and defaults of the statement depend on.
     pub environment: Environment,
-    /// The columns.
-    pub columns: Vec<DraftColumn>,
+    pub(crate) columns: Vec<DraftColumn>,
     /// The keys, in the order given.
     pub keys: Vec<DraftKey>,
     /// The CHECK constraints.
@@ -49,28 +50,26 @@ pub struct Draft {
 
 /// A column in the making.
 #[derive(Debug, Clone)]
-pub struct DraftColumn {
+pub(crate) struct DraftColumn {
     /// What is known of it.
     pub def: ColumnDef,
     /// The expression of GENERATED ALWAYS AS, or of DEFAULT.
     pub expr: Option<ast::Expr>,
     /// Its number in the old table.
     pub origin: Option<usize>,
-    /// NULL was said.
-    pub said_null: bool,
+    pub(crate) said_null: bool,
 }
 
 /// A key in the making.
 #[derive(Debug, Clone)]
-pub struct DraftKey {
+pub(crate) struct DraftKey {
     /// Its name, if one was given.
     pub name: Option<String>,
     /// PRIMARY, UNIQUE or neither.
     pub kind: KeyKind,
     /// Its columns.
     pub parts: Vec<DraftPart>,
-    /// COMMENT.
-    pub comment: String,
+    pub(crate) comment: String,
     /// The planner may use it.
     pub visible: bool,
     /// Its number in the old table.
@@ -79,7 +78,7 @@ pub struct DraftKey {
 
 /// A column of a key in the making.
 #[derive(Debug, Clone)]
-pub struct DraftPart {
+pub(crate) struct DraftPart {
     /// The column's name.
     pub column: String,
     /// Only so many characters.
@@ -90,7 +89,7 @@ pub struct DraftPart {
 
 /// A CHECK constraint in the making.
 #[derive(Debug, Clone)]
-pub struct DraftCheck {
+pub(crate) struct DraftCheck {
     /// Its name, if one was given.
     pub name: Option<String>,
     /// What must hold.
@@ -102,9 +101,8 @@ pub struct DraftCheck {
 }
 
 /// What a draft came to.
-pub struct Finished {
-    /// The table.
-    pub table: TableDef,
+pub(crate) struct Finished {
+    pub(crate) table: TableDef,
     /// For each column its number in the old table.
     pub columns: Vec<Option<usize>>,
     /// For each index its number in the old table.
@@ -114,13 +112,13 @@ pub struct Finished {
 const COLUMNS_MAX: usize = 1017;
 
 /// An expression that the catalog keeps as text.
-pub fn parse_stored(text: &str) -> Result<ast::Expr> {
-    Ok(parse_expression(text.as_bytes(), &ParseOptions::default())?)
+pub(crate) fn parse_stored(text: &str) -> Result<ast::Expr> {
+    Ok(parse_expression(text.as_bytes(), &parse_options(sql_mode::DEFAULT))?)
 }
 
 impl Draft {
     /// A table without columns.
-    pub fn new(collation: Collation, environment: Environment) -> Draft {
+    pub(crate) fn new(collation: Collation, environment: Environment) -> Draft {
         Draft {
             collation,
             environment,
@@ -132,7 +130,7 @@ impl Draft {
     }
 
     /// A table as it is.
-    pub fn of(table: &TableDef, environment: Environment) -> Result<Draft> {
+    pub(crate) fn of(table: &TableDef, environment: Environment) -> Result<Draft> {
         let mut draft = Draft::new(table.collation, environment);
         for (number, def) in table.columns.iter().enumerate() {
             let expr = match (&def.generated, &def.default) {
@@ -172,17 +170,17 @@ impl Draft {
     }
 
     /// The place of a column.
-    pub fn find(&self, name: &str) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.def.name.eq_ignore_ascii_case(name))
     }
 
     /// The place of a key that has a name; `PRIMARY` is the primary key's.
-    pub fn find_key(&self, name: &str) -> Option<usize> {
+    pub(crate) fn find_key(&self, name: &str) -> Option<usize> {
         self.keys.iter().position(|k| k.name.as_deref().is_some_and(|n| n.eq_ignore_ascii_case(name)))
     }
 
     /// Adds a column at the end, with the keys and checks that stand after it.
-    pub fn add_column(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
+    pub(crate) fn add_column(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
         self.make_way(&ast.name);
         if self.find(&ast.name).is_some() {
             return Err(error::DUP_FIELDNAME.with(&[&ast.name]));
@@ -196,7 +194,7 @@ impl Draft {
     }
 
     /// Adds the columns of a query; those that are there already go to the end.
-    pub fn add_selected(&mut self, selected: &[ColumnDef]) -> Result<()> {
+    pub(crate) fn add_selected(&mut self, selected: &[ColumnDef]) -> Result<()> {
         for (number, def) in selected.iter().enumerate() {
             check_name(&def.name, error::WRONG_COLUMN_NAME)?;
             if selected[..number].iter().any(|other| other.name.eq_ignore_ascii_case(&def.name)) {
@@ -215,7 +213,7 @@ impl Draft {
     }
 
     /// The keys and checks that stand after a column.
-    pub fn add_attributes(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
+    pub(crate) fn add_attributes(&mut self, ast: &ast::ColumnDefinition) -> Result<()> {
         let name = ast.name.as_str();
         for check in &ast.attributes.checks {
             self.add_check(check, Some(name))?;
@@ -232,10 +230,13 @@ impl Draft {
     }
 
     /// What a column definition says, checked by itself. Sets the AUTO_INCREMENT column.
-    pub fn column(&mut self, ast: &ast::ColumnDefinition) -> Result<DraftColumn> {
+    pub(crate) fn column(&mut self, ast: &ast::ColumnDefinition) -> Result<DraftColumn> {
         let name = ast.name.as_str();
         check_name(name, error::WRONG_COLUMN_NAME)?;
         let attributes = &ast.attributes;
+        if self.environment.from_client {
+            check_length(&ast.ty, name)?;
+        }
         let ty = DataType::resolve(&ast.ty, name, self.collation)?;
         if self.environment.from_client {
             check_members(&ast.ty, &ty)?;
@@ -291,7 +292,7 @@ impl Draft {
     }
 
     /// A default, and its expression if it is one.
-    pub fn default(
+    pub(crate) fn default(
         &self,
         name: &str,
         ty: &DataType,
@@ -369,7 +370,7 @@ impl Draft {
     }
 
     /// Adds a CHECK constraint.
-    pub fn add_check(&mut self, ast: &ast::Check, of_column: Option<&str>) -> Result<()> {
+    pub(crate) fn add_check(&mut self, ast: &ast::Check, of_column: Option<&str>) -> Result<()> {
         // An empty name is none.
         let name = ast.name.as_ref().map(ToString::to_string).filter(|name| !name.is_empty());
         if let Some(name) = &name {
@@ -381,7 +382,7 @@ impl Draft {
     }
 
     /// The names that CHECK constraints were given follow the table's.
-    pub fn rename_checks(&mut self, from: &str, to: &str) {
+    pub(crate) fn rename_checks(&mut self, from: &str, to: &str) {
         let prefix = format!("{from}_chk_");
         for name in self.checks.iter_mut().filter_map(|check| check.name.as_mut()) {
             if let Some(number) = name.strip_prefix(&prefix) {
@@ -392,7 +393,7 @@ impl Draft {
 
     /// Checks the whole and numbers it. `numbers` gives the table its number and each index its
     /// tree, by the number that it had and its place now.
-    pub fn finish(
+    pub(crate) fn finish(
         mut self,
         database: &str,
         name: &str,
@@ -486,7 +487,7 @@ impl Draft {
                 last += 1;
                 format!("{prefix}{last}")
             });
-            crate::bounds::check()?;
+            datum::bounds::check()?;
             // One that is made of the table's name may be too long.
             check_constraint_name(&name)?;
             let place = ExprContext::Check { name: &name, of_column: check.of_column.as_deref() };
@@ -532,7 +533,7 @@ fn generated_column(
 }
 
 /// The engine's view of a table.
-pub fn schema_of(
+pub(crate) fn schema_of(
     id: u64,
     database: &str,
     name: &str,
@@ -556,7 +557,7 @@ pub fn schema_of(
 }
 
 /// The engine's view of an index.
-pub fn definition_of(index: &IndexDef, tree: TreeId) -> IndexDefinition {
+pub(crate) fn definition_of(index: &IndexDef, tree: TreeId) -> IndexDefinition {
     IndexDefinition { name: index.name.clone(), tree, parts: index.parts.clone(), unique: index.unique }
 }
 
@@ -582,8 +583,8 @@ fn text_of(text: Option<&ast::Text>) -> String {
 
 /// The value of a default: a literal, perhaps with a sign.
 fn literal_value(ast: &ast::Expr) -> Option<Datum<'static>> {
-    use crate::value::Decimal;
     use ast::Literal as L;
+    use datum::value::Decimal;
     Some(match &ast.kind {
         ExprKind::Literal(literal) => match literal {
             L::Null => Datum::Null,
@@ -613,4 +614,19 @@ fn literal_value(ast: &ast::Expr) -> Option<Datum<'static>> {
         }
         _ => return None,
     })
+}
+
+/// Error 1439 for what is longer than 32 bits say, whatever the type holds.
+fn check_length(ty: &ast::DataType, name: &str) -> Result<()> {
+    use ast::DataType as D;
+    let length = match ty {
+        D::Char { length, .. } | D::Binary { length } => *length,
+        D::Text { length, .. } | D::Blob { length, .. } => *length,
+        D::Varchar { length, .. } | D::Varbinary { length } => Some(*length),
+        _ => None,
+    };
+    match length.is_some_and(|length| length > u32::MAX.into()) {
+        true => Err(error::TOO_BIG_DISPLAYWIDTH.with(&[&name, &u32::MAX])),
+        false => Ok(()),
+    }
 }

@@ -12,8 +12,8 @@
 //! (M2) Waits that wait for each other are found when the last of them begins ([`waits`]): one of
 //!      them gets error 1213. A cycle that goes through row locks too is ended by their timeout.
 
-pub mod barrier;
-pub mod waits;
+pub(crate) mod barrier;
+pub(crate) mod waits;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use storage::Interrupt;
 
 use super::TableDef;
-use crate::error::{self, Result};
+use datum::error::{self, Result};
 use waits::Waits;
 
 /// What a lock lets its holder do, and keeps others from.
@@ -160,7 +160,7 @@ pub struct Guard {
 }
 
 /// What a transaction holds: few need no memory of their own.
-pub type Guards = SmallVec<[Guard; 2]>;
+pub(crate) type Guards = SmallVec<[Guard; 2]>;
 
 /// A session that may have to wait.
 pub struct Waiter<'a> {

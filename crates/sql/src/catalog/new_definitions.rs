@@ -7,8 +7,8 @@ use super::draft::parse_stored;
 use super::objects::CatalogState;
 use super::record::Change;
 use super::table::{CheckDef, TableDef};
-use crate::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
-use crate::error::{self, Code, Result};
+use datum::error::{self, Code, Result};
+use syntax::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 
 /// Checks what a client's statement defines, against the catalog that it finds.
 ///

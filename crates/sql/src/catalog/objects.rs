@@ -7,8 +7,8 @@ use super::account::UserDef;
 use super::set_aside::{ObjectKey, SetAside};
 use super::show::{quote, quote_text_for};
 use super::table::TableDef;
-use crate::ast::{Characteristics, DataAccess, SqlSecurity};
-use crate::types::Collation;
+use datum::types::Collation;
+use syntax::ast::{Characteristics, DataAccess, SqlSecurity};
 
 /// Everything, at one position of the log.
 #[derive(Debug, Clone, Default)]
@@ -26,10 +26,8 @@ pub struct CatalogState {
 /// Numbers that are given to tables and trees, once each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextNumbers {
-    /// The next table's.
-    pub table: u64,
-    /// The next tree's.
-    pub tree: u32,
+    pub(crate) table: u64,
+    pub(crate) tree: u32,
 }
 
 impl std::default::Default for NextNumbers {
@@ -39,7 +37,7 @@ impl std::default::Default for NextNumbers {
     }
 }
 
-/// A database.
+/// A schema with all that is in it; its name is the key in [`CatalogState::databases`].
 #[derive(Debug, Clone)]
 pub struct DatabaseDef {
     /// Its default collation.
@@ -53,10 +51,8 @@ pub struct DatabaseDef {
 /// A stored function, as it was created.
 #[derive(Debug)]
 pub struct FunctionDef {
-    /// Its database.
-    pub database: String,
-    /// Its name.
-    pub name: String,
+    pub(crate) database: String,
+    pub(crate) name: String,
     /// Whose it is: user and host.
     pub definer: (String, String),
     /// The text between the parentheses.
@@ -112,13 +108,11 @@ impl FunctionDef {
 }
 
 impl CatalogState {
-    /// A database.
-    pub fn database(&self, name: &str) -> Option<&DatabaseDef> {
+    pub(crate) fn database(&self, name: &str) -> Option<&DatabaseDef> {
         self.databases.get(name)
     }
 
-    /// A table.
-    pub fn table(&self, database: &str, name: &str) -> Option<&Arc<TableDef>> {
+    pub(crate) fn table(&self, database: &str, name: &str) -> Option<&Arc<TableDef>> {
         self.databases.get(database)?.tables.get(name)
     }
 

@@ -33,8 +33,8 @@ use super::record::{self, Change};
 use super::replay;
 use super::set_aside::ObjectKey;
 use super::table::TableDef;
-use crate::ast::{Characteristics, DataAccess, SqlSecurity};
-use crate::error::{Result, SqlError};
+use datum::error::{Result, SqlError};
+use syntax::ast::{Characteristics, DataAccess, SqlSecurity};
 
 /// The position that the trial catalogs give to what is changed. It only has to be the same in all.
 const TRIAL: LogPosition = LogPosition::ZERO;
@@ -45,7 +45,7 @@ const TRIAL: LogPosition = LogPosition::ZERO;
 ///
 /// # Errors
 /// What reading them back fails with; 1235 if something else comes back.
-pub fn checked_records(
+pub(crate) fn checked_records(
     changes: &[Change],
     event: &QueryEvent<'_>,
     timestamp: u32,

@@ -28,11 +28,11 @@ use super::objects::{CatalogState, DatabaseDef, FunctionDef, NextNumbers};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::table::{ColumnDef, Default, TableDef};
 use super::{parse_one, show};
-use crate::ast::{Characteristics, DataAccess, Ident, SqlSecurity, StatementKind, TableContent, Text};
-use crate::error::{Result, SqlError};
-use crate::types::{Charset, Collation};
-use crate::value::temporal::DateRules;
-use crate::value::zone::Zone;
+use datum::error::{Result, SqlError};
+use datum::types::{Charset, Collation};
+use datum::value::temporal::DateRules;
+use datum::value::zone::Zone;
+use syntax::ast::{Characteristics, DataAccess, Ident, SqlSecurity, StatementKind, TableContent, Text};
 
 /// The catalog's tree.
 pub const TREE: TreeId = TreeId(1);
@@ -280,7 +280,8 @@ pub fn apply(change: &Change, state: &mut CatalogState, position: LogPosition) {
         },
         Change::DropDatabase(name) => drop(state.databases.remove(name)),
         Change::PutTable(table, next) => {
-            put_in_state(table, state);
+            let table = TableDef { readable_from: position, ..TableDef::clone(table) };
+            put_in_state(&Arc::new(table), state);
             state.next = *next;
         }
         Change::DropTable(table) => remove_from_state(table, state),

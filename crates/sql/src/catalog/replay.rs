@@ -18,16 +18,17 @@ use super::ddl::{self, Plan, Settings, alter};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::temporary::TemporaryTables;
 use super::{Catalog, CatalogState, Change, Pending, parse_one, read_notes, record, statement_hash};
-use crate::ast::{Account, AlterAction, ObjectName, StatementKind};
-use crate::error::{Result, SqlError};
+use crate::client_text;
 use crate::executor::alter::replayed;
 use crate::instance::Instance;
-use crate::parser::head::{self, Named};
-use crate::parser::{ParseOptions, client_text};
 use crate::session::Context;
-use crate::types::Collation;
-use crate::value::temporal::SECOND;
-use crate::value::zone::Zone;
+use datum::bounds::parse_options;
+use datum::error::{Result, SqlError};
+use datum::types::Collation;
+use datum::value::temporal::SECOND;
+use datum::value::zone::Zone;
+use syntax::ast::{Account, AlterAction, ObjectName, StatementKind};
+use syntax::parser::statement_head::{self, Named};
 
 /// Builds a database's catalog while its log is replayed.
 pub struct Replay {
@@ -146,8 +147,8 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
     };
     let text = logged_text(query, &settings).unwrap_or_else(|_| query.sql.to_vec().into());
     let Ok(statement) = parse_one(&text, settings.sql_mode) else {
-        let options = ParseOptions { sql_mode: settings.sql_mode, ..ParseOptions::default() };
-        let named = head::objects_of(&text, &options).unwrap_or_default();
+        let options = parse_options(settings.sql_mode);
+        let named = statement_head::objects_of(&text, &options).unwrap_or_default();
         let key = |named: &Named| match named {
             Named::Table(name) => table(name),
             Named::Function(name) => of(name).map(|(d, name)| ObjectKey::function(&d, &name)),

@@ -19,12 +19,12 @@ use binlog::position::LogPosition;
 use storage::TreeId;
 
 use super::objects::CatalogState;
-use crate::error::{self, Result, SqlError};
+use datum::error::{self, Result, SqlError};
 
 /// What kind of object it is: the first byte of its record's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ObjectKind {
-    /// A table.
+pub(crate) enum ObjectKind {
+    /// An SQL table and all of its trees.
     Table = b't' as isize,
     /// A stored function.
     Function = b'f' as isize,
@@ -35,8 +35,7 @@ pub enum ObjectKind {
 /// Names one object: kind; database or user; name (a function's in lower case) or host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectKey {
-    /// Its kind.
-    pub kind: ObjectKind,
+    pub(crate) kind: ObjectKind,
     /// Its database; an account's user.
     pub database: String,
     /// Its name, a function's in lower case; an account's host.
@@ -59,21 +58,20 @@ pub struct SetAside {
 
 impl ObjectKind {
     /// The kind whose records' keys begin with this byte.
-    pub fn of(byte: u8) -> Option<Self> {
+    pub(crate) fn of(byte: u8) -> Option<Self> {
         [ObjectKind::Table, ObjectKind::Function, ObjectKind::User]
             .into_iter()
             .find(|kind| kind.byte() == byte)
     }
 
     /// The first byte of its records' keys.
-    pub fn byte(self) -> u8 {
+    pub(crate) fn byte(self) -> u8 {
         self as u8
     }
 }
 
 impl ObjectKey {
-    /// A table's.
-    pub fn table(database: &str, name: &str) -> Self {
+    pub(crate) fn table(database: &str, name: &str) -> Self {
         Self { kind: ObjectKind::Table, database: database.to_owned(), name: name.to_owned() }
     }
 

@@ -5,18 +5,17 @@ use std::fmt::Write;
 use storage::schema::KeyPart;
 
 use super::table::{CheckDef, ColumnDef, Default, IndexDef, TableDef};
-use crate::types::{Charset, Collation, DataType};
-use crate::value::zone::Zone;
-use crate::value::{Datum, store, text};
 use crate::variables::sql_mode;
+use datum::types::{Charset, Collation, DataType};
+use datum::value::zone::Zone;
+use datum::value::{Datum, store, text};
 
 /// A name in backquotes.
 pub fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A text in quotes.
-pub fn quote_text(text: &str) -> String {
+pub(crate) fn quote_text(text: &str) -> String {
     let mut out = Vec::new();
     store::quoted(&Datum::borrowed(text.as_bytes()), &mut out);
     String::from_utf8(out).expect("quoting keeps UTF-8")

@@ -52,8 +52,7 @@ impl Statistics {
 }
 
 impl TableStatistics {
-    /// The rows of the table.
-    pub fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.indexes.first().map_or(0, |(_, sample)| sample.rows)
     }
 

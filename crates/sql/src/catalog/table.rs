@@ -15,17 +15,18 @@ use super::auto_increment::Counter;
 use super::computed::Computed;
 use super::metadata_lock::MetadataLock;
 use super::statistics::Statistics;
-use crate::types::{Collation, DataType};
-use crate::value::Datum;
+use datum::types::{Collation, DataType};
+use datum::value::Datum;
 
-/// A table.
+/// What the catalog's record says of a table, and what the running server adds: the engine's
+/// schema, counter, statistics, lock.
 #[derive(Debug, Clone)]
 pub struct TableDef {
     /// Its number in table map events. Another one after TRUNCATE.
     pub id: u64,
-    /// Its database.
+    /// A stored table is found by it in `CatalogState::databases`, byte for byte.
     pub database: String,
-    /// Its name.
+    /// A stored table is found by it in `DatabaseDef::tables`, byte for byte.
     pub name: String,
     /// Its columns, in the order of the row image.
     pub columns: Vec<ColumnDef>,
@@ -43,7 +44,7 @@ pub struct TableDef {
     pub auto_start: u64,
     /// Its default collation.
     pub collation: Collation,
-    /// COMMENT.
+    /// What COMMENT says; empty without.
     pub comment: String,
     /// ROW_FORMAT and the other options that are kept and shown, as they are shown.
     pub options: String,
@@ -55,6 +56,7 @@ pub struct TableDef {
     pub schema: Arc<TableSchema>,
     /// What its rows were before instant ALTERs.
     pub layouts: Option<Arc<Layouts>>,
+    /// Where the trees that it has now were made, by CREATE, TRUNCATE or a rebuild since the start.
     /// A snapshot older than this does not see its rows, or not by all of its indexes: error 1412.
     pub readable_from: LogPosition,
     /// Its expressions, ready for use, once somebody has asked for them.
@@ -67,10 +69,10 @@ pub struct TableDef {
     pub lock: Arc<MetadataLock>,
 }
 
-/// A column.
+/// As declared, or as the server added it: see [`ColumnDef::is_hidden`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnDef {
-    /// Its name.
+    /// As declared; found in any case.
     pub name: String,
     /// Its type.
     pub ty: DataType,
@@ -80,7 +82,7 @@ pub struct ColumnDef {
     pub default: Default,
     /// ON UPDATE CURRENT_TIMESTAMP.
     pub on_update_now: bool,
-    /// COMMENT.
+    /// What COMMENT says; empty without. Columns that the server adds have one of its own.
     pub comment: String,
     /// It is one of `*`.
     pub visible: bool,
@@ -100,7 +102,7 @@ pub struct Generated {
 /// A CHECK constraint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckDef {
-    /// Its name.
+    /// As declared, or given by the server.
     pub name: String,
     /// The expression's text, as SHOW CREATE TABLE has it.
     pub expr: Box<str>,
@@ -121,7 +123,7 @@ pub enum Default {
     Expression(Box<str>),
 }
 
-/// An index.
+/// As declared; its tree is in [`TableDef::schema`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexDef {
     /// Its name; `PRIMARY` for the primary key.
@@ -130,7 +132,7 @@ pub struct IndexDef {
     pub unique: bool,
     /// What its keys are made of.
     pub parts: Vec<storage::schema::KeyPart>,
-    /// COMMENT.
+    /// What COMMENT says; empty without.
     pub comment: String,
     /// The planner may use it.
     pub visible: bool,
@@ -147,11 +149,15 @@ impl TableDef {
         self.indexes.iter().position(|i| i.name.eq_ignore_ascii_case(name))
     }
 
+    /// The CHECK constraint of this name, in any case.
+    pub fn check_named(&self, name: &str) -> Option<&CheckDef> {
+        self.checks.iter().find(|check| check.name.eq_ignore_ascii_case(name))
+    }
+
     /// True if writing a row takes no expressions: no generated column, no expression default, no
     /// CHECK.
     pub fn is_plain(&self) -> bool {
-        let plain = |c: &ColumnDef| c.generated.is_none() && !matches!(c.default, Default::Expression(_));
-        self.checks.is_empty() && self.columns.iter().all(plain)
+        self.checks.is_empty() && !self.columns.iter().any(ColumnDef::is_computed)
     }
 
     /// True if it has an index on an expression.
@@ -216,6 +222,11 @@ impl ColumnDef {
     /// index's expression.
     pub fn is_hidden(&self) -> bool {
         !self.visible && (self.is_row_id() || self.is_key_part())
+    }
+
+    /// True if its values, or its default ones, are computed.
+    pub fn is_computed(&self) -> bool {
+        self.generated.is_some() || matches!(self.default, Default::Expression(_))
     }
 
     /// The expression of an index that the column has the values of.

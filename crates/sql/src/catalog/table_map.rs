@@ -7,7 +7,7 @@
 use binlog::event::metadata::TableDetails;
 
 use super::table::{ColumnDef, IndexDef};
-use crate::types::DataType;
+use datum::types::DataType;
 
 /// The details of a table with these columns and this primary key.
 pub(super) fn details(columns: &[ColumnDef], primary: &IndexDef) -> TableDetails {

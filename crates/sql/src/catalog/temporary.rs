@@ -13,7 +13,7 @@ use storage::temporary::FIRST;
 use super::TableDef;
 use super::build::{Numbers, Trees};
 use super::draft::schema_of;
-use crate::error::Result;
+use datum::error::Result;
 
 /// Temporary tables have numbers from here on, which no table map has.
 const FIRST_TABLE: u64 = 1 << 48;
@@ -28,8 +28,7 @@ impl TemporaryTables {
         self.0.is_empty()
     }
 
-    /// A table.
-    pub fn get(&self, database: &str, name: &str) -> Option<&Arc<TableDef>> {
+    pub(crate) fn get(&self, database: &str, name: &str) -> Option<&Arc<TableDef>> {
         self.0.get(database)?.get(name)
     }
 
@@ -58,12 +57,12 @@ impl TemporaryTables {
 }
 
 /// The numbers of a temporary table until it is made.
-pub fn provisional() -> Numbers {
+pub(crate) fn provisional() -> Numbers {
     Numbers { table: FIRST_TABLE, trees: Trees::From(FIRST) }
 }
 
 /// A temporary table with trees of its own, one for each index.
-pub fn with_trees(table: &TableDef, trees: &[TreeId]) -> Result<TableDef> {
+pub(crate) fn with_trees(table: &TableDef, trees: &[TreeId]) -> Result<TableDef> {
     let id = FIRST_TABLE + trees.first().map_or(0, |tree| u64::from(tree.0));
     let mut table = table.clone();
     table.id = id;
@@ -73,6 +72,6 @@ pub fn with_trees(table: &TableDef, trees: &[TreeId]) -> Result<TableDef> {
 }
 
 /// The trees of a table.
-pub fn trees_of(table: &TableDef) -> Vec<TreeId> {
+pub(crate) fn trees_of(table: &TableDef) -> Vec<TreeId> {
     table.schema.indexes().map(|index| index.tree()).collect()
 }

@@ -16,7 +16,6 @@ use storage::schema::Index;
 use storage::transaction::{Direction, IndexScan, KeyRange, LockedRow, ReadMode};
 
 use crate::catalog::TableDef;
-use crate::error::{Diagnostics, Result, SqlError};
 use crate::expression::Expr;
 use crate::expression::compare::By;
 use crate::expression::frame::{self, Frame};
@@ -24,11 +23,12 @@ use crate::planner::TableAccess;
 use crate::planner::access::{AccessPath, Key};
 use crate::session::Context;
 use crate::status::Counter;
-use crate::types::{Charset, DataType};
-use crate::value::{Datum, image, store};
+use datum::error::{Diagnostics, Result, SqlError};
+use datum::types::{Charset, DataType};
+use datum::value::{Datum, image, store};
 
 /// A walk over a path's rows.
-pub struct Scan<'p> {
+pub(crate) struct Scan<'p> {
     plan: &'p TableAccess,
     mode: ReadMode,
     /// A single row at most: its primary key, until it was looked up.
@@ -65,7 +65,7 @@ enum Encoded {
 
 impl<'p> Scan<'p> {
     /// A walk that is not open yet.
-    pub fn new(plan: &'p TableAccess) -> Self {
+    pub(crate) fn new(plan: &'p TableAccess) -> Self {
         Scan {
             plan,
             mode: ReadMode::Snapshot,
@@ -81,7 +81,7 @@ impl<'p> Scan<'p> {
     }
 
     /// Starts anew, with keys for the rows that the frame holds now.
-    pub fn open(&mut self, cx: &mut Context, frame: &Frame) -> Result<()> {
+    pub(crate) fn open(&mut self, cx: &mut Context, frame: &Frame) -> Result<()> {
         let autocommit = !cx.transaction().explicit;
         self.mode = match self.plan.locking {
             Some(locking) => ReadMode::Locking(locking),
@@ -114,7 +114,7 @@ impl<'p> Scan<'p> {
     }
 
     /// Puts the next row that the conditions accept into the frame; false after the last one.
-    pub fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
+    pub(crate) fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         loop {
             frame.tick(cx)?;
             if !self.step(cx, frame)? {
@@ -239,7 +239,7 @@ impl<'p> Scan<'p> {
 
     /// Ends the walk of the range at hand. Who asks for no further rows does so for the sake of its
     /// memory.
-    pub fn close(&mut self, cx: &mut Context) {
+    pub(crate) fn close(&mut self, cx: &mut Context) {
         if let Some(scan) = self.scan.take() {
             scan.end(cx.storage_transaction());
         }
@@ -546,8 +546,8 @@ fn encode(
 }
 
 /// An integer as a row image has it.
-fn integer_image(number: i128, size: crate::ast::IntegerSize) -> Raw {
-    use crate::ast::IntegerSize as S;
+fn integer_image(number: i128, size: syntax::ast::IntegerSize) -> Raw {
+    use syntax::ast::IntegerSize as S;
     let len = match size {
         S::Tiny => 1,
         S::Small => 2,

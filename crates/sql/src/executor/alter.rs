@@ -26,7 +26,6 @@ use binlog::event::QueryEvent;
 use storage::TreeId;
 use storage::transaction::{Direction, KeyRange, ReadMode};
 
-use crate::ast::{IN_ORDER, Span, Statement, StatementKind};
 use crate::catalog::computed::Computed;
 use crate::catalog::ddl::alter::{self, Alter, AlterWork};
 use crate::catalog::ddl::{LoggedText, Plan, TextForm};
@@ -34,8 +33,9 @@ use crate::catalog::metadata_lock::{Guard, MetadataLockType};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::show::quote;
 use crate::catalog::{BuiltTrees, Change, TableDef, counted_value, statement_hash};
-use crate::error::{self, Result, SqlError};
 use crate::session::Context;
+use datum::error::{self, Result, SqlError};
+use syntax::ast::{IN_ORDER, Span, Statement, StatementKind};
 
 /// The statement, and what it holds.
 pub(super) struct Running<'s> {

@@ -10,12 +10,10 @@ use binlog::row::RowImageBuilder;
 use smallvec::SmallVec;
 
 use super::computed;
-use super::fit;
 use super::writer::{charset_of, now};
-use crate::ast::{self, ExprKind};
+use super::{RowRules, fit};
 use crate::catalog::TableDef;
 use crate::catalog::table::Default;
-use crate::error::{self, Result, SqlError};
 use crate::expression::frame::Frame;
 use crate::expression::resolve::unknown_column;
 use crate::expression::row::{ImageRow, Offsets};
@@ -23,7 +21,9 @@ use crate::expression::{Expr, Node, Resolver, Row, Scope};
 use crate::planner;
 use crate::planner::plan::Basis;
 use crate::session::{Context, Parameter};
-use crate::value::{Datum, image, store};
+use datum::error::{self, Result, SqlError};
+use datum::value::{Datum, image, store};
+use syntax::ast::{self, ExprKind};
 
 /// `SET a = .., b = ..`
 pub(super) struct Assignments {
@@ -52,7 +52,6 @@ enum AssignedValue {
 /// What assignments read besides the row that they change.
 #[derive(Clone, Copy)]
 pub(super) enum Around<'a> {
-    /// Nothing.
     Nothing,
     /// The row that an INSERT would have written, as a second source, and what its query gave
     /// besides, as a third.
@@ -65,9 +64,7 @@ pub(super) enum Around<'a> {
 #[derive(Clone, Copy)]
 struct AssignmentInput<'a> {
     around: Around<'a>,
-    /// The row's number.
-    number: u64,
-    rules: store::Rules,
+    row_rules: RowRules,
     /// The statement's, if they are not in the context.
     parameters: &'a [Parameter],
 }
@@ -160,24 +157,22 @@ impl Assignments {
         self.list.iter().any(|(column, _)| table.auto_column == Some(*column))
     }
 
-    /// Makes the row after them in `after`; false if it stays as it is. `how` is the row's number,
-    /// and what may be stored.
+    /// Makes the row after them in `after`; false if it stays as it is.
     pub(super) fn apply(
         &self,
         cx: &mut Context,
         table: &Arc<TableDef>,
         before: ImageRow<'_>,
         around: Around<'_>,
-        how: (u64, store::Rules),
+        row_rules: RowRules,
         after: &mut Vec<u8>,
     ) -> Result<bool> {
-        let (number, rules) = how;
         // Expressions look for parameters in the context; without such their values need not be
         // copied.
         let evaluates = self.list.iter().any(|(_, assigned)| matches!(assigned, AssignedValue::Expr(_)));
         let parameters = if evaluates { Vec::new() } else { std::mem::take(&mut cx.parameters) };
         let stepped =
-            self.steps(cx, before, AssignmentInput { around, number, rules, parameters: &parameters }, after);
+            self.steps(cx, before, AssignmentInput { around, row_rules, parameters: &parameters }, after);
         if !evaluates {
             cx.parameters = parameters;
         }
@@ -192,7 +187,7 @@ impl Assignments {
         if table.is_plain() {
             return Ok(true);
         }
-        computed::complete(cx, table, after, &self.defaulted(table), rules, (number, self.ignore))
+        computed::complete(cx, table, after, &self.defaulted(table), row_rules, self.ignore)
     }
 
     /// Makes the image after all assignments.
@@ -234,7 +229,7 @@ impl Assignments {
         after: &mut Vec<u8>,
     ) -> Result<()> {
         let (table, old) = (before.table, Row::Image(before));
-        let AssignmentInput { around, number, rules, parameters } = way;
+        let AssignmentInput { around, row_rules, parameters } = way;
         let both;
         let row = match around {
             Around::New(new, selected) => {
@@ -264,7 +259,7 @@ impl Assignments {
                         return Err(error::NO_DEFAULT_FOR_FIELD.with(&[&definition.name]));
                     }
                 },
-                AssignedValue::Expr(expr) => (expr.eval(cx, row)?, charset_of(expr)),
+                AssignedValue::Expr(expr) => (expr.eval_with_own_digits(cx, row)?, charset_of(expr)),
                 AssignedValue::Parameter(number) => match parameters.get(*number) {
                     Some(parameter) => (parameter.value.borrow(), parameter.charset()),
                     None => cx.parameter_text(*number),
@@ -272,14 +267,14 @@ impl Assignments {
             };
             if value.is_null() && !definition.nullable {
                 let e = error::BAD_NULL_ERROR.with(&[&definition.name]);
-                if rules.strict {
+                if row_rules.rules.strict {
                     return Err(e);
                 }
                 cx.warn(e);
                 values.push((*column, store::null_substitute(&definition.ty)));
                 continue;
             }
-            values.push((*column, fit(cx, table, definition, (number, rules), (value, charset))?));
+            values.push((*column, fit(cx, table, definition, row_rules, value, charset)?));
         }
         replaced(before, &values, after)
     }

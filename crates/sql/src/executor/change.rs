@@ -9,13 +9,12 @@ use std::sync::Arc;
 use storage::TransactionError;
 use storage::transaction::Locking;
 
+use super::RowRules;
 use super::assignments::{Around, Assignments};
 use super::operators::{self, Running};
 use super::sort::Sorter;
 use super::writer::duplicate_entry;
-use crate::ast::{self, TableReference};
 use crate::catalog::TableDef;
-use crate::error::{self, Result, SqlError};
 use crate::explain::{blame, names::Names};
 use crate::expression::frame::{self, Frame};
 use crate::expression::row::{ImageRow, Offsets};
@@ -25,7 +24,9 @@ use crate::planner::plan::{self, Basis};
 use crate::planner::{self, Limit, Operator, Query, block, from, join, order, semi_join};
 use crate::session::Context;
 use crate::status::Counter;
-use crate::value::Datum;
+use datum::error::{self, Result, SqlError};
+use datum::value::Datum;
+use syntax::ast::{self, TableReference};
 
 /// The table, if there is only one.
 fn only_table(tables: &[TableReference]) -> Option<&ast::TableFactor> {
@@ -204,7 +205,6 @@ fn scope_of(cx: &Context, table: &Arc<TableDef>, alias: &str) -> Scope {
     Scope { locals: crate::routine::locals(cx), ..Scope::of_table(table.clone(), alias) }
 }
 
-/// UPDATE.
 pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<()> {
     cx.storing = !update.ignore;
     let Some(factor) = only_table(&update.tables) else {
@@ -238,7 +238,8 @@ fn update_rows(
     let (mut matched, mut changed) = (0_u64, 0_u64);
     target.for_each(cx, frame, |cx, before| {
         matched += 1;
-        let applied = assignments.apply(cx, table, before, Around::Nothing, (matched, rules), after);
+        let applied =
+            assignments.apply(cx, table, before, Around::Nothing, RowRules { row: matched, rules }, after);
         match applied.map_err(|e| blame::with_names(cx, e, || Names::of_table(table, &table.name))) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
@@ -275,7 +276,6 @@ fn update_rows(
     Ok(())
 }
 
-/// DELETE.
 pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<()> {
     cx.storing = !delete.ignore;
     if !delete.targets.is_empty() {

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
 
-use super::fit;
+use super::{RowRules, fit};
 use crate::catalog::TableDef;
 use crate::catalog::computed::Computed;
-use crate::error::{self, Result, SqlError};
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Row};
 use crate::session::Context;
-use crate::types::Charset;
-use crate::value::{Datum, image, store};
+use datum::error::{self, Result, SqlError};
+use datum::types::Charset;
+use datum::value::{Datum, image, store};
 
 /// Makes a row complete: evaluates the expression defaults of `defaulted` columns and all generated
 /// columns, and tests the CHECK constraints. `image` has something, whatever it is, in those
@@ -27,8 +27,8 @@ pub(super) fn complete(
     table: &Arc<TableDef>,
     image: &mut Vec<u8>,
     defaulted: &[usize],
-    rules: store::Rules,
-    (number, ignore): (u64, bool),
+    row_rules: RowRules,
+    ignore: bool,
 ) -> Result<bool> {
     let computed = Computed::of(cx, table)?;
     let mut offsets = Offsets::default();
@@ -36,7 +36,7 @@ pub(super) fn complete(
     for (column, expr) in asked.chain(&computed.generated) {
         offsets.find(table, image)?;
         let row = Row::Image(ImageRow { table, image, offsets: &offsets });
-        let value = evaluate(cx, row, expr, (table, *column), rules, number)?.into_owned();
+        let value = evaluate(cx, row, expr, table, *column, row_rules)?.into_owned();
         *image = with_column(table, image, &offsets, *column, &value)?;
     }
     offsets.find(table, image)?;
@@ -58,22 +58,22 @@ fn evaluate<'a>(
     cx: &mut Context,
     row: Row<'a>,
     expr: &'a Expr,
-    (table, column): (&TableDef, usize),
-    rules: store::Rules,
-    number: u64,
+    table: &TableDef,
+    column: usize,
+    row_rules: RowRules,
 ) -> Result<Datum<'a>> {
     let column = &table.columns[column];
     let value = expr.eval(cx, row)?;
     if value.is_null() && !column.nullable {
         let e = error::BAD_NULL_ERROR.with(&[&column.name]);
-        if rules.strict {
+        if row_rules.rules.strict {
             return Err(e);
         }
         cx.warn(e);
         return Ok(store::implicit_default(&column.ty));
     }
     let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
-    fit(cx, table, column, (number, rules), (value, charset))
+    fit(cx, table, column, row_rules, value, charset)
 }
 
 /// The image with another value in one column.

@@ -13,18 +13,18 @@ use std::sync::Arc;
 use storage::transaction::{Direction, KeyRange, ReadMode};
 
 use super::{alter, insert};
-use crate::ast::{CreateTable, Statement, StatementKind, TableContent, TableQuery};
 use crate::catalog::ddl::{self, Plan};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::table::Default;
 use crate::catalog::{Change, ColumnDef, TableDef};
-use crate::error::{Result, SqlError};
 use crate::executor::output::OutputColumn;
 use crate::planner::plan;
 use crate::session::Context;
-use crate::types::data_type::ROW_SIZE_MAX;
-use crate::types::expression_type::{Made, NOT_FIXED};
-use crate::types::{DataType, Type, code};
+use datum::error::{Result, SqlError};
+use datum::types::data_type::ROW_SIZE_MAX;
+use datum::types::expression_type::{Made, NOT_FIXED};
+use datum::types::{DataType, Type, code};
+use syntax::ast::{CreateTable, Statement, StatementKind, TableContent, TableQuery};
 
 /// The query of a CREATE TABLE .. SELECT; `None` for any other statement.
 pub(super) fn query_of(kind: &StatementKind) -> Option<(&CreateTable, &TableQuery)> {
@@ -150,7 +150,7 @@ fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
     let stored =
         origin.as_ref().and_then(|table| Some(&table.columns[table.column_index(&column.meta.org_name)?]));
     let nullable = column.ty.nullable;
-    let null = Default::Value(crate::value::Datum::Null);
+    let null = Default::Value(datum::value::Datum::Null);
     if let Some(stored) = stored {
         let counts = origin.as_ref().and_then(|table| table.auto_column).is_some_and(|column| {
             origin.as_ref().is_some_and(|table| std::ptr::eq(&table.columns[column], stored))
@@ -158,7 +158,7 @@ fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
         let default = match &stored.default {
             // What counts there has no default, and is not to be named here either.
             Default::None if counts && !nullable => {
-                Default::Value(crate::value::store::implicit_default(&stored.ty))
+                Default::Value(datum::value::store::implicit_default(&stored.ty))
             }
             Default::None | Default::Expression(_) if nullable => null,
             Default::Expression(_) => Default::None,
@@ -174,7 +174,7 @@ fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
         | DataType::Decimal { .. }
         | DataType::Floating { .. }
         | DataType::Time(_)
-        | DataType::VarChar { .. } => Default::Value(crate::value::store::implicit_default(&ty)),
+        | DataType::VarChar { .. } => Default::Value(datum::value::store::implicit_default(&ty)),
         _ => Default::None,
     };
     ColumnDef {
@@ -198,13 +198,13 @@ const VARCHAR_LENGTH_MAX: u32 = 512;
 
 /// The column type that holds an expression's values.
 pub(super) fn column_type(ty: &Type) -> DataType {
-    use crate::ast::{IntegerSize, Sign};
-    use crate::types::expression_type::Family as F;
+    use datum::types::expression_type::Family as F;
+    use syntax::ast::{IntegerSize, Sign};
     let sign = Sign { unsigned: ty.unsigned, zerofill: false };
     let by_length = ty.made == Made::ByLength;
     let fsp = ty.decimals.min(6);
     match ty.family {
-        F::Null => DataType::VarChar { length: 0, collation: crate::types::Collation::BINARY },
+        F::Null => DataType::VarChar { length: 0, collation: datum::types::Collation::BINARY },
         F::Integer => {
             let size = match (ty.made, ty.code) {
                 (Made::AsDescribed, code::TINY) => IntegerSize::Tiny,

@@ -13,11 +13,11 @@
 use std::sync::Arc;
 
 use super::{alter, create_select};
-use crate::ast::{CreateTable, StatementKind, TableContent, TransactionOptions};
 use crate::catalog::ddl;
 use crate::catalog::{Change, TableDef};
-use crate::error::{self, Result, SqlError};
 use crate::session::Context;
+use datum::error::{self, Result, SqlError};
+use syntax::ast::{CreateTable, StatementKind, TableContent, TransactionOptions};
 
 /// A table that COMMIT makes.
 pub(crate) struct StartedTable {

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Done, OK, ROWS, create_select, create_start, key_parts, password, temporary};
-use crate::ast::{SetItem, Statement, StatementKind};
 use crate::catalog::ddl::{self, LoggedText, Plan, TextForm};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::{Change, TableDef};
-use crate::error::{self, Result, SqlError};
 use crate::session::{Context, lock_tables};
-use crate::sink::ResultSink;
 use crate::status::Counter;
 use binlog::position::LogPosition;
+use datum::error::{self, Result, SqlError};
+use datum::sink::ResultSink;
+use syntax::ast::{SetItem, Statement, StatementKind};
 
 /// Executes a DDL statement. What was open is committed already.
 pub(super) fn execute(
@@ -32,7 +32,6 @@ pub(super) fn execute(
     }
 }
 
-/// SET PASSWORD.
 pub(super) fn set_password(cx: &mut Context, item: &SetItem, sink: &mut dyn ResultSink) -> Result<Done> {
     let statement = password::as_alter_user(item)?;
     crate::privilege::check_set_password(cx, &statement.kind)?;
@@ -146,7 +145,7 @@ fn commit(cx: &mut Context, plan: &Plan, sent: LoggedText) -> Result<Option<LogP
     let state = cx.catalog().state();
     let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, &[]);
     // What was interrupted is not unreadable.
-    let batch = batch.map_err(|e| crate::bounds::check().err().unwrap_or(e))?;
+    let batch = batch.map_err(|e| datum::bounds::check().err().unwrap_or(e))?;
     drop(state);
     let committed = cx.instance.engine().commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
     cx.committed(committed.gtid);

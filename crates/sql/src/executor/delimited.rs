@@ -7,7 +7,7 @@
 //! `\N` alone is NULL, and so is a bare `NULL` where fields may be enclosed.
 
 use super::server_file::Delimiters;
-use crate::error::{self, Result};
+use datum::error::{self, Result};
 
 /// Where the bytes come from.
 pub(super) trait Pieces {
@@ -82,7 +82,6 @@ impl<'p> Lines<'p> {
         Ok(())
     }
 
-    /// The line's fields.
     pub(super) fn fields(&self) -> &[Field] {
         &self.fields
     }
@@ -231,8 +230,8 @@ impl<'p> Lines<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ast::{FileFormat, Text};
-    use crate::types::Charset;
+    use datum::types::Charset;
+    use syntax::ast::{FileFormat, Text};
 
     /// Gives a text in pieces of one size.
     struct Chunks<'a>(std::slice::Chunks<'a, u8>);

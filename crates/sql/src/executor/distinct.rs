@@ -8,18 +8,18 @@ use hashbrown::HashSet;
 
 use super::spill::put_off::PutOff;
 use super::spill::{Budget, Purpose};
-use crate::error::Result;
 use crate::expression::aggregate;
 use crate::session::Context;
 use crate::status::Counter;
-use crate::types::Type;
-use crate::value::Datum;
+use datum::error::Result;
+use datum::types::Type;
+use datum::value::Datum;
 
 /// Memory that a key takes besides its bytes: the vector, its allocation, its place in the table.
-pub const KEY_OVERHEAD: usize = 64;
+pub(crate) const KEY_OVERHEAD: usize = 64;
 
 /// Rows that were seen, by their keys.
-pub struct Distinct<'p> {
+pub(crate) struct Distinct<'p> {
     types: &'p [Type],
     seen: HashSet<Vec<u8>>,
     /// Equal rows come side by side.
@@ -33,13 +33,13 @@ pub struct Distinct<'p> {
 
 impl<'p> Distinct<'p> {
     /// None yet, of rows of these types.
-    pub fn new(cx: &Context, types: &'p [Type]) -> Self {
+    pub(crate) fn new(cx: &Context, types: &'p [Type]) -> Self {
         cx.count(Counter::CreatedTmpTables);
         Self { adjacent: false, ..Self::adjacent(cx, types) }
     }
 
     /// None yet, of rows that come with equal ones side by side.
-    pub fn adjacent(cx: &Context, types: &'p [Type]) -> Self {
+    pub(crate) fn adjacent(cx: &Context, types: &'p [Type]) -> Self {
         let budget = Budget::new(cx, Purpose::Table);
         Self {
             types,
@@ -53,7 +53,7 @@ impl<'p> Distinct<'p> {
     }
 
     /// True if the row is the first of its kind; false if it is not, or is to be waited for.
-    pub fn is_new(&mut self, values: &[Datum<'_>]) -> Result<bool> {
+    pub(crate) fn is_new(&mut self, values: &[Datum<'_>]) -> Result<bool> {
         self.key.clear();
         key_of(values, self.types, &mut self.key)?;
         if self.adjacent {
@@ -75,7 +75,7 @@ impl<'p> Distinct<'p> {
     }
 
     /// Calls `each` with the first of each kind of the rows that had to wait, until it says false.
-    pub fn finish(
+    pub(crate) fn finish(
         mut self,
         cx: &mut Context,
         each: impl FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>,
@@ -87,7 +87,7 @@ impl<'p> Distinct<'p> {
 }
 
 /// Appends a row's key: equal for rows that are equal.
-pub fn key_of(values: &[Datum<'_>], types: &[Type], key: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn key_of(values: &[Datum<'_>], types: &[Type], key: &mut Vec<u8>) -> Result<()> {
     for (value, ty) in values.iter().zip(types) {
         aggregate::sort_key(value, ty, key)?;
     }

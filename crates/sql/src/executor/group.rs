@@ -19,12 +19,12 @@ use smallvec::{SmallVec, smallvec};
 use super::distinct::KEY_OVERHEAD;
 use super::spill::sort::Sorter;
 use super::spill::{Budget, Purpose, codec};
-use crate::error::Result;
 use crate::expression::aggregate::{self, Accumulator, PutOff};
 use crate::expression::frame::{Frame, SavedFrames};
 use crate::planner::Grouping;
 use crate::session::Context;
 use crate::status::Counter;
+use datum::error::Result;
 
 /// What the key of a sum over all values ends with: the key of a value begins with 0 or 1.
 const AFTER_VALUES: u8 = 2;
@@ -32,7 +32,7 @@ const AFTER_VALUES: u8 = 2;
 /// Groups in the order they were met, or under WITH ROLLUP and where rows were put off in the order
 /// of their keys: each before the sum that it is a part of. Each is represented by the first of its
 /// rows.
-pub struct Groups<'p> {
+pub(crate) struct Groups<'p> {
     plan: &'p Grouping,
     /// The rows of a group come one after the other; without GROUP BY all do.
     adjacent: bool,
@@ -66,7 +66,7 @@ struct Group {
 
 impl<'p> Groups<'p> {
     /// No group yet; rows have so many slots.
-    pub fn new(cx: &Context, plan: &'p Grouping, slots: usize) -> Self {
+    pub(crate) fn new(cx: &Context, plan: &'p Grouping, slots: usize) -> Self {
         if !plan.adjacent {
             cx.count(Counter::CreatedTmpTables);
         }
@@ -90,7 +90,7 @@ impl<'p> Groups<'p> {
 
     /// Takes the frame's row into its group. Where groups come one after the other, one goes to
     /// `each` once the next begins; false if no more are wanted then.
-    pub fn add(&mut self, cx: &mut Context, frame: &mut Frame, each: EachGroup<'_>) -> Result<bool> {
+    pub(crate) fn add(&mut self, cx: &mut Context, frame: &mut Frame, each: EachGroup<'_>) -> Result<bool> {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
         let mut ends = Vec::new();
@@ -184,7 +184,7 @@ impl<'p> Groups<'p> {
 
     /// Puts each group into the frame, as its first row and its aggregates, and calls `each`, until
     /// that says false.
-    pub fn finish(mut self, cx: &mut Context, frame: &mut Frame, each: EachGroup<'_>) -> Result<()> {
+    pub(crate) fn finish(mut self, cx: &mut Context, frame: &mut Frame, each: EachGroup<'_>) -> Result<()> {
         if let Some(done) = self.making.take() {
             return self.emit_made(cx, frame, done, each).map(|_| ());
         }
@@ -341,7 +341,7 @@ impl<'p> Groups<'p> {
 }
 
 /// Takes a group; false if no more are wanted.
-pub type EachGroup<'e> = &'e mut dyn FnMut(&mut Context, &mut Frame) -> Result<bool>;
+pub(crate) type EachGroup<'e> = &'e mut dyn FnMut(&mut Context, &mut Frame) -> Result<bool>;
 
 fn new_group(plan: &Grouping, level: usize, row: Option<usize>) -> Group {
     Group { states: plan.aggregates.iter().map(Accumulator::new).collect(), level, row }

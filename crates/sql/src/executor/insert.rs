@@ -14,16 +14,16 @@ use super::query;
 use super::writer::{
     ColumnInput, Columns, OnDuplicate, RowDraft, Writer, charset_of, charset_of_type, reads_columns,
 };
-use crate::ast::{self, ExprKind, InsertSource, Literal, LoadDuplicates, UnaryOp};
 use crate::catalog::{ColumnDef, TableDef};
-use crate::error::{self, Result, SqlError};
 use crate::expression::resolve::Scope;
 use crate::expression::{Expr, Node, Resolver, Row, cast};
 use crate::planner::plan::{self, Basis};
 use crate::planner::{Body, Query};
 use crate::session::Context;
-use crate::types::{Charset, DataType, Family, Type};
-use crate::value::{Datum, Decimal};
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, DataType, Family, Type};
+use datum::value::{Datum, Decimal};
+use syntax::ast::{self, ExprKind, InsertSource, Literal, LoadDuplicates, UnaryOp};
 
 /// Runs an INSERT or REPLACE.
 pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Result<()> {
@@ -86,6 +86,14 @@ struct Computed {
     has_subqueries: bool,
 }
 
+/// A statement, and what it writes to.
+struct InsertTarget<'a> {
+    insert: &'a ast::Insert,
+    table: Arc<TableDef>,
+    /// The columns that get values, by number.
+    columns: Vec<usize>,
+}
+
 impl Insertion {
     fn plan(cx: &mut Context, basis: &mut Basis, insert: &ast::Insert, text: &[u8]) -> Result<Self> {
         let table = cx.open_table_to_write(insert.table.database.as_deref(), &insert.table.name)?;
@@ -93,8 +101,12 @@ impl Insertion {
         basis.writes(&table);
         let columns = column_numbers(&table, &insert.columns)?;
         match &insert.source {
-            InsertSource::Values(rows) => Self::of_rows(cx, basis, (insert, rows), (table, columns), text),
-            InsertSource::Query(query) => Self::of_query(cx, basis, (insert, query), (table, columns), text),
+            InsertSource::Values(rows) => {
+                Self::of_rows(cx, basis, InsertTarget { insert, table, columns }, rows, text)
+            }
+            InsertSource::Query(query) => {
+                Self::of_query(cx, basis, InsertTarget { insert, table, columns }, query, text)
+            }
         }
     }
 
@@ -102,8 +114,8 @@ impl Insertion {
     fn of_rows(
         cx: &mut Context,
         basis: &mut Basis,
-        (insert, rows): (&ast::Insert, &[Vec<ast::Expr>]),
-        (table, columns): (Arc<TableDef>, Vec<usize>),
+        InsertTarget { insert, table, columns }: InsertTarget<'_>,
+        rows: &[Vec<ast::Expr>],
         text: &[u8],
     ) -> Result<Self> {
         // `VALUES ()`: all defaults.
@@ -133,8 +145,8 @@ impl Insertion {
     fn of_query(
         cx: &mut Context,
         basis: &mut Basis,
-        (insert, query): (&ast::Insert, &ast::Query),
-        (table, columns): (Arc<TableDef>, Vec<usize>),
+        InsertTarget { insert, table, columns }: InsertTarget<'_>,
+        query: &ast::Query,
         text: &[u8],
     ) -> Result<Self> {
         let names = on_duplicate::read_of_query(&table, insert, query);
@@ -256,7 +268,7 @@ fn values(
         for (at, (ast, &column)) in row.iter().zip(&plan.columns.numbers).enumerate() {
             given[column] = match (exprs.get(at), parameter(ast)) {
                 (Some(Some(expr)), _) => {
-                    let value = seeing_rows(cx, sees_rows, |cx| expr.eval(cx, Row::None))?;
+                    let value = seeing_rows(cx, sees_rows, |cx| expr.eval_with_own_digits(cx, Row::None))?;
                     ColumnInput::Value(value, charset_of(expr))
                 }
                 (_, Some(number)) => {

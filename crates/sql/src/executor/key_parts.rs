@@ -8,20 +8,20 @@
 use std::sync::Arc;
 
 use super::create_select::{column_type, query_of};
-use crate::ast::{
-    AlterAction, AlterAlgorithm, AlterLock, ColumnDefinition, Expr, ExprKind, Ident, KeyDefinition, KeyKind,
-    KeyPart, ObjectName, Statement, StatementKind, TableContent, TableDefinition,
-};
 use crate::catalog::build::KEY_PART_COMMENT;
 use crate::catalog::ddl::TextForm;
 use crate::catalog::show::{quote, quote_text};
 use crate::catalog::{TableDef, ddl, parse_one};
-use crate::error::{self, Result, SqlError};
 use crate::expression::{Resolver, Scope};
-use crate::parser::unparse;
 use crate::session::Context;
-use crate::types::DataType;
 use crate::variables::sql_mode;
+use datum::error::{self, Result, SqlError};
+use datum::types::DataType;
+use syntax::ast::{
+    AlterAction, AlterAlgorithm, AlterLock, ColumnDefinition, Expr, ExprKind, Ident, KeyDefinition, KeyKind,
+    KeyPart, ObjectName, Statement, StatementKind, TableContent, TableDefinition,
+};
+use syntax::unparse;
 
 /// A statement with columns in place of the expressions in its keys.
 pub(super) struct Rewritten {

@@ -13,16 +13,16 @@ use super::insert::{resolver, set, without_update};
 use super::server_file::{self, Delimiters};
 use super::writer::{ColumnInput, Writer, now};
 use super::{computed, insert};
-use crate::ast::{self, LoadDuplicates, LoadTarget};
 use crate::catalog::TableDef;
 use crate::catalog::table::Default;
-use crate::error::{self, Result, SqlError};
 use crate::expression::Expr;
 use crate::session::{Context, client_gone};
-use crate::sink::ResultSink;
-use crate::types::{Charset, Coercibility, DataType, Type};
-use crate::value::{Datum, store};
 use crate::variables::ids;
+use datum::error::{self, Result, SqlError};
+use datum::sink::ResultSink;
+use datum::types::{Charset, Coercibility, DataType, Type};
+use datum::value::{Datum, store};
+use syntax::ast::{self, LoadDuplicates, LoadTarget};
 
 /// Bytes of a server's file that are read at once.
 const PIECE: usize = 256 << 10;
@@ -110,6 +110,15 @@ impl Pieces for ClientFile<'_> {
 enum Target<'a> {
     Column(usize),
     Variable(&'a str),
+}
+
+/// What a line has for a column or a variable.
+#[derive(Clone, Copy)]
+enum LineField<'a> {
+    Text(&'a [u8]),
+    Null,
+    /// The line ends before it.
+    Missing,
 }
 
 /// What becomes of the fields.
@@ -206,17 +215,20 @@ impl<'a> Loading<'a> {
         let mut given = vec![ColumnInput::Default; writer.table.columns.len()];
         while lines.next()? {
             self.count_fields(cx, writer, lines.count(self.targets.len()))?;
-            let mut texts = lines.fields().iter().map(|f| (!f.is_null).then(|| lines.text(*f)));
+            let mut texts = lines.fields().iter().map(|f| match f.is_null {
+                true => LineField::Null,
+                false => LineField::Text(lines.text(*f)),
+            });
             if self.assignments.is_empty() {
                 for target in &self.targets {
-                    self.take(cx, writer, target, texts.next(), &mut given);
+                    self.take(cx, writer, target, texts.next().unwrap_or(LineField::Missing), &mut given);
                 }
                 writer.write(cx, &mut given)?;
                 continue;
             }
             let mut draft = writer.draft(cx)?;
             for target in &self.targets {
-                self.take(cx, writer, target, texts.next(), &mut given);
+                self.take(cx, writer, target, texts.next().unwrap_or(LineField::Missing), &mut given);
                 if let Target::Column(column) = *target {
                     let value = std::mem::replace(&mut given[column], ColumnInput::Default);
                     writer.set(cx, &mut draft, column, value)?;
@@ -247,27 +259,32 @@ impl<'a> Loading<'a> {
         Ok(())
     }
 
-    /// Puts a field where it goes: `None` if the line has no such field, `Some(None)` for NULL.
+    /// Puts a field where it goes.
     fn take(
         &self,
         cx: &mut Context,
         writer: &Writer<'_>,
         target: &Target<'_>,
-        field: Option<Option<&[u8]>>,
+        field: LineField<'_>,
         given: &mut [ColumnInput<'_>],
     ) {
         match (target, field) {
             (Target::Variable(name), field) => {
-                let value = field.flatten().map_or(Datum::Null, Datum::owned);
+                let value = match field {
+                    LineField::Text(text) => Datum::owned(text),
+                    LineField::Null | LineField::Missing => Datum::Null,
+                };
                 cx.set_user_variable(name, value, self.text_type());
             }
-            (Target::Column(column), Some(Some(text))) => {
+            (Target::Column(column), LineField::Text(text)) => {
                 given[*column] = ColumnInput::Value(Datum::owned(text), self.charset);
             }
-            (Target::Column(column), Some(None)) => {
+            (Target::Column(column), LineField::Null) => {
                 given[*column] = ColumnInput::Value(Datum::Null, self.charset)
             }
-            (Target::Column(column), None) => given[*column] = missing(cx, writer.table, *column),
+            (Target::Column(column), LineField::Missing) => {
+                given[*column] = missing(cx, writer.table, *column);
+            }
         }
     }
 }

@@ -17,13 +17,13 @@ use storage::transaction::{Direction, KeyRange, ReadMode};
 
 use super::{Done, ROWS, ddl, in_statement};
 use crate::admin::listing::{Listing, cells, text};
-use crate::ast::{MaintenanceVerb, ObjectName, TableMaintenance};
 use crate::catalog::{TableDef, database_or, parse_one};
-use crate::error::{self, Result, SqlError};
 use crate::expression::row::Offsets;
 use crate::session::Context;
-use crate::sink::ResultSink;
 use crate::status::Counter;
+use datum::error::{self, Result, SqlError};
+use datum::sink::ResultSink;
+use syntax::ast::{MaintenanceVerb, ObjectName, TableMaintenance};
 
 /// So many rows or entries are read between two checks whether the statement has to end.
 const INTERRUPT_STEPS: u64 = 1024;

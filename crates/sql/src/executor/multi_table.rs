@@ -10,13 +10,12 @@ use std::sync::Arc;
 use storage::TransactionError;
 use storage::transaction::Locking;
 
+use super::RowRules;
 use super::assignments::{Around, Assignments};
 use super::change::check_safe;
 use super::operators::{self, Running};
 use super::writer::duplicate_entry;
-use crate::ast;
 use crate::catalog::TableDef;
-use crate::error::{self, Result, SqlError};
 use crate::expression::frame::Frame;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Resolver};
@@ -24,6 +23,8 @@ use crate::planner::covering::ColumnsRead;
 use crate::planner::{self, Operator, Query, block, from, join, semi_join, simplify};
 use crate::session::Context;
 use crate::status::Counter;
+use datum::error::{self, Result, SqlError};
+use syntax::ast;
 
 /// Bytes that the keys of the changed rows may take; their locks and their changes take several
 /// times as much.
@@ -152,7 +153,14 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
             let table = &target.table;
             offsets.find(table, &before)?;
             let row = ImageRow { table, image: &before, offsets: &offsets };
-            match assignments.apply(cx, table, row, Around::Frame(frame), (matched, rules), &mut after) {
+            match assignments.apply(
+                cx,
+                table,
+                row,
+                Around::Frame(frame),
+                RowRules { row: matched, rules },
+                &mut after,
+            ) {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {

@@ -11,12 +11,12 @@ use super::assignments::Assignments;
 use super::insert::without_update;
 use super::output::OutputColumn;
 use super::writer::OnDuplicate;
-use crate::ast::{self, ColumnName, ExprKind, QueryBody, SelectItem, TableReference};
 use crate::catalog::TableDef;
-use crate::error::{self, Result, SqlError};
 use crate::expression::resolve::{Columns, Scope, Source};
 use crate::planner::plan::Basis;
 use crate::session::Context;
+use datum::error::{self, Result, SqlError};
+use syntax::ast::{self, ColumnName, ExprKind, QueryBody, SelectItem, TableReference};
 
 /// What assignments read of the query.
 #[derive(Default)]

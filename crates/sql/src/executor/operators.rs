@@ -10,20 +10,20 @@ mod nested_loop;
 mod rows;
 
 use super::access::Scan;
-use crate::error::Result;
 use crate::expression::Expr;
 use crate::expression::frame::Frame;
 use crate::planner::Operator;
 use crate::session::Context;
+use datum::error::Result;
 
-pub use measured::Measured;
+pub(crate) use measured::Measured;
 
 /// An operator that runs.
 #[allow(
     clippy::large_enum_variant,
     reason = "a walk of a table is the common one, and is not to be allocated"
 )]
-pub enum Running<'p> {
+pub(crate) enum Running<'p> {
     /// One row without sources; true until it was given.
     One(&'p [Expr], bool),
     /// A table's rows.
@@ -40,7 +40,7 @@ pub enum Running<'p> {
 
 impl<'p> Running<'p> {
     /// An operator that is not open yet.
-    pub fn new(cx: &Context, plan: &'p Operator) -> Self {
+    pub(crate) fn new(cx: &Context, plan: &'p Operator) -> Self {
         if cx.profile.is_none() {
             return Self::unmeasured(cx, plan); // which is large: made where it goes, not moved there
         }
@@ -58,7 +58,7 @@ impl<'p> Running<'p> {
     }
 
     /// Starts anew, for the rows that the frame holds now.
-    pub fn open(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<()> {
+    pub(crate) fn open(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<()> {
         match self {
             Running::One(_, ahead) => {
                 *ahead = true;
@@ -73,14 +73,14 @@ impl<'p> Running<'p> {
     }
 
     /// No further rows are asked for: leaves memory to the next walk of a table.
-    pub fn close(&mut self, cx: &mut Context) {
+    pub(crate) fn close(&mut self, cx: &mut Context) {
         if let Running::TableAccess(scan) = self {
             scan.close(cx);
         }
     }
 
     /// Puts the next row into the frame; false after the last one.
-    pub fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
+    pub(crate) fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         match self {
             Running::One(filter, ahead) => Ok(std::mem::take(ahead) && accepts(cx, filter, frame)?),
             Running::TableAccess(scan) => scan.next(cx, frame),
@@ -93,7 +93,7 @@ impl<'p> Running<'p> {
 }
 
 /// True if all conditions hold for the frame's row.
-pub fn accepts(cx: &mut Context, filter: &[Expr], frame: &Frame) -> Result<bool> {
+pub(crate) fn accepts(cx: &mut Context, filter: &[Expr], frame: &Frame) -> Result<bool> {
     for condition in filter {
         if condition.truth(cx, frame.row())? != Some(true) {
             return Ok(false);

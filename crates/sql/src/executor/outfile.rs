@@ -12,12 +12,12 @@ use env::{File, OpenMode};
 
 use super::query;
 use super::server_file::{self, Delimiters};
-use crate::ast::{FileFormat, Ident, Text};
-use crate::error::{self, Result, SqlError};
 use crate::planner::Query;
 use crate::session::Context;
-use crate::types::{Charset, Family, Type};
-use crate::value::{Datum, text};
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Family, Type};
+use datum::value::{Datum, text};
+use syntax::ast::{FileFormat, Ident, Text};
 
 /// Bytes that are gathered before they are written.
 const PIECE: usize = 256 << 10;

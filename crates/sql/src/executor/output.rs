@@ -3,11 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::catalog::{ColumnDef, TableDef};
-use crate::error::Result;
 use crate::session::{Context, client_gone};
-use crate::sink::{ColumnMeta, ResultSink, column_flag};
-use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type, code};
-use crate::value::{Datum, text};
+use datum::error::Result;
+use datum::sink::{ColumnMeta, ResultSink, column_flag};
+use datum::types::{Charset, Coercibility, Collation, DataType, Family, Type, code};
+use datum::value::{Datum, text};
 
 /// Columns are named after their expression's text, up to this many bytes.
 const ALIAS_MAX: usize = 256;
@@ -199,7 +199,7 @@ fn describe(column: &OutputColumn, results: Option<Collation>) -> (ColumnMeta, C
     let floating = matches!(ty.family, Family::Double | Family::Float);
     let column = Column {
         convert: to.filter(|&to| to != from).map(|to| (from, to)),
-        fixed: (floating && ty.decimals < crate::types::expression_type::NOT_FIXED).then_some(ty.decimals),
+        fixed: (floating && ty.decimals < datum::types::expression_type::NOT_FIXED).then_some(ty.decimals),
         scale: decimal.then_some(ty.decimals),
         fsp: (ty.family.is_temporal() && ty.decimals > 0).then_some(ty.decimals),
         zerofill: *zerofill,
@@ -235,7 +235,7 @@ impl Column {
             }
             Datum::Json(document) => {
                 if let Some((from, to)) = self.convert {
-                    let text = crate::value::json::to_text(document);
+                    let text = datum::value::json::to_text(document);
                     *value = Datum::Bytes(from.convert(text.into(), to).0);
                 }
             }

@@ -2,14 +2,14 @@
 //! client is told.
 
 use crate::admin::listing::{Listing, text, uint};
-use crate::ast::{
+use crate::session::Context;
+use datum::error::{Result, SqlError};
+use datum::sink::ResultSink;
+use datum::value::Datum;
+use syntax::ast::{
     Account, AlterUser, Authentication, Secret, SetItem, Statement, StatementKind, Text, UserOptions,
     UserSpec,
 };
-use crate::error::{Result, SqlError};
-use crate::session::Context;
-use crate::sink::ResultSink;
-use crate::value::Datum;
 
 /// SET PASSWORD as the ALTER USER that it is.
 pub(super) fn as_alter_user(item: &SetItem) -> Result<Statement> {

@@ -60,12 +60,12 @@ fn address<T>(part: &T) -> usize {
 }
 
 /// The moment, if the statement is measured.
-pub fn now(cx: &Context) -> Option<Duration> {
+pub(crate) fn now(cx: &Context) -> Option<Duration> {
     cx.profile.is_some().then(|| cx.instance.env().monotonic())
 }
 
 /// Notes a run of a part that began at `began` and gave so many rows at its end.
-pub fn note<T>(cx: &mut Context, part: &T, step: PlanStage, began: Option<Duration>, rows: u64) {
+pub(crate) fn note<T>(cx: &mut Context, part: &T, step: PlanStage, began: Option<Duration>, rows: u64) {
     let (Some(began), Some(now)) = (began, now(cx)) else { return };
     if let Some(profile) = &mut cx.profile {
         let actual = profile.of_mut(part, step);

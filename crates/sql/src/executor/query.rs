@@ -14,7 +14,6 @@ use super::operators::Running;
 use super::profile::{self, PlanStage};
 use super::set_operation;
 use super::sort::Sorter;
-use crate::error::Result;
 use crate::explain::blame;
 use crate::expression::Row;
 use crate::expression::frame::{Frame, RowSet};
@@ -23,18 +22,19 @@ use crate::planner::reuse::Value;
 use crate::planner::{Block, Body, Duplicates, Operator, Query};
 use crate::session::Context;
 use crate::status::Counter;
-use crate::types::Type;
-use crate::value::Datum;
+use datum::error::Result;
+use datum::types::Type;
+use datum::value::Datum;
 
 /// Takes a row; false if no more are wanted.
-pub type Each<'e> = &'e mut dyn FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>;
+pub(crate) type Each<'e> = &'e mut dyn FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>;
 
 /// Runs a query; returns how many rows it gave.
 ///
 /// How many there are for FOUND_ROWS() is [`Context::rows_found`] then: those that it gave and
 /// those that OFFSET left out, and under SQL_CALC_FOUND_ROWS those that LIMIT left out, too.
-pub fn run(cx: &mut Context, query: &Query, each: Each<'_>) -> Result<u64> {
-    crate::stack::check()?;
+pub(crate) fn run(cx: &mut Context, query: &Query, each: Each<'_>) -> Result<u64> {
+    datum::stack::check()?;
     if let Body::Block(block) = &query.body {
         return run_block(cx, block, each);
     }
@@ -60,7 +60,7 @@ pub fn run(cx: &mut Context, query: &Query, each: Each<'_>) -> Result<u64> {
 }
 
 /// All rows of a query, or the first ones.
-pub fn rows(cx: &mut Context, query: &Query, limit: Option<u64>) -> Result<RowSet> {
+pub(crate) fn rows(cx: &mut Context, query: &Query, limit: Option<u64>) -> Result<RowSet> {
     let mut rows = RowSet::new(cx, query.columns.len());
     run(cx, query, &mut |_, values| {
         rows.push(values)?;
@@ -70,7 +70,7 @@ pub fn rows(cx: &mut Context, query: &Query, limit: Option<u64>) -> Result<RowSe
 }
 
 /// The rows of a derived table for these parameters, cached or made now.
-pub fn derived_rows(
+pub(crate) fn derived_rows(
     cx: &mut Context,
     id: u64,
     plan: &Query,
@@ -95,13 +95,13 @@ pub fn derived_rows(
 }
 
 /// Calls `each` with the rows of a query's body, until it says false.
-pub fn body(cx: &mut Context, body: &Body, each: Each<'_>) -> Result<()> {
-    crate::stack::check()?;
+pub(crate) fn body(cx: &mut Context, body: &Body, each: Each<'_>) -> Result<()> {
+    datum::stack::check()?;
     match body {
         Body::Block(block) => run_block(cx, block, each).map(|_| ()),
         // A row goes out through as many calls as it came from.
         Body::Nested(query) => run(cx, query, &mut |cx, values| {
-            crate::stack::check()?;
+            datum::stack::check()?;
             each(cx, values)
         })
         .map(|_| ()),

@@ -16,8 +16,8 @@ mod check;
 
 use binlog::event::{Decoder, Event, EventHeader, EventType, RowsEvent};
 
-use crate::error::{self, Result, SqlError};
 use crate::session::Context;
+use datum::error::{self, Result, SqlError};
 
 /// What a session knows of the log that its BINLOG statements come from.
 pub(crate) type LogReader = Option<Box<Decoder>>;

@@ -2,13 +2,13 @@
 
 use super::output::{Described, Output};
 use super::{Done, OK, ROWS, outfile, query};
-use crate::ast::{self, IntoTarget, IntoVariable};
-use crate::error::{self, Result};
 use crate::planner::{Body, Query, plan};
 use crate::session::Context;
-use crate::sink::ResultSink;
-use crate::value::Datum;
 use crate::variables::ids;
+use datum::error::{self, Result};
+use datum::sink::ResultSink;
+use datum::value::Datum;
+use syntax::ast::{self, IntoTarget, IntoVariable};
 
 /// Runs a query and sends its rows to the client, or where INTO says.
 pub(super) fn execute(

@@ -8,11 +8,11 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::ast::{FileFormat, Text};
-use crate::error::{self, Result};
 use crate::session::Context;
-use crate::types::Charset;
 use crate::variables::{Value, ids};
+use datum::error::{self, Result};
+use datum::types::Charset;
+use syntax::ast::{FileFormat, Text};
 
 /// The path that a statement means: relative ones start at the data directory. Error 1290 if it is
 /// not allowed.

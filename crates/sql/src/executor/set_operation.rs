@@ -11,20 +11,20 @@ use super::distinct::{Distinct, KEY_OVERHEAD, key_of};
 use super::query::{self, Each};
 use super::spill::put_off::PutOff;
 use super::spill::{Budget, Purpose};
-use crate::ast::SetOp;
-use crate::error::Result;
 use crate::expression::Row;
 use crate::planner::{Body, SetOperation, Side};
 use crate::session::Context;
 use crate::status::Counter;
-use crate::value::Datum;
+use datum::error::Result;
+use datum::value::Datum;
+use syntax::ast::SetOp;
 
 /// After the key of a row that was put off: which side it is of. The right side comes first.
 const RIGHT: u8 = 0;
 const LEFT: u8 = 1;
 
 /// Runs a set operation.
-pub fn run(cx: &mut Context, set: &SetOperation, each: Each<'_>) -> Result<()> {
+pub(crate) fn run(cx: &mut Context, set: &SetOperation, each: Each<'_>) -> Result<()> {
     let mut distinct = (!set.all).then(|| Distinct::new(cx, &set.types));
     let mut more = true;
     let out = &mut |cx: &mut Context, values: &mut [Datum<'_>]| {
@@ -34,7 +34,7 @@ pub fn run(cx: &mut Context, set: &SetOperation, each: Each<'_>) -> Result<()> {
             return Ok(true);
         }
         // A row goes out through as many calls as it came from.
-        crate::stack::check()?;
+        datum::stack::check()?;
         more = each(cx, values)?;
         Ok(more)
     };

@@ -4,14 +4,14 @@ use smallvec::{SmallVec, smallvec};
 
 use super::query::{FEW, recycled};
 use super::spill::{Budget, Purpose, codec, sort};
-use crate::error::Result;
 use crate::expression::{Expr, Node, Row, aggregate, frame};
 use crate::session::Context;
 use crate::status::Counter;
-use crate::value::Datum;
+use datum::error::Result;
+use datum::value::Datum;
 
 /// Sorts rows by their keys; keeps no more than are wanted.
-pub struct Sorter<'p> {
+pub(crate) struct Sorter<'p> {
     order: &'p [(Expr, bool)],
     /// Which of a row's values is the one that it is ordered by.
     places: SmallVec<[Option<usize>; 4]>,
@@ -24,7 +24,7 @@ pub struct Sorter<'p> {
 
 impl<'p> Sorter<'p> {
     /// A sorter of at most `limit` rows.
-    pub fn new(cx: &mut Context, order: &'p [(Expr, bool)], limit: u64) -> Self {
+    pub(crate) fn new(cx: &mut Context, order: &'p [(Expr, bool)], limit: u64) -> Self {
         let records = sort::Sorter::new(Budget::new(cx, Purpose::Sort), limit);
         let [key, values] = std::mem::take(&mut cx.sort_buffers);
         Sorter { order, places: smallvec![None; order.len()], records, key, values, width: 0 }
@@ -32,7 +32,7 @@ impl<'p> Sorter<'p> {
 
     /// The same of rows whose values are these expressions': what is a column among them is not
     /// read again.
-    pub fn of_items(mut self, items: &[Expr]) -> Self {
+    pub(crate) fn of_items(mut self, items: &[Expr]) -> Self {
         for ((expr, _), place) in self.order.iter().zip(&mut self.places) {
             let is_column = matches!(expr.node, Node::Column { .. });
             *place = items.iter().position(|item| is_column && item.is_same(expr));
@@ -41,12 +41,12 @@ impl<'p> Sorter<'p> {
     }
 
     /// The same of rows that differ: of those with equal keys the first. There is no limit then.
-    pub fn unique(self) -> Self {
+    pub(crate) fn unique(self) -> Self {
         Sorter { records: self.records.unique(), ..self }
     }
 
     /// Takes a row in: `values` is what comes out, `row` what its keys are made from.
-    pub fn push(&mut self, cx: &mut Context, row: Row<'_>, values: &[Datum<'_>]) -> Result<()> {
+    pub(crate) fn push(&mut self, cx: &mut Context, row: Row<'_>, values: &[Datum<'_>]) -> Result<()> {
         self.key.clear();
         for ((expr, descending), place) in self.order.iter().zip(&self.places) {
             let start = self.key.len();
@@ -66,7 +66,7 @@ impl<'p> Sorter<'p> {
 
     /// Calls `each` with the rows in order, those with equal keys in the order in which they came,
     /// until it says false. Returns how many there were.
-    pub fn drain(
+    pub(crate) fn drain(
         mut self,
         cx: &mut Context,
         mut each: impl FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>,

@@ -47,10 +47,10 @@ use storage::Interrupt;
 
 use self::file::SpillFile;
 use self::sort::SortMemory;
-use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 use crate::status::{Counter, Counters};
 use crate::variables::{GlobalVariables, VariableId, ids};
+use datum::error::{self, Result, SqlError};
 
 /// What an operation may keep whatever the settings say, in bytes: MySQL's least
 /// `sort_buffer_size`.
@@ -129,7 +129,7 @@ impl Spill {
 /// What memory is for: it says which setting limits it, and what MySQL would have done beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A sort.
+    /// Limited by `sort_buffer_size`.
     Sort,
     /// A hash join.
     Join,

@@ -3,10 +3,10 @@
 //! transaction; its rows are the transaction's.
 
 use super::alter;
-use crate::ast::{ObjectName, Statement, StatementKind};
 use crate::catalog::{Change, TableDef};
-use crate::error::Result;
 use crate::session::Context;
+use datum::error::Result;
+use syntax::ast::{ObjectName, Statement, StatementKind};
 
 /// True if the statement can only be about temporary tables: it commits nothing, and no global lock
 /// keeps it back.

@@ -17,18 +17,18 @@ use storage::TransactionError;
 
 use super::assignments::{Around, Assignments, rebuild};
 use super::computed;
-use super::fit;
+use super::{RowRules, fit};
 use crate::catalog::auto_increment::Series;
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
-use crate::error::{self, Result, SqlError};
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Row, frame};
 use crate::session::Context;
 use crate::status::Counter;
-use crate::types::{Charset, DataType, Type};
-use crate::value::{Datum, image, store};
 use crate::variables::ids;
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, DataType, Type};
+use datum::value::{Datum, image, store};
 
 /// What a statement says of a column.
 #[derive(Clone)]
@@ -67,7 +67,6 @@ pub(super) struct Counts {
 
 /// Writes a statement's rows into a table.
 pub(super) struct Writer<'p> {
-    /// The table.
     pub(super) table: &'p Arc<TableDef>,
     /// What became of the rows so far.
     pub(super) counts: Counts,
@@ -198,7 +197,7 @@ impl<'p> Writer<'p> {
         self.row += 1;
         self.numbers.generated = None;
         self.numbers.given = None;
-        crate::bounds::check()?;
+        datum::bounds::check()?;
         if self.row.is_multiple_of(256) {
             cx.check_interrupt()?;
         }
@@ -229,8 +228,7 @@ impl<'p> Writer<'p> {
         }
         builder.finish().map_err(SqlError::internal)?;
         let complete = self.is_plain || {
-            let how = (self.row, self.ignore);
-            computed::complete(cx, table, &mut image, &self.defaulted, self.rules, how)?
+            computed::complete(cx, table, &mut image, &self.defaulted, self.row_rules(), self.ignore)?
         };
         if complete {
             if let Some(column) = late {
@@ -305,7 +303,7 @@ impl<'p> Writer<'p> {
                 false => self.no_null(cx, column),
             };
         }
-        let fitted = fit(cx, self.table, column, (self.row, self.rules), (value, charset))?;
+        let fitted = fit(cx, self.table, column, self.row_rules(), value, charset)?;
         if auto {
             let number = fitted.to_integer().value;
             if number == 0 && !cx.modes().no_auto_value_on_zero {
@@ -360,13 +358,16 @@ impl<'p> Writer<'p> {
         }
     }
 
+    fn row_rules(&self) -> RowRules {
+        RowRules { row: self.row, rules: self.rules }
+    }
+
     /// The next AUTO_INCREMENT number.
     fn generate<'a>(&mut self, cx: &mut Context, column: &ColumnDef) -> Result<Datum<'a>> {
         let number = self.numbers.next(cx, self.table, self.rows)?;
         self.numbers.generated = Some(number);
         self.numbers.current = number;
-        let value = (Datum::UInt(number), Charset::Ascii);
-        fit(cx, self.table, column, (self.row, self.rules), value)
+        fit(cx, self.table, column, self.row_rules(), Datum::UInt(number), Charset::Ascii)
     }
 
     /// Writes the row; false if it was left out, or changed another one instead.
@@ -472,7 +473,7 @@ impl<'p> Writer<'p> {
         old_offsets.find(self.table, &old)?;
         let old_row = ImageRow { table: self.table, image: &old, offsets: &old_offsets };
         let around = Around::New(new_row, Row::Values(&self.selected));
-        if !assignments.apply(cx, self.table, old_row, around, (self.row, self.rules), &mut after)? {
+        if !assignments.apply(cx, self.table, old_row, around, self.row_rules(), &mut after)? {
             // A client that counts the rows found counts those that were so already, too.
             cx.status.affected += u64::from(cx.count_found_rows);
             self.counts.updated += u64::from(cx.count_found_rows);
@@ -594,10 +595,9 @@ impl<'p> Writer<'p> {
         let mut offsets = Offsets::default();
         offsets.find(self.table, &draft.image)?;
         let row = Row::Image(ImageRow { table: self.table, image: &draft.image, offsets: &offsets });
-        Ok(ColumnInput::Value(expr.eval(cx, row)?.into_owned(), charset_of(expr)))
+        Ok(ColumnInput::Value(expr.eval_with_own_digits(cx, row)?.into_owned(), charset_of(expr)))
     }
 
-    /// Writes a draft.
     pub(super) fn write_draft(&mut self, cx: &mut Context, mut draft: RowDraft) -> Result<()> {
         self.write_begun(cx, &mut draft.given)
     }
@@ -621,10 +621,11 @@ impl ReservedNumbers {
             };
             let max = auto_max(table);
             // A type that is full gives its last value again, which the key refuses if a row has
-            // it: a series may have passed it over. A full BIGINT has an error of its own.
+            // it: a series may have passed it over. A full BIGINT has an error of its own, and so
+            // has a table whose numbers were said to begin beyond its type.
             let first = match table.counter.reserve(count, series, max) {
                 Some(first) => first,
-                None if max < u64::MAX - 1 => {
+                None if max < u64::MAX - 1 && table.auto_start <= max => {
                     table.counter.used(max);
                     max
                 }

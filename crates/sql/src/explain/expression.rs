@@ -4,24 +4,25 @@
 use std::fmt::Write;
 
 use super::names::Names;
-use crate::ast::Truth;
 use crate::expression::aggregate::Aggregate;
 use crate::expression::cast::To;
 use crate::expression::subquery::{Subquery, Test};
 use crate::expression::{Expr, Node};
-use crate::parser::unparse;
-use crate::value::Datum;
+use datum::types::Family;
+use datum::value::Datum;
+use syntax::ast::Truth;
+use syntax::unparse;
 
 /// Longer constants are cut.
 const CONSTANT_MAX: usize = 256;
 
 /// An expression's text.
-pub fn text(names: &Names<'_>, expr: &Expr) -> String {
+pub(crate) fn text(names: &Names<'_>, expr: &Expr) -> String {
     printed(names, expr, Style::Plan)
 }
 
 /// An expression's text as messages have it: columns' names in full and in backticks.
-pub fn quoted(names: &Names<'_>, expr: &Expr) -> String {
+pub(crate) fn quoted(names: &Names<'_>, expr: &Expr) -> String {
     printed(names, expr, Style::Message)
 }
 
@@ -32,7 +33,7 @@ fn printed(names: &Names<'_>, expr: &Expr, style: Style) -> String {
 }
 
 /// What all of these demand.
-pub fn all(names: &Names<'_>, conditions: &[Expr]) -> String {
+pub(crate) fn all(names: &Names<'_>, conditions: &[Expr]) -> String {
     match conditions {
         [one] => text(names, one),
         many => format!("({})", many.iter().map(|e| text(names, e)).collect::<Vec<_>>().join(" and ")),
@@ -40,7 +41,7 @@ pub fn all(names: &Names<'_>, conditions: &[Expr]) -> String {
 }
 
 /// An aggregate's text.
-pub fn aggregate(names: &Names<'_>, found: &Aggregate) -> String {
+pub(crate) fn aggregate(names: &Names<'_>, found: &Aggregate) -> String {
     printed_aggregate(names, found, Style::Plan)
 }
 
@@ -71,7 +72,7 @@ impl Printer<'_, '_> {
     }
 
     fn expr(&mut self, expr: &Expr) {
-        if !crate::stack::has_room() {
+        if !datum::stack::has_room() {
             return self.put("...");
         }
         match &expr.node {
@@ -329,8 +330,9 @@ fn type_name(to: &To) -> &'static str {
     match to {
         To::Signed => "signed",
         To::Unsigned => "unsigned",
-        To::Decimal(..) | To::QuietDecimal => "decimal",
-        To::Float => "float",
+        To::Decimal(..) | To::QuietDecimal | To::ChosenNumber(Family::Decimal, _) => "decimal",
+        To::Float | To::ChosenNumber(Family::Float, _) => "float",
+        To::ChosenNumber(..) => "double",
         To::Double | To::QuietDouble => "double",
         To::Char(..) | To::Chosen(..) | To::ZeroFilled(_) => "char",
         To::Binary(_) => "binary",

@@ -13,15 +13,19 @@ use super::names::Names;
 use super::path::{self, JoinType};
 use super::units::{Nested, SelectNumbers, SubqueryClause, nested, subqueries};
 use super::{Subject, Verb};
-use crate::ast::SetOp;
 use crate::expression::{Expr, Node};
 use crate::planner::access::Candidate;
 use crate::planner::{Block, Body, Duplicates, JoinKind, Maker, Operator, Query, Rows, TableAccess};
 use storage::transaction::Direction;
+use syntax::ast::SetOp;
 use value::{Object, Value};
 
 /// The document of a statement. `closed` says which blocks' conditions let nothing through.
-pub fn document(subject: &Subject, numbers: &SelectNumbers, closed: &dyn Fn(&Block) -> bool) -> String {
+pub(crate) fn document(
+    subject: &Subject,
+    numbers: &SelectNumbers,
+    closed: &dyn Fn(&Block) -> bool,
+) -> String {
     let mut writer = Writer { numbers, closed, changed: None };
     let block = match subject {
         Subject::Query(query) => writer.query(query, None),

@@ -3,11 +3,11 @@
 
 use crate::catalog::TableDef;
 use crate::expression::Expr;
-use crate::parser::unparse::ident;
 use crate::planner::{Block, Grouping, Operator, Query};
+use syntax::unparse::ident;
 
 /// The names of a block's places.
-pub struct Names<'p> {
+pub(crate) struct Names<'p> {
     /// The sources' names and those of their columns.
     sources: Vec<(String, Vec<String>)>,
     /// The databases of those that are tables.
@@ -18,8 +18,7 @@ pub struct Names<'p> {
 }
 
 impl<'p> Names<'p> {
-    /// Those of a block.
-    pub fn of_block(block: &'p Block, around: Option<(&'p Names<'p>, &'p [Expr])>) -> Self {
+    pub(crate) fn of_block(block: &'p Block, around: Option<(&'p Names<'p>, &'p [Expr])>) -> Self {
         let mut sources: Vec<(String, Vec<String>)> = Vec::with_capacity(block.names.len());
         for (name, table) in block.names.iter().zip(&block.slots) {
             let columns = table.iter().flat_map(|t| &t.columns).map(|c| c.name.clone());
@@ -38,20 +37,20 @@ impl<'p> Names<'p> {
     }
 
     /// Those of what sees only a query's columns: ORDER BY of a set operation.
-    pub fn of_columns(query: &Query, around: Option<(&'p Names<'p>, &'p [Expr])>) -> Self {
+    pub(crate) fn of_columns(query: &Query, around: Option<(&'p Names<'p>, &'p [Expr])>) -> Self {
         let columns = query.columns.iter().map(|c| c.meta.name.clone()).collect();
         Self { sources: vec![(String::new(), columns)], databases: Vec::new(), group: None, around }
     }
 
     /// Those of one table, called so.
-    pub fn of_table(table: &'p TableDef, alias: &str) -> Self {
+    pub(crate) fn of_table(table: &'p TableDef, alias: &str) -> Self {
         let columns = table.columns.iter().map(|c| c.name.clone()).collect();
         let (sources, databases) = (vec![(alias.to_owned(), columns)], vec![Some(table.database.as_str())]);
         Self { sources, databases, group: None, around: None }
     }
 
     /// What a source's column is called in full, each part in backticks.
-    pub fn quoted_column(&self, source: usize, column: usize) -> String {
+    pub(crate) fn quoted_column(&self, source: usize, column: usize) -> String {
         let database = self.databases.get(source).copied().flatten();
         let (name, columns) = match self.sources.get(source) {
             Some((name, columns)) => (Some(name.as_str()), columns.as_slice()),
@@ -62,14 +61,14 @@ impl<'p> Names<'p> {
     }
 
     /// What a source's column is called.
-    pub fn column(&self, source: usize, column: usize) -> String {
+    pub(crate) fn column(&self, source: usize, column: usize) -> String {
         let Some((name, columns)) = self.sources.get(source) else { return format!("<{source}.{column}>") };
         let shown = columns.get(column).map_or_else(|| format!("<{column}>"), Clone::clone);
         if name.is_empty() { shown } else { format!("{name}.{shown}") }
     }
 
     /// The same with its database before it, if it has one.
-    pub fn full_column(&self, source: usize, column: usize) -> String {
+    pub(crate) fn full_column(&self, source: usize, column: usize) -> String {
         let name = self.column(source, column);
         match self.databases.get(source) {
             Some(Some(database)) => format!("{database}.{name}"),
@@ -78,17 +77,17 @@ impl<'p> Names<'p> {
     }
 
     /// What a source is called.
-    pub fn source(&self, source: usize) -> &str {
+    pub(crate) fn source(&self, source: usize) -> &str {
         self.sources.get(source).map_or("", |(name, _)| name)
     }
 
     /// How the block groups.
-    pub fn group(&self) -> Option<&'p Grouping> {
+    pub(crate) fn group(&self) -> Option<&'p Grouping> {
         self.group
     }
 
     /// A value that comes from around, and the names it reads there.
-    pub fn outer(&self, number: usize) -> Option<(&'p Names<'p>, &'p Expr)> {
+    pub(crate) fn outer(&self, number: usize) -> Option<(&'p Names<'p>, &'p Expr)> {
         let (names, values) = self.around?;
         Some((names, values.get(number)?))
     }

@@ -7,14 +7,14 @@ use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
 use crate::planner::TableAccess;
 use crate::planner::access::{AccessPath, Key, Range};
-use crate::types::DataType;
+use datum::types::DataType;
 
 /// Alternatives that are printed one by one.
 const ALTERNATIVES_MAX: usize = 3;
 
 /// How a path finds rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JoinType {
+pub(crate) enum JoinType {
     /// The one row of a key that is known when the statement begins.
     Const,
     /// The one row of a key, for each row before.
@@ -30,7 +30,7 @@ pub enum JoinType {
 }
 
 /// How an access finds its rows.
-pub fn kind(access: &TableAccess) -> JoinType {
+pub(crate) fn kind(access: &TableAccess) -> JoinType {
     let path = &access.path;
     let index = &access.table.indexes[path.index];
     if path.is_full() {
@@ -61,7 +61,7 @@ fn value(key: &Key) -> Option<&Expr> {
 
 impl JoinType {
     /// The column `type` of EXPLAIN.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             JoinType::Const => "const",
             JoinType::UniqueLookup => "eq_ref",
@@ -74,7 +74,7 @@ impl JoinType {
 }
 
 /// Bytes of the key that the path uses, as MySQL counts them; those of all parts for a whole index.
-pub fn key_len(table: &TableDef, path: &AccessPath) -> u32 {
+pub(crate) fn key_len(table: &TableDef, path: &AccessPath) -> u32 {
     let parts = &table.indexes[path.index].parts;
     let used = match path.is_full() {
         true => parts.len(),
@@ -96,7 +96,7 @@ pub fn key_len(table: &TableDef, path: &AccessPath) -> u32 {
 }
 
 /// The column `ref`: what the key is compared with.
-pub fn reference(names: &Names<'_>, path: &AccessPath) -> Vec<String> {
+pub(crate) fn reference(names: &Names<'_>, path: &AccessPath) -> Vec<String> {
     let of = |key: &Key| match value(key).map(|e| &e.node) {
         None | Some(Node::Constant(_) | Node::Misread(_) | Node::Parameter(_)) => "const".to_owned(),
         Some(Node::Column { source, column }) => names.full_column(*source, *column),
@@ -110,7 +110,7 @@ pub fn reference(names: &Names<'_>, path: &AccessPath) -> Vec<String> {
 }
 
 /// `a=1, b=t.x`
-pub fn lookup(names: &Names<'_>, access: &TableAccess) -> String {
+pub(crate) fn lookup(names: &Names<'_>, access: &TableAccess) -> String {
     let parts = access.table.indexes[access.path.index].parts.iter();
     let terms = parts.zip(&access.path.keys).flat_map(|(part, keys)| {
         let column = &access.table.columns[part.column].name;
@@ -120,7 +120,7 @@ pub fn lookup(names: &Names<'_>, access: &TableAccess) -> String {
 }
 
 /// `(a = 1 AND 3 <= b <= 9)`; alternatives are printed with OR.
-pub fn ranges(names: &Names<'_>, access: &TableAccess) -> String {
+pub(crate) fn ranges(names: &Names<'_>, access: &TableAccess) -> String {
     let parts = &access.table.indexes[access.path.index].parts;
     let column = |number: usize| access.table.columns[parts[number].column].name.as_str();
     let path = &access.path;

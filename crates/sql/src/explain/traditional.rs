@@ -5,16 +5,16 @@ use super::path::{self, JoinType};
 use super::units::{Nested, SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
 use crate::admin::listing::{Column, Listing, cells, text, uint};
-use crate::ast::SetOp;
 use crate::expression::Expr;
 use crate::planner::access::Candidate;
 use crate::planner::{Block, Body, Duplicates, Grouping, JoinKind, Maker, Operator, Query, TableAccess};
-use crate::types::Type;
-use crate::value::Datum;
+use datum::types::Type;
+use datum::value::Datum;
 use storage::transaction::Direction;
+use syntax::ast::SetOp;
 
 /// The columns.
-pub fn listing() -> Listing {
+pub(crate) fn listing() -> Listing {
     Listing::new([
         uint("id").or_null(),
         text("select_type", 19),
@@ -36,7 +36,7 @@ fn share(name: &'static str) -> Column {
 }
 
 /// The rows of a statement. `closed` says which blocks' conditions let nothing through.
-pub fn rows(subject: &Subject, numbers: &SelectNumbers, closed: &dyn Fn(&Block) -> bool) -> Listing {
+pub(crate) fn rows(subject: &Subject, numbers: &SelectNumbers, closed: &dyn Fn(&Block) -> bool) -> Listing {
     let mut table = Table { listing: listing(), numbers, closed, changed: None };
     match subject {
         Subject::Query(query) => {

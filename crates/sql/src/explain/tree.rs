@@ -6,16 +6,16 @@ use super::names::Names;
 use super::path::{self, JoinType};
 use super::units::{SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
-use crate::ast::SetOp;
 use crate::executor::profile::{Actual, PlanStage, Profile};
 use crate::expression::Expr;
 use crate::planner::{
     Block, Body, Duplicates, Hash, JoinKind, Limit, Loop, Maker, Operator, Query, Rows, TableAccess,
 };
 use storage::transaction::Direction;
+use syntax::ast::SetOp;
 
 /// The tree of a statement. `closed` says which blocks' conditions let nothing through.
-pub fn tree(
+pub(crate) fn tree(
     subject: &Subject,
     numbers: &SelectNumbers,
     closed: &dyn Fn(&Block) -> bool,

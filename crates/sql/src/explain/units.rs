@@ -4,15 +4,15 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use crate::error::Result;
 use crate::expression::{Expr, Node};
 use crate::planner::{Block, Body, Maker, Operator, Query};
-use crate::stack;
+use datum::error::Result;
+use datum::stack;
 
 /// Where a nested query stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SubqueryClause {
-    /// In FROM.
+pub(crate) enum SubqueryClause {
+    /// As a derived table.
     From,
     /// In a condition, whose rows are joined.
     Materialized,
@@ -24,7 +24,7 @@ pub enum SubqueryClause {
 
 /// A query nested in a block.
 #[derive(Debug, Clone, Copy)]
-pub struct Nested<'p> {
+pub(crate) struct Nested<'p> {
     /// What it runs.
     pub query: &'p Query,
     /// What it takes from around it.
@@ -37,14 +37,14 @@ pub struct Nested<'p> {
 
 impl SubqueryClause {
     /// True if its rows are a source of the block.
-    pub fn is_source(self) -> bool {
+    pub(crate) fn is_source(self) -> bool {
         matches!(self, SubqueryClause::From | SubqueryClause::Materialized)
     }
 }
 
 /// The numbers of a plan's SELECTs.
 #[derive(Debug, Default)]
-pub struct SelectNumbers {
+pub(crate) struct SelectNumbers {
     numbers: HashMap<usize, u64>,
     /// How many of them are materialized, which makes no others primary.
     materialized: usize,
@@ -54,7 +54,7 @@ pub struct SelectNumbers {
 
 impl SelectNumbers {
     /// Numbers all SELECTs of a query.
-    pub fn of(query: &Query) -> Self {
+    pub(crate) fn of(query: &Query) -> Self {
         let mut numbers = Self::default();
         numbers.add(&query.body);
         numbers
@@ -62,7 +62,7 @@ impl SelectNumbers {
 
     /// True if there is stack enough to go into a nested query. Else it is left out, and
     /// [`Self::check`] fails.
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         let has_room = stack::has_room();
         if !has_room {
             self.is_cut.set(true);
@@ -71,7 +71,7 @@ impl SelectNumbers {
     }
 
     /// Error 1436 if something was left out.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.is_cut.get() { Err(stack::overrun()) } else { Ok(()) }
     }
 
@@ -100,7 +100,7 @@ impl SelectNumbers {
     }
 
     /// The number of a body's first SELECT.
-    pub fn first(&self, mut body: &Body) -> u64 {
+    pub(crate) fn first(&self, mut body: &Body) -> u64 {
         loop {
             match body {
                 Body::Block(_) | Body::Values(_) => {
@@ -113,7 +113,7 @@ impl SelectNumbers {
     }
 
     /// True if there are several besides those that are materialized.
-    pub fn are_several(&self) -> bool {
+    pub(crate) fn are_several(&self) -> bool {
         self.numbers.len() > self.materialized + 1
     }
 }
@@ -123,7 +123,7 @@ fn address(body: &Body) -> usize {
 }
 
 /// The queries nested in a block, each once.
-pub fn nested(block: &Block) -> Vec<Nested<'_>> {
+pub(crate) fn nested(block: &Block) -> Vec<Nested<'_>> {
     let mut found = Vec::new();
     block.items.iter().for_each(|e| subqueries(e, SubqueryClause::Projection, &mut found));
     in_operator(&block.from, &mut found);
@@ -136,7 +136,7 @@ pub fn nested(block: &Block) -> Vec<Nested<'_>> {
 }
 
 /// Adds the queries nested in an expression that are not there yet.
-pub fn subqueries<'p>(expr: &'p Expr, place: SubqueryClause, found: &mut Vec<Nested<'p>>) {
+pub(crate) fn subqueries<'p>(expr: &'p Expr, place: SubqueryClause, found: &mut Vec<Nested<'p>>) {
     if let Node::Subquery(subquery) = &expr.node
         && !found.iter().any(|n| std::ptr::eq(n.query, &*subquery.plan))
     {

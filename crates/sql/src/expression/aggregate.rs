@@ -1,20 +1,20 @@
 //! Aggregates: COUNT, SUM, AVG, MIN, MAX, the bit ones, the statistical ones, GROUP_CONCAT
 //! ([`group_concat`]); one [`Accumulator`] for each group.
 
-pub mod group_concat;
+pub(crate) mod group_concat;
 
 use self::group_concat::{Concat, Gathered};
 use super::arithmetic::bits::is_byte_string;
 use super::compare::{self, By};
 use super::resolve::collate::chosen_alone;
 use super::{Expr, Row, arithmetic};
-use crate::ast::{AggregateFunction, BinaryOp};
-use crate::error::{self, Result, SqlError};
 use crate::session::Context;
-use crate::types::expression_type::NOT_FIXED;
-use crate::types::{Family, Type};
-use crate::value::json::convert::Origin;
-use crate::value::{Datum, Decimal, json};
+use datum::error::{self, Result, SqlError};
+use datum::types::expression_type::NOT_FIXED;
+use datum::types::{Family, Type};
+use datum::value::json::convert::Origin;
+use datum::value::{Datum, Decimal, json};
+use syntax::ast::{AggregateFunction, BinaryOp};
 
 /// The bit aggregates take byte strings of at most so many bytes.
 const BIT_BYTES_MAX: u32 = 511;
@@ -112,7 +112,7 @@ type PutOffTo<'t> = &'t mut dyn FnMut(PutOff<'_>) -> Result<()>;
 
 /// A value that DISTINCT may count, put off until it is known whether it is the first of its kind.
 #[derive(Debug, Clone, Copy)]
-pub struct PutOff<'v> {
+pub(crate) struct PutOff<'v> {
     /// Equal for values that are equal.
     pub key: &'v [u8],
     /// The argument's value.
@@ -123,7 +123,7 @@ pub struct PutOff<'v> {
 
 /// What has been seen of a group.
 #[derive(Debug, Clone)]
-pub struct Accumulator {
+pub(crate) struct Accumulator {
     count: u64,
     sum: Sum,
     best: Datum<'static>,
@@ -159,7 +159,7 @@ enum Sum {
 
 impl Accumulator {
     /// Nothing yet.
-    pub fn new(aggregate: &Aggregate) -> Self {
+    pub(crate) fn new(aggregate: &Aggregate) -> Self {
         let exact = aggregate.ty.family == Family::Decimal;
         Self {
             count: 0,
@@ -189,7 +189,7 @@ impl Accumulator {
 
     /// Takes a row in. Returns the bytes of memory that it made the state grow by. Under DISTINCT,
     /// values that were not met before are put off instead, if there is a place for that.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         aggregate: &Aggregate,
         cx: &mut Context,
@@ -241,7 +241,7 @@ impl Accumulator {
 
     /// Takes a value in that counts: what was put off, once its key is known to be the first of its
     /// kind. Returns the bytes of memory that it made the state grow by.
-    pub fn take(
+    pub(crate) fn take(
         &mut self,
         aggregate: &Aggregate,
         cx: &mut Context,
@@ -277,7 +277,7 @@ impl Accumulator {
                     let value = cx.decimal(&value)?;
                     *sum = sum
                         .add(&value)
-                        .ok_or_else(|| crate::error::DATA_OUT_OF_RANGE.with(&[&"DECIMAL", &"sum()"]))?;
+                        .ok_or_else(|| datum::error::DATA_OUT_OF_RANGE.with(&[&"DECIMAL", &"sum()"]))?;
                 }
                 Sum::Double(sum) => *sum += cx.double(&value)?,
             },
@@ -323,7 +323,7 @@ impl Accumulator {
         self.document_bytes += document.len();
         let max = cx.max_allowed_packet();
         if self.document_bytes > max {
-            return Err(crate::error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&"json_binary::serialize", &max]));
+            return Err(datum::error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&"json_binary::serialize", &max]));
         }
         let grown = document.len() + std::mem::size_of::<Box<[u8]>>();
         self.documents.push(document.into_owned().into());
@@ -331,7 +331,12 @@ impl Accumulator {
     }
 
     /// The group's value. `rows` counts those of the groups before it, where warnings say them.
-    pub fn finish(mut self, aggregate: &Aggregate, cx: &mut Context, rows: &mut usize) -> Datum<'static> {
+    pub(crate) fn finish(
+        mut self,
+        aggregate: &Aggregate,
+        cx: &mut Context,
+        rows: &mut usize,
+    ) -> Datum<'static> {
         use AggregateFunction as F;
         match (std::mem::replace(&mut self.more, AccumulatorExtra::Nothing), &aggregate.concat) {
             (AccumulatorExtra::Texts(texts), Some(concat)) => return texts.finish(concat, cx, rows),
@@ -421,7 +426,7 @@ fn neutral_bytes(aggregate: &Aggregate) -> Vec<u8> {
 }
 
 /// Appends bytes that are equal for values that are equal, and in their order; prefix-free.
-pub fn sort_key(value: &Datum<'_>, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn sort_key(value: &Datum<'_>, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
     if value.is_null() {
         out.push(0);
         return Ok(());
@@ -436,7 +441,7 @@ pub fn sort_key(value: &Datum<'_>, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
 }
 
 /// Appends the bytes of a value that isn't NULL, as it compares.
-pub fn key_by(by: By, value: &Datum<'_>, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn key_by(by: By, value: &Datum<'_>, out: &mut Vec<u8>) -> Result<()> {
     match by {
         By::Integer => {
             let n = value.to_integer().value;
@@ -460,7 +465,7 @@ pub fn key_by(by: By, value: &Datum<'_>, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&(micros as u64 ^ (1 << 63)).to_be_bytes());
         }
         By::DateTime => {
-            let value = value.to_datetime(|| crate::value::Date::ZERO).unwrap_or_default();
+            let value = value.to_datetime(|| datum::value::Date::ZERO).unwrap_or_default();
             out.extend_from_slice(&value.date.to_number().to_be_bytes());
             out.extend_from_slice(&value.micros.to_be_bytes());
         }

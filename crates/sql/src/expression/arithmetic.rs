@@ -6,19 +6,19 @@
 //! bit ([`bits`]). What leaves the range of the result's type is error 1690. Division by zero is
 //! NULL, with warning or error 1365 as the sql_mode has it.
 
-pub mod bits;
+pub(crate) mod bits;
 
 use super::Expr;
-use crate::ast::BinaryOp;
-use crate::error::{self, Result};
 use crate::session::Context;
-use crate::types::expression_type::NOT_FIXED;
-use crate::types::{Family, Type};
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::types::expression_type::NOT_FIXED;
+use datum::types::{Family, Type};
+use datum::value::{Datum, Decimal};
+use syntax::ast::BinaryOp;
 
 /// The kind of numbers an operation works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Numbers {
+pub(crate) enum Numbers {
     /// 64-bit integers; the result is unsigned if either operand is.
     Integer {
         /// The result's sign.
@@ -26,7 +26,7 @@ pub enum Numbers {
     },
     /// Exact decimals.
     Decimal,
-    /// Doubles.
+    /// Approximate numbers of 64 bits.
     Double,
     /// Byte strings, of the bit operators.
     Bytes,
@@ -37,8 +37,7 @@ pub enum Numbers {
 pub struct Operation {
     /// The operator.
     pub op: BinaryOp,
-    /// The numbers.
-    pub numbers: Numbers,
+    pub(crate) numbers: Numbers,
     /// Digits after the point that a division of decimals adds: `div_precision_increment`.
     pub increment: u8,
     /// Digits after the point of a result that is a decimal.
@@ -64,7 +63,7 @@ fn class(ty: &Type) -> Family {
 
 /// The operation on these operands, and the result's type. A division of decimals adds `increment`
 /// digits.
-pub fn choose(op: BinaryOp, left: &Expr, right: &Expr, increment: u8) -> (Operation, Type) {
+pub(crate) fn choose(op: BinaryOp, left: &Expr, right: &Expr, increment: u8) -> (Operation, Type) {
     use BinaryOp as B;
     let operation = |numbers| Operation { op, numbers, increment, scale: 0, is_unsigned: false };
     if bits::is_bitwise(op) {
@@ -138,7 +137,7 @@ fn integer_quotient_type(left: &Type, right: &Type, unsigned: bool) -> Type {
 const DOUBLE_DIGITS: u32 = 17;
 
 /// A double with so many digits after the point, if their number is fixed.
-pub fn double_of(digits: Option<u8>) -> Type {
+pub(crate) fn double_of(digits: Option<u8>) -> Type {
     match digits.filter(|&digits| digits < NOT_FIXED) {
         Some(digits) => Type::fixed_double(DOUBLE_DIGITS + u32::from(digits), digits),
         None => Type::DOUBLE,
@@ -304,7 +303,7 @@ impl Operation {
             BinaryOp::Divide => a.div(&b, self.increment).map(|quotient| quotient.round(self.scale)),
             _ => a.rem(&b),
         };
-        result.map(Datum::Decimal).ok_or_else(|| {
+        result.map(|result| Datum::Decimal(with_scale(result, self.scale))).ok_or_else(|| {
             let shown = self.show(left, right);
             error::DATA_OUT_OF_RANGE.with(&[&"DECIMAL", &shown])
         })
@@ -346,7 +345,7 @@ impl Operation {
 }
 
 /// A result in the range of its type, or `None`.
-pub fn integer_result<'a>(exact: i128, unsigned: bool) -> Option<Datum<'a>> {
+pub(crate) fn integer_result<'a>(exact: i128, unsigned: bool) -> Option<Datum<'a>> {
     if unsigned {
         u64::try_from(exact).ok().map(Datum::UInt)
     } else {
@@ -355,7 +354,7 @@ pub fn integer_result<'a>(exact: i128, unsigned: bool) -> Option<Datum<'a>> {
 }
 
 /// The 64 bits that a bit operator works on: negative numbers are their two's complement.
-pub fn to_bits(cx: &mut Context, v: &Datum<'_>) -> Result<u64> {
+pub(crate) fn to_bits(cx: &mut Context, v: &Datum<'_>) -> Result<u64> {
     let n = cx.integer(v)?;
     if let Datum::Decimal(_) | Datum::Double(_) | Datum::Float(_) = v {
         // Numbers that are no integers count as signed ones.
@@ -372,10 +371,10 @@ pub fn to_bits(cx: &mut Context, v: &Datum<'_>) -> Result<u64> {
 }
 
 /// `-value`.
-pub fn negate<'a>(cx: &mut Context, value: Datum<'_>, ty: &Type) -> Result<Datum<'a>> {
+pub(crate) fn negate<'a>(cx: &mut Context, value: Datum<'_>, ty: &Type) -> Result<Datum<'a>> {
     Ok(match value {
         Datum::Null => Datum::Null,
-        Datum::Decimal(d) => Datum::Decimal(d.negate()),
+        Datum::Decimal(d) => Datum::Decimal(with_scale(d.negate(), ty.decimals)),
         Datum::Double(v) => Datum::Double(-v),
         Datum::Float(v) => Datum::Double(-f64::from(v)),
         v if ty.family == Family::Double => Datum::Double(-cx.double(&v)?),
@@ -388,6 +387,12 @@ pub fn negate<'a>(cx: &mut Context, value: Datum<'_>, ty: &Type) -> Result<Datum
             }
         }
     })
+}
+
+/// A result with as many digits after the point as its type has at least: an operand that CASE or
+/// IF chose may have fewer.
+pub(crate) fn with_scale(result: Decimal, scale: u8) -> Decimal {
+    if result.shown() < scale { result.round(scale) } else { result }
 }
 
 /// The type of an operand; hexadecimal and bit literals are integers where numbers are wanted.
@@ -403,12 +408,12 @@ fn number_type(operand: &Expr) -> Type {
 }
 
 /// The type of a time or date as an exact number.
-pub fn decimal_of(ty: &Type) -> Type {
+pub(crate) fn decimal_of(ty: &Type) -> Type {
     Type::decimal(14 + u32::from(ty.decimals), ty.decimals)
 }
 
 /// The type of `-constant`.
-pub fn negated_constant_type(value: &Datum<'_>, ty: &Type) -> Type {
+pub(crate) fn negated_constant_type(value: &Datum<'_>, ty: &Type) -> Type {
     match beyond_signed(value) {
         Some(digits) => Type { nullable: false, ..Type::decimal(digits, 0) },
         None => negated_type(ty),
@@ -427,7 +432,7 @@ fn beyond_signed(value: &Datum<'_>) -> Option<u32> {
 }
 
 /// The type of `-x`.
-pub fn negated_type(ty: &Type) -> Type {
+pub(crate) fn negated_type(ty: &Type) -> Type {
     match class(ty) {
         Family::Integer if !ty.family.is_temporal() => {
             Type { nullable: ty.nullable, ..Type::integer_of(ty.integer_digits(), false) }

@@ -1,25 +1,27 @@
 //! CAST, CONVERT and the conversions that a result's type implies.
 
+mod year;
+
 use super::{arithmetic, functions};
-use crate::error::{self, Result};
 use crate::session::Context;
-use crate::types::{Charset, Collation, DataType, Family, Type};
-use crate::value::json::{self, convert, convert::Origin};
-use crate::value::temporal::DateRules;
-use crate::value::{DateTime, Datum, Decimal, Time, number, temporal_text, text};
+use datum::error::{self, Result};
+use datum::types::{Charset, Collation, DataType, Family, Type};
+use datum::value::json::{self, convert, convert::Origin};
+use datum::value::temporal::DateRules;
+use datum::value::{DateTime, Datum, Decimal, Time, number, temporal_text, text};
 
 /// What a value is cast to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum To {
-    /// SIGNED.
+    /// BIGINT.
     Signed,
-    /// UNSIGNED.
+    /// BIGINT UNSIGNED.
     Unsigned,
     /// DECIMAL(precision, scale).
     Decimal(u8, u8),
-    /// FLOAT.
+    /// Single precision.
     Float,
-    /// DOUBLE.
+    /// Double precision.
     Double,
     /// DECIMAL, of whatever digits, of what a function gives, which gives no warning if it is no
     /// number.
@@ -31,11 +33,14 @@ pub enum To {
     /// The same of what CASE, IF or NULLIF chose, whose type is a text's: where a number is wanted,
     /// it is that of the value itself.
     Chosen(Charset, Charset),
+    /// DECIMAL of so many digits after the point, DOUBLE or FLOAT, as the type of a CASE or IF has
+    /// it, of the number that was chosen: where a text is wanted, it is that of the number itself.
+    ChosenNumber(Family, u8),
     /// The text of a ZEROFILL column's number: as many digits.
     ZeroFilled(u8),
     /// BINARY, cut or padded with zero bytes to a number of bytes.
     Binary(Option<u32>),
-    /// DATE.
+    /// The day of a point in time; NULL if it is none.
     Date,
     /// TIME(fsp).
     Time(u8),
@@ -43,7 +48,7 @@ pub enum To {
     DateTime(u8),
     /// What a result's type implies: DATETIME(fsp) of a date or time, incomplete dates as they are.
     Moment(u8),
-    /// YEAR.
+    /// 1901 to 2155, or 0; numbers below 100 are years from 1970 to 2069.
     Year,
     /// JSON, text being read as a document.
     Json(Origin),
@@ -69,7 +74,7 @@ impl To {
 }
 
 /// Converts; NULL stays NULL, and what is no date becomes NULL with warning 1292.
-pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>> {
+pub(crate) fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>> {
     if value.is_null() {
         return Ok(Datum::Null);
     }
@@ -144,6 +149,9 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             Datum::Decimal(value.to_decimal().value)
         }
         To::Chosen(from, to) => return cast(cx, value, &To::Char(from, to, None)),
+        To::ChosenNumber(Family::Decimal, scale) => return cast(cx, value, &To::Decimal(65, scale)),
+        To::ChosenNumber(Family::Float, _) => return cast(cx, value, &To::Float),
+        To::ChosenNumber(..) => return cast(cx, value, &To::Double),
         To::Char(from, to, length) => {
             let is_text =
                 matches!(value, Datum::Bytes(_) | Datum::Label(..) | Datum::Bits(_) | Datum::Json(_));
@@ -171,7 +179,7 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
                 }
                 let missing = n.saturating_sub(bytes.len());
                 let bytes = bytes.to_mut();
-                crate::bounds::reserve(bytes, missing)?;
+                datum::bounds::reserve(bytes, missing)?;
                 bytes.resize(n, 0);
             }
             Datum::Bytes(bytes)
@@ -207,22 +215,7 @@ pub fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Datum<'a>
             other => json_scalar(other, source)?,
         },
         To::JsonScalar(source) => json_scalar(value, source)?,
-        To::Year if value.is_text() && !value.to_integer().whole => {
-            let shown = String::from_utf8_lossy(&value.to_bytes()).into_owned();
-            cx.warn(error::WRONG_VALUE.with(&[&"YEAR", &shown]));
-            Datum::Null
-        }
-        To::Year => match value.to_integer().value {
-            0 => Datum::Year(0),
-            n @ 1..=69 => Datum::Year(2000 + n as u16),
-            n @ 70..=99 => Datum::Year(1900 + n as u16),
-            n @ 1901..=2155 => Datum::Year(n as u16),
-            _ => {
-                let shown = String::from_utf8_lossy(&value.to_bytes()).into_owned();
-                cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&"YEAR", &shown]));
-                Datum::Null
-            }
-        },
+        To::Year => year::cast(cx, &value)?,
     })
 }
 
@@ -235,7 +228,7 @@ fn json_scalar(value: Datum<'_>, source: Origin) -> Result<Datum<'_>> {
 }
 
 /// A value in a result's family, where it is of another.
-pub fn to_type<'a>(cx: &mut Context, value: Datum<'a>, ty: &Type) -> Result<Datum<'a>> {
+pub(crate) fn to_type<'a>(cx: &mut Context, value: Datum<'a>, ty: &Type) -> Result<Datum<'a>> {
     let to = match (ty.family, &value) {
         (Family::Integer, Datum::Int(_) | Datum::UInt(_)) => return Ok(value),
         (Family::Decimal, Datum::Decimal(d)) if d.shown() == ty.decimals => return Ok(value),
@@ -275,7 +268,7 @@ fn whole_number_of(cx: &mut Context, value: &Datum<'_>) -> Result<(i128, bool)> 
     let trimmed = bytes.trim_ascii();
     let signs = usize::from(matches!(trimmed.first(), Some(b'-' | b'+')));
     let digits = trimmed[signs..].iter().take_while(|b| b.is_ascii_digit()).count();
-    let number = crate::value::number::parse_integer(&trimmed[..signs + digits]);
+    let number = datum::value::number::parse_integer(&trimmed[..signs + digits]);
     let fits = (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&number.value);
     if digits == 0 || signs + digits < trimmed.len() || !fits {
         cx.truncated("INTEGER", value)?;
@@ -292,11 +285,11 @@ fn invalid_text(cx: &mut Context, bytes: &[u8], to: Charset) -> Datum<'static> {
 }
 
 /// As a date with a time, or a warning.
-pub fn datetime(cx: &mut Context, value: &Datum<'_>, kind: &str) -> Option<DateTime> {
+pub(crate) fn datetime(cx: &mut Context, value: &Datum<'_>, kind: &str) -> Option<DateTime> {
     if value.is_null() {
         return None;
     }
-    let found = value.to_datetime(|| cx.today()).filter(|d| d.date.check(cx.modes().dates));
+    let found = read_datetime(cx, value, kind, cx.modes().dates);
     // Nothing is wrong with what is a date already, though it may not be used now.
     if found.is_none() && !matches!(value, Datum::Date(_) | Datum::DateTime(_)) {
         warn_incorrect(cx, value, kind);
@@ -306,22 +299,35 @@ pub fn datetime(cx: &mut Context, value: &Datum<'_>, kind: &str) -> Option<DateT
 
 /// As a date with a time whose parts are asked for, or a warning. Months and days may be zero, and
 /// a whole date that is stored.
-pub fn datetime_parts(cx: &mut Context, value: &Datum<'_>) -> Option<DateTime> {
+pub(crate) fn datetime_parts(cx: &mut Context, value: &Datum<'_>, kind: &str) -> Option<DateTime> {
     if value.is_null() {
         return None;
     }
     let modes = cx.modes().dates;
     let is_stored = matches!(value, Datum::Date(_) | Datum::DateTime(_));
     let rules = DateRules { no_zero_in_date: false, no_zero_date: modes.no_zero_date && !is_stored, ..modes };
-    let found = value.to_datetime(|| cx.today()).filter(|d| d.date.check(rules));
+    let found = read_datetime(cx, value, kind, rules);
     if found.is_none() && !is_stored {
-        warn_incorrect(cx, value, "datetime");
+        warn_incorrect(cx, value, kind);
     }
     found
 }
 
+/// A date with a time that these rules allow; a text that goes on after it gives a warning.
+fn read_datetime(cx: &mut Context, value: &Datum<'_>, kind: &str, rules: DateRules) -> Option<DateTime> {
+    let (Datum::Bytes(text) | Datum::Label(_, text)) = value else {
+        return value.to_datetime(|| cx.today()).filter(|d| d.date.check(rules));
+    };
+    let read = temporal_text::parse_datetime(text).filter(|read| read.value.date.check(rules))?;
+    if temporal_text::goes_on(text, &read) {
+        let kind = if kind == "datetime" && !temporal_text::has_time(text) { "date" } else { kind };
+        cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&kind, &String::from_utf8_lossy(text)]));
+    }
+    Some(read.value)
+}
+
 /// As a time, or a warning.
-pub fn time(cx: &mut Context, value: &Datum<'_>) -> Option<Time> {
+pub(crate) fn time(cx: &mut Context, value: &Datum<'_>) -> Option<Time> {
     if let Datum::Bytes(text) = value
         && let Some(read) = temporal_text::parse_time(text)
     {
@@ -346,15 +352,21 @@ pub(super) fn warn_incorrect(cx: &mut Context, value: &Datum<'_>, kind: &str) {
         return cx.warn(error::INVALID_JSON_VALUE_FOR_CAST.with(&[&kind, &"", &1]));
     }
     let shown = String::from_utf8_lossy(&value.to_bytes()).into_owned();
+    // A number that is no date is none with a time either.
+    let is_whole = matches!(value, Datum::Int(_) | Datum::UInt(_) | Datum::Year(_));
+    let (how, kind) = match kind {
+        "date" if is_whole => ("Incorrect", "datetime"),
+        "datetime" => ("Incorrect", kind),
+        _ => ("Truncated incorrect", kind),
+    };
     let mut e = error::TRUNCATED_WRONG_VALUE.plain();
-    let how = if kind == "time" { "Truncated incorrect" } else { "Incorrect" };
     e.message = format!("{how} {kind} value: '{shown}'");
     cx.warn(e);
 }
 
 /// The type that a cast gives.
-pub fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
-    use crate::types::Coercibility::{self, Implicit};
+pub(crate) fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
+    use datum::types::Coercibility::{self, Implicit};
     let nullable = match to {
         // What is no number is 0.
         To::Signed
@@ -363,7 +375,8 @@ pub fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
         | To::Float
         | To::Double
         | To::QuietDouble
-        | To::QuietDecimal => of.nullable,
+        | To::QuietDecimal
+        | To::ChosenNumber(..) => of.nullable,
         _ => true,
     };
     let ty = match *to {
@@ -374,6 +387,8 @@ pub fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
         To::Float => Type { family: Family::Float, ..Type::DOUBLE },
         To::Double | To::QuietDouble => Type::DOUBLE,
         To::QuietDecimal => Type::decimal(65, 30),
+        To::ChosenNumber(Family::Decimal, scale) => Type::decimal(65, scale),
+        To::ChosenNumber(family, _) => Type { family, ..Type::DOUBLE },
         To::Chosen(_, charset) => Type::text(collation, Implicit, text_length(of, charset)),
         To::Char(_, charset, length) => {
             Type::text(collation, Implicit, length.unwrap_or_else(|| text_length(of, charset)))
@@ -391,6 +406,6 @@ pub fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
 }
 
 /// The characters that a value has as a text of this set: bytes may be a character each.
-pub fn text_length(of: &Type, to: Charset) -> u32 {
+pub(crate) fn text_length(of: &Type, to: Charset) -> u32 {
     if to == Charset::Binary { of.value_bytes() } else { of.text_length() }
 }

@@ -6,12 +6,12 @@
 
 use std::cmp::Ordering;
 
-use crate::ast::BinaryOp;
-use crate::error::Result;
 use crate::session::Context;
-use crate::types::{Collation, Family, Type};
-use crate::value::json::{self, convert::Origin};
-use crate::value::{Date, Datum};
+use datum::error::{self, Result};
+use datum::types::{Collation, Family, Type};
+use datum::value::json::{self, convert::Origin};
+use datum::value::{Date, Datum, temporal_text};
+use syntax::ast::BinaryOp;
 
 /// What values are compared as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,20 +20,20 @@ pub enum By {
     Integer,
     /// Exact decimals.
     Decimal,
-    /// Doubles.
+    /// Approximate numbers.
     Double,
     /// Text under a collation.
     Text(Collation),
-    /// Times.
+    /// Times of day and spans, by microseconds.
     Time,
-    /// Dates with times.
+    /// Points in time; a date is its midnight.
     DateTime,
     /// JSON values.
     Json,
 }
 
 /// How values of these two types compare; texts have been brought to `collation` already.
-pub fn choose(left: &Type, right: &Type, collation: Collation) -> By {
+pub(crate) fn choose(left: &Type, right: &Type, collation: Collation) -> By {
     use Family as F;
     let (a, b) = (left.family, right.family);
     let exact = |f: F| matches!(f, F::Integer | F::Decimal | F::Bit | F::Year);
@@ -69,7 +69,7 @@ fn alone(family: Family, collation: Collation) -> By {
 }
 
 /// How values of one type sort among themselves.
-pub fn own_order(ty: &Type) -> By {
+pub(crate) fn own_order(ty: &Type) -> By {
     alone(ty.family, ty.collation)
 }
 
@@ -102,14 +102,14 @@ impl By {
                 _ => collation.compare(&a.to_bytes(), &b.to_bytes()),
             },
             By::Time => {
-                let key = |t: Option<crate::value::Time>| t.map(|t| t.micros);
+                let key = |t: Option<datum::value::Time>| t.map(|t| t.micros);
                 let (a, b) = (time(cx, a), time(cx, b));
                 key(a).cmp(&key(b))
             }
             By::Json => json_order(a, b)?,
             By::DateTime => {
-                let key = |d: Option<crate::value::DateTime>| d.map(|d| (d.date, d.micros));
-                let (a, b) = (datetime(cx, a), datetime(cx, b));
+                let key = |d: Option<datum::value::DateTime>| d.map(|d| (d.date, d.micros));
+                let (a, b) = (datetime(cx, a, b), datetime(cx, b, a));
                 key(a).cmp(&key(b))
             }
         }))
@@ -141,7 +141,7 @@ impl By {
                 let value = cx.decimal(value)?;
                 super::aggregate::key_by(self, &Datum::Decimal(value), out)
             }
-            By::DateTime => match datetime(cx, value) {
+            By::DateTime => match datetime(cx, value, value) {
                 Some(value) => super::aggregate::key_by(self, &Datum::DateTime(value), out),
                 None => super::aggregate::key_by(self, &Datum::DateTime(Default::default()), out),
             },
@@ -150,21 +150,31 @@ impl By {
     }
 }
 
-/// As a date with a time; text that is none sorts before all, with warning 1292. A year beside
-/// dates that rows give is before its first day, and equals none of them.
-fn datetime(cx: &mut Context, v: &Datum<'_>) -> Option<crate::value::DateTime> {
+/// As a date with a time; text that is none sorts before all, with warning 1292, which tells what
+/// the other value is. A year beside dates that rows give is before its first day, and equals none
+/// of them.
+fn datetime(cx: &mut Context, v: &Datum<'_>, other: &Datum<'_>) -> Option<datum::value::DateTime> {
     if let Datum::Year(year) = v {
         return Some(Date { year: *year, month: 0, day: 0 }.midnight());
     }
+    let kind = if matches!(other, Datum::Date(_)) { "date" } else { "datetime" };
+    if let Datum::Bytes(text) | Datum::Label(_, text) = v
+        && let Some(read) = temporal_text::parse_datetime(text)
+    {
+        if temporal_text::goes_on(text, &read) {
+            cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&kind, &String::from_utf8_lossy(text)]));
+        }
+        return Some(read.value);
+    }
     let found = v.to_datetime(|| cx.today());
     if found.is_none() && v.is_text() {
-        super::cast::warn_incorrect(cx, v, "datetime");
+        super::cast::warn_incorrect(cx, v, kind);
     }
     found
 }
 
 /// As a time; text that is none sorts before all, with warning 1292.
-fn time(cx: &mut Context, v: &Datum<'_>) -> Option<crate::value::Time> {
+fn time(cx: &mut Context, v: &Datum<'_>) -> Option<datum::value::Time> {
     let found = v.to_time();
     if found.is_none() && v.is_text() {
         super::cast::warn_incorrect(cx, v, "time");
@@ -173,7 +183,7 @@ fn time(cx: &mut Context, v: &Datum<'_>) -> Option<crate::value::Time> {
 }
 
 /// True if `order` is what the operator asks for.
-pub fn holds(op: BinaryOp, order: Ordering) -> bool {
+pub(crate) fn holds(op: BinaryOp, order: Ordering) -> bool {
     match op {
         BinaryOp::Equal | BinaryOp::NullSafeEqual => order.is_eq(),
         BinaryOp::NotEqual => order.is_ne(),
@@ -186,7 +196,7 @@ pub fn holds(op: BinaryOp, order: Ordering) -> bool {
 }
 
 /// A value as a condition. Text that is no number counts as what it starts with, with a warning.
-pub fn truth(cx: &mut Context, value: &Datum<'_>) -> Result<Option<bool>> {
+pub(crate) fn truth(cx: &mut Context, value: &Datum<'_>) -> Result<Option<bool>> {
     match value {
         Datum::Bytes(_) => Ok(Some(cx.double(value)? != 0.0)),
         other => Ok(other.truth()),

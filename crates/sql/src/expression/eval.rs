@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::compare::{self, truth};
 use super::{Case, Expr, Node, Row, arithmetic, cast, functions, interval, like};
-use crate::ast::{BinaryOp, TrimSide, Truth};
-use crate::error::{self, Result, SqlError};
 use crate::session::Context;
-use crate::types::{Charset, Family};
-use crate::value::Datum;
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Family};
+use datum::value::Datum;
+use syntax::ast::{BinaryOp, TrimSide, Truth};
 
 impl Expr {
     /// Its value for `row`.
@@ -35,23 +35,71 @@ impl Expr {
             Node::Local(index) => Ok(cx.local(*index).clone()),
             Node::UserVariable(name) => {
                 // Each mention is a copy.
-                crate::bounds::check()?;
+                datum::bounds::check()?;
                 Ok(cx.user_variable(name))
             }
             Node::SystemVariable(variable) => cx.system_variable(variable),
             _ => {
                 // Trees are as high as clients make them.
-                crate::stack::check()?;
+                datum::stack::check()?;
                 self.operation(cx, row)
             }
         }
+    }
+
+    /// Its value where a text is wanted: what CASE and IF choose has its own digits then, not those
+    /// of the number that the choice as a whole is.
+    pub fn eval_as_text<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+        let mut expr = self;
+        loop {
+            expr = match &expr.node {
+                Node::Case(case) => match case.choose(cx, row)? {
+                    Some(chosen) => chosen,
+                    None => return Ok(Datum::Null),
+                },
+                Node::Switch(switch) => match switch.choose(cx, row)? {
+                    Some(chosen) => chosen,
+                    None => return Ok(Datum::Null),
+                },
+                Node::Cast(cast::To::ChosenNumber(..), number) => number,
+                _ => return expr.eval(cx, row),
+            };
+        }
+    }
+
+    /// Its value where a decimal's own digits count, as in a document or a user variable: what is
+    /// chosen keeps those that it has, not those of the type that holds all choices.
+    pub fn eval_with_own_digits<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+        if self.ty.family != Family::Decimal {
+            return self.eval(cx, row);
+        }
+        datum::stack::check()?;
+        let chosen = match &self.node {
+            Node::Case(case) => case.choose(cx, row)?,
+            Node::Switch(switch) => switch.choose(cx, row)?,
+            Node::Coalesce(list) => {
+                for x in list {
+                    let value = x.eval_with_own_digits(cx, row)?;
+                    if !value.is_null() {
+                        return Ok(value);
+                    }
+                }
+                None
+            }
+            Node::Cast(cast::To::ChosenNumber(Family::Decimal, _), number) => {
+                let value = number.eval_with_own_digits(cx, row)?;
+                return Ok(if value.is_null() { value } else { Datum::Decimal(cx.decimal(&value)?) });
+            }
+            _ => return self.eval(cx, row),
+        };
+        chosen.map_or(Ok(Datum::Null), |chosen| chosen.eval_with_own_digits(cx, row))
     }
 
     /// The value of what has operands.
     fn operation<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
         match &self.node {
             Node::Assign(name, value) => {
-                let datum = value.eval(cx, row)?;
+                let datum = value.eval_with_own_digits(cx, row)?;
                 cx.set_user_variable(name, datum.clone().into_owned(), value.ty);
                 Ok(datum)
             }
@@ -117,7 +165,12 @@ impl Expr {
                 Ok(Datum::Null)
             }
             Node::Cast(to, x) => {
-                let value = x.eval(cx, row)?;
+                let is_text = matches!(to, cast::To::Char(..) | cast::To::Chosen(..) | cast::To::Binary(_));
+                let value = match to {
+                    _ if is_text => x.eval_as_text(cx, row)?,
+                    cast::To::Json(_) => x.eval_with_own_digits(cx, row)?,
+                    _ => x.eval(cx, row)?,
+                };
                 let value = cast::cast(cx, value, to)?;
                 functions::bounded::checked(cx, "cast_as_char", value)
             }
@@ -126,7 +179,7 @@ impl Expr {
                 value => {
                     let text = value.into_bytes();
                     let cannot = |text: &[u8]| {
-                        let shown = crate::value::store::escape(text);
+                        let shown = datum::value::store::escape(text);
                         error::CANNOT_CONVERT_STRING.with(&[&shown, &from.name(), &to.name()])
                     };
                     if *from == Charset::Binary {
@@ -158,7 +211,7 @@ impl Expr {
                 Ok(interval::difference(cx, *unit, &from, &to))
             }
             Node::Trim(side, pair) => {
-                let (text, remove) = (pair[0].eval(cx, row)?, pair[1].eval(cx, row)?);
+                let (text, remove) = (pair[0].eval_as_text(cx, row)?, pair[1].eval_as_text(cx, row)?);
                 if text.is_null() || remove.is_null() {
                     return Ok(Datum::Null);
                 }
@@ -194,7 +247,7 @@ impl Expr {
             | Node::Between(..)
             | Node::In(..)
             | Node::Subquery(_) => {
-                crate::stack::check()?;
+                datum::stack::check()?;
                 self.test(cx, row)
             }
             _ => {
@@ -243,7 +296,7 @@ fn tri<'a>(truth: Option<bool>) -> Datum<'a> {
 /// AND (`wanted` true) or OR (`wanted` false) of a list.
 fn all(list: &[Expr], wanted: bool, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
     let mut result = Some(wanted);
-    let mut ticker = crate::bounds::Ticker::default();
+    let mut ticker = datum::bounds::Ticker::default();
     for x in list {
         ticker.step()?;
         match x.truth(cx, row)? {
@@ -304,7 +357,7 @@ fn is_in(x: &Expr, list: &[(compare::By, Expr)], cx: &mut Context, row: Row<'_>)
         return Ok(None);
     }
     let mut unknown = false;
-    let mut ticker = crate::bounds::Ticker::default();
+    let mut ticker = datum::bounds::Ticker::default();
     for (by, candidate) in list {
         ticker.step()?;
         let candidate = candidate.eval(cx, row)?;
@@ -319,37 +372,41 @@ fn is_in(x: &Expr, list: &[(compare::By, Expr)], cx: &mut Context, row: Row<'_>)
 
 impl Case {
     fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+        self.choose(cx, row)?.map_or(Ok(Datum::Null), |chosen| chosen.eval(cx, row))
+    }
+
+    /// The result that the conditions choose; none is NULL.
+    fn choose<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Option<&'a Expr>> {
         for (when, then) in &self.branches {
             if when.truth(cx, row)? == Some(true) {
-                return then.eval(cx, row);
+                return Ok(Some(then));
             }
         }
-        match &self.otherwise {
-            Some(x) => x.eval(cx, row),
-            None => Ok(Datum::Null),
-        }
+        Ok(self.otherwise.as_ref())
     }
 }
 
 impl super::Switch {
     fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+        self.choose(cx, row)?.map_or(Ok(Datum::Null), |chosen| chosen.eval(cx, row))
+    }
+
+    /// The result whose value equals the operand; none is NULL.
+    fn choose<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Option<&'a Expr>> {
         let value = self.operand.eval(cx, row)?;
         for (when, by, then) in &self.branches {
             let candidate = when.eval(cx, row)?;
             if by.compare(cx, &value, &candidate)?.is_some_and(|order| order.is_eq()) {
-                return then.eval(cx, row);
+                return Ok(Some(then));
             }
         }
-        match &self.otherwise {
-            Some(x) => x.eval(cx, row),
-            None => Ok(Datum::Null),
-        }
+        Ok(self.otherwise.as_ref())
     }
 }
 
 impl like::Like {
     fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
-        let (text, pattern) = (self.operand.eval(cx, row)?, self.pattern.eval(cx, row)?);
+        let (text, pattern) = (self.operand.eval_as_text(cx, row)?, self.pattern.eval_as_text(cx, row)?);
         if text.is_null() || pattern.is_null() {
             return Ok(Datum::Null);
         }

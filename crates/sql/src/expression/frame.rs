@@ -8,19 +8,19 @@ mod pool;
 mod rows;
 mod saved;
 
-pub use pool::FramePool;
-pub use rows::{RowReader, RowSet};
-pub use saved::SavedFrames;
+pub(crate) use pool::FramePool;
+pub(crate) use rows::{RowReader, RowSet};
+pub(crate) use saved::SavedFrames;
 
 use std::sync::Arc;
 
 use super::row::{ImageRow, Offsets, Row};
 use crate::catalog::TableDef;
-use crate::error::{Result, SqlError};
 use crate::executor::spill::codec;
 use crate::session::Context;
-use crate::value::Datum;
-use crate::value::zone::Zone;
+use datum::error::{Result, SqlError};
+use datum::value::Datum;
+use datum::value::zone::Zone;
 
 /// What a slot that was put away held.
 const PUT_NULL: u8 = 0;
@@ -37,7 +37,7 @@ const INTERRUPT_STEPS: u64 = 256;
 const IMAGE_RECYCLED: usize = 4 << 10;
 
 /// Empties a row's memory, and keeps a little of it for the next execution of a plan.
-pub fn recycle(image: &mut Vec<u8>) {
+pub(crate) fn recycle(image: &mut Vec<u8>) {
     // Before: no more than what is in it can be given back.
     image.clear();
     image.shrink_to(IMAGE_RECYCLED);
@@ -73,7 +73,6 @@ enum Content {
     Null,
     /// The row in `image`.
     Image,
-    /// This one of `rows`.
     Row(usize),
     /// The row in `values`.
     Values,
@@ -238,8 +237,7 @@ impl Frame {
         }
     }
 
-    /// The frame as a row.
-    pub fn row(&self) -> Row<'_> {
+    pub(crate) fn row(&self) -> Row<'_> {
         Row::Frame(self)
     }
 
@@ -252,7 +250,7 @@ impl Frame {
     /// takes too much memory.
     pub fn tick(&mut self, cx: &Context) -> Result<()> {
         self.steps = self.steps.wrapping_add(1);
-        crate::bounds::check()?;
+        datum::bounds::check()?;
         if self.steps.is_multiple_of(INTERRUPT_STEPS) {
             cx.check_interrupt()?;
         }

@@ -40,10 +40,10 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::{Expr, Row};
-use crate::error::Result;
 use crate::session::Context;
-use crate::types::{Charset, Coercibility, Collation, Family, Type};
-use crate::value::Datum;
+use datum::error::Result;
+use datum::types::{Charset, Coercibility, Collation, Family, Type};
+use datum::value::Datum;
 
 /// A built-in function.
 pub struct Function {
@@ -93,10 +93,8 @@ pub struct Typing {
 /// A call being evaluated.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
-    /// The arguments.
-    pub arguments: &'a [Expr],
-    /// The row.
-    pub row: Row<'a>,
+    pub(crate) arguments: &'a [Expr],
+    pub(crate) row: Row<'a>,
     /// The call's type.
     pub ty: &'a Type,
 }
@@ -114,7 +112,7 @@ impl<'a> Call<'a> {
 
     /// An argument as text; `None` for NULL.
     pub fn text(&self, cx: &mut Context, i: usize) -> Result<Option<Cow<'a, [u8]>>> {
-        Ok(match self.value(cx, i)? {
+        Ok(match self.arguments[i].eval_as_text(cx, self.row)? {
             Datum::Null => None,
             value => Some(value.into_bytes()),
         })
@@ -255,7 +253,7 @@ fn quoted(arguments: &[Expr], typing: &Typing) -> Type {
     };
     let length = (2 * u64::from(of.text_length()) + 2).max(4);
     let length = length.min(MADE_BYTES_MAX / u64::from(collation.charset().char_len_max())) as u32;
-    Type::text(collation, Coercibility::Literal, length)
+    Type::text(collation, of.coercibility, length)
 }
 
 /// Text in the connection's character set, whatever the arguments are.

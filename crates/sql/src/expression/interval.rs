@@ -2,12 +2,12 @@
 
 use super::functions::temporal::fsp_of;
 use super::{Expr, cast};
-use crate::ast::IntervalUnit;
-use crate::error::{self, Result};
 use crate::session::Context;
-use crate::types::{Coercibility, Collation, Family, Type, code};
-use crate::value::temporal::{DAY, SECOND};
-use crate::value::{DateTime, Datum, Decimal, Time};
+use datum::error::{self, Result};
+use datum::types::{Coercibility, Collation, Family, Type, code};
+use datum::value::temporal::{DAY, SECOND};
+use datum::value::{DateTime, Datum, Decimal, Time};
+use syntax::ast::IntervalUnit;
 
 /// A span: months and microseconds, each of either sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ fn has_time(unit: IntervalUnit) -> bool {
 }
 
 /// The width that is reported to clients for EXTRACT: the digits that there can be, and a sign.
-pub fn extracted_width(unit: IntervalUnit) -> u32 {
+pub(crate) fn extracted_width(unit: IntervalUnit) -> u32 {
     use IntervalUnit as U;
     match unit {
         U::Quarter => 2,
@@ -45,7 +45,7 @@ pub fn extracted_width(unit: IntervalUnit) -> u32 {
 }
 
 /// The result's type: a date stays one if whole days are added; text stays text.
-pub fn result_type(date: &Type, amount: &Expr, unit: IntervalUnit, connection: Collation) -> Type {
+pub(crate) fn result_type(date: &Type, amount: &Expr, unit: IntervalUnit, connection: Collation) -> Type {
     let micros = matches!(
         unit,
         IntervalUnit::Microsecond
@@ -74,7 +74,7 @@ pub fn result_type(date: &Type, amount: &Expr, unit: IntervalUnit, connection: C
 
 /// `date + INTERVAL amount unit`, or minus; NULL if the date is none or the result leaves the
 /// calendar.
-pub fn add<'a>(
+pub(crate) fn add<'a>(
     cx: &mut Context,
     date: &Datum<'_>,
     amount: &Datum<'_>,
@@ -201,7 +201,7 @@ fn single(cx: &mut Context, amount: &Datum<'_>, unit: IntervalUnit) -> Result<Op
 }
 
 /// `EXTRACT(unit FROM value)`.
-pub fn extract<'a>(cx: &mut Context, value: &Datum<'_>, unit: IntervalUnit) -> Datum<'a> {
+pub(crate) fn extract<'a>(cx: &mut Context, value: &Datum<'_>, unit: IntervalUnit) -> Datum<'a> {
     use IntervalUnit as U;
     if value.is_null() {
         return Datum::Null;
@@ -215,11 +215,11 @@ pub fn extract<'a>(cx: &mut Context, value: &Datum<'_>, unit: IntervalUnit) -> D
     };
     let (date, time) = if is_time {
         match cast::time(cx, value) {
-            Some(t) => (crate::value::Date::ZERO, t),
+            Some(t) => (datum::value::Date::ZERO, t),
             None => return Datum::Null,
         }
     } else {
-        match cast::datetime_parts(cx, value) {
+        match cast::datetime_parts(cx, value, "datetime") {
             Some(d) => (d.date, d.time()),
             None => return Datum::Null,
         }
@@ -253,7 +253,12 @@ pub fn extract<'a>(cx: &mut Context, value: &Datum<'_>, unit: IntervalUnit) -> D
 }
 
 /// `TIMESTAMPDIFF(unit, from, to)`: whole units.
-pub fn difference<'a>(cx: &mut Context, unit: IntervalUnit, from: &Datum<'_>, to: &Datum<'_>) -> Datum<'a> {
+pub(crate) fn difference<'a>(
+    cx: &mut Context,
+    unit: IntervalUnit,
+    from: &Datum<'_>,
+    to: &Datum<'_>,
+) -> Datum<'a> {
     use IntervalUnit as U;
     let (Some(a), Some(b)) = (cast::datetime(cx, from, "datetime"), cast::datetime(cx, to, "datetime"))
     else {

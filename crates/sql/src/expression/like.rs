@@ -6,22 +6,21 @@
 //! Most patterns are found by trying each place. Once that has taken more than the text's length,
 //! the rest is found in linear time by Knuth, Morris and Pratt's algorithm, and what has `_`
 //! between characters by a convolution ([`convolution`]), in n log n. Matching that takes long asks
-//! [`crate::bounds`].
+//! [`datum::bounds`].
 
 mod convolution;
 
 use super::Expr;
-use crate::bounds::{self, Ticker};
-use crate::error::Result;
-use crate::types::{Charset, Collation};
+use datum::bounds::{self, Ticker};
+use datum::error::Result;
+use datum::types::{Charset, Collation};
 
-/// A LIKE.
+/// Operands and clauses of the operator.
 #[derive(Debug, Clone)]
 pub struct Like {
     /// The text.
     pub operand: Expr,
-    /// The pattern.
-    pub pattern: Expr,
+    pub(crate) pattern: Expr,
     /// The escape character; `None` if there is none.
     pub escape: Option<u8>,
     /// How characters compare.
@@ -40,12 +39,12 @@ impl Like {
 
 /// True if `text` matches `pattern` under `collation`; error 1317 if the statement was killed, 3170
 /// if it may not have the memory.
-pub fn matches(text: &[u8], pattern: &[u8], escape: Option<u8>, collation: Collation) -> Result<bool> {
+pub(crate) fn matches(text: &[u8], pattern: &[u8], escape: Option<u8>, collation: Collation) -> Result<bool> {
     Matcher { escape, collation, charset: collation.charset() }.run(text, pattern)
 }
 
 /// The same for names, which are too short for it to fail.
-pub fn name_matches(name: &[u8], pattern: &[u8], escape: Option<u8>, collation: Collation) -> bool {
+pub(crate) fn name_matches(name: &[u8], pattern: &[u8], escape: Option<u8>, collation: Collation) -> bool {
     matches(name, pattern, escape, collation).unwrap_or(false)
 }
 

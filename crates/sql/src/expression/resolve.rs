@@ -10,7 +10,7 @@ mod aggregate_arguments;
 mod aggregates;
 mod calls;
 mod choices;
-pub mod collate;
+pub(crate) mod collate;
 mod json;
 mod names;
 mod rows;
@@ -19,25 +19,26 @@ use adopt::{Other, adopt, without_day};
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use collate::common_type;
-pub use names::decimal_literal_type;
+pub use calls::is_stored;
+pub(crate) use collate::common_type;
 pub(crate) use names::unknown_column;
 
 use super::aggregate::Aggregate;
 use super::functions::string;
 use super::like::Like;
 use super::{Expr, Node, arithmetic, cast, compare, interval};
-use crate::ast::{self, BinaryOp, ExprKind, UnaryOp, WeightCast};
 use crate::catalog::TableDef;
-use crate::error::{self, Result, SqlError};
 use crate::executor::output::OutputColumn;
-use crate::parser::unparse::binary_text;
 use crate::routine::Locals;
 use crate::session::Context;
-use crate::types::expression_type::NOT_FIXED;
-use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type};
-use crate::value::Datum;
-use crate::value::json::convert::Origin;
+use datum::bounds::Ticker;
+use datum::error::{self, Result, SqlError};
+use datum::types::expression_type::NOT_FIXED;
+use datum::types::{Charset, Coercibility, Collation, DataType, Family, Type};
+use datum::value::Datum;
+use datum::value::json::convert::Origin;
+use syntax::ast::{self, BinaryOp, ExprKind, UnaryOp, WeightCast};
+use syntax::unparse::binary_text;
 
 /// Where names are looked up.
 #[derive(Default)]
@@ -57,6 +58,8 @@ pub struct Scope {
     pub locals: Locals,
     /// Where aggregates go; `None` where there may be none.
     pub aggregates: Option<Vec<Aggregate>>,
+    /// An aggregate's argument, which may have GROUPING() of a row: always 0.
+    pub in_aggregate: bool,
     /// The columns that HAVING may name: those that are selected or grouped by; all if absent.
     pub having_columns: Option<Vec<Expr>>,
     /// The words in error 1054: `field list`, `where clause`.
@@ -88,7 +91,7 @@ pub struct Source {
 /// What a source's columns are.
 #[derive(Debug, Clone)]
 pub enum Columns {
-    /// A table's.
+    /// Of a table that has a definition, in its order.
     Table(Arc<TableDef>),
     /// Those of rows made as a whole.
     Made(Arc<[OutputColumn]>),
@@ -99,8 +102,7 @@ pub enum Columns {
 /// A name and what it means.
 #[derive(Debug, Clone)]
 pub struct Visible {
-    /// The name.
-    pub name: Box<str>,
+    pub(crate) name: Box<str>,
     /// The column.
     pub expr: Expr,
 }
@@ -111,8 +113,7 @@ impl Scope {
         Scope { clause: "field list", window: 0..usize::MAX, ..Scope::default() }
     }
 
-    /// A scope of one table.
-    pub fn of_table(table: Arc<TableDef>, alias: &str) -> Self {
+    pub(crate) fn of_table(table: Arc<TableDef>, alias: &str) -> Self {
         Scope { sources: vec![Source::table(table, alias, 0)], ..Scope::empty() }
     }
 
@@ -190,7 +191,7 @@ impl<'c> Resolver<'c> {
 
     /// Resolves an expression.
     pub fn expr(&mut self, ast: &ast::Expr) -> Result<Expr> {
-        crate::stack::check()?;
+        datum::stack::check()?;
         match &ast.kind {
             ExprKind::Literal(literal) => self.literal(literal),
             ExprKind::Column(name) => self.column(name),
@@ -446,6 +447,11 @@ impl<'c> Resolver<'c> {
             pair.iter_mut().for_each(choices::by_branch);
             pair.iter_mut().for_each(Expr::read_once);
         }
+        if by == compare::By::DateTime {
+            let [left, right] = pair;
+            choices::as_compared_date(left, right);
+            choices::as_compared_date(right, left);
+        }
         Ok(by)
     }
 
@@ -573,7 +579,9 @@ impl<'c> Resolver<'c> {
             };
             (by, candidate)
         };
-        let mut candidates: Vec<_> = candidates.into_iter().map(with_order).collect();
+        let mut ticker = Ticker::default();
+        let bounded = |candidate| ticker.step().map(|()| with_order(candidate));
+        let mut candidates: Vec<_> = candidates.into_iter().map(bounded).collect::<Result<_>>()?;
         if candidates.iter().all(|(by, e)| *by == compare::By::Double && e.ty.family.is_text()) {
             candidates.iter_mut().for_each(|(_, candidate)| candidate.read_once());
             x.read_quietly();
@@ -667,13 +675,13 @@ impl<'c> Resolver<'c> {
             D::Integer { sign, .. } if sign.unsigned => cast::To::Unsigned,
             D::Integer { .. } => cast::To::Signed,
             D::Char { length, charset }
-                if crate::types::data_type::resolve_collation(charset, connection)? == Collation::BINARY =>
+                if datum::types::data_type::resolve_collation(charset, connection)? == Collation::BINARY =>
             {
                 collation = Collation::BINARY;
                 cast::To::Binary(length.map(|n| n.min(u64::from(u32::MAX)) as u32))
             }
             D::Char { length, charset } => {
-                collation = crate::types::data_type::resolve_collation(charset, connection)?;
+                collation = datum::types::data_type::resolve_collation(charset, connection)?;
                 let from = collate::charset_of(&x.ty, self.typing());
                 cast::To::Char(from, collation.charset(), length.map(|n| n.min(u64::from(u32::MAX)) as u32))
             }

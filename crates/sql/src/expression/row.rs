@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 
 use super::frame::Frame;
 use crate::catalog::TableDef;
-use crate::error::{Result, SqlError};
-use crate::value::zone::Zone;
-use crate::value::{Datum, image};
+use datum::error::{Result, SqlError};
+use datum::value::zone::Zone;
+use datum::value::{Datum, image};
 
 /// The row that an expression is evaluated for.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +30,7 @@ pub enum Row<'a> {
 /// A stored row.
 #[derive(Debug, Clone, Copy)]
 pub struct ImageRow<'a> {
-    /// Its table.
-    pub table: &'a TableDef,
+    pub(crate) table: &'a TableDef,
     /// Its bytes.
     pub image: &'a [u8],
     /// Where its columns lie.

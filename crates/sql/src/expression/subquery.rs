@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::compare::{By, holds};
 use super::frame::{RowReader, RowSet};
 use super::{Expr, Node, Row};
-use crate::ast::BinaryOp;
-use crate::error::{self, Result};
 use crate::executor::query;
 use crate::executor::spill::key_set::KeySet;
 use crate::planner::Query;
 use crate::session::Context;
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::value::Datum;
+use syntax::ast::BinaryOp;
 
 /// A query as an operand.
 #[derive(Clone)]
@@ -84,8 +84,7 @@ pub struct Quantifier {
 /// An operand and the subquery's column that it is compared with.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The operand.
-    pub operand: Expr,
+    pub(crate) operand: Expr,
     /// The column, read from a row of the subquery.
     pub column: Expr,
     /// How they compare.
@@ -97,8 +96,7 @@ pub struct Candidate {
 pub struct SubqueryResult {
     /// What it was run with.
     pub parameters: Vec<Datum<'static>>,
-    /// Its rows.
-    pub rows: Arc<RowSet>,
+    pub(crate) rows: Arc<RowSet>,
     /// The keys of rows without NULL, for IN; and whether a row has a NULL.
     pub keys: Option<(Arc<KeySet>, bool)>,
     /// The first or last text, if there is one; and whether a row has a NULL.
@@ -106,7 +104,7 @@ pub struct SubqueryResult {
 }
 
 /// A number that no other subquery or derived table has.
-pub fn new_id() -> u64 {
+pub(crate) fn new_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

@@ -21,11 +21,11 @@ use terms::{KeyRef, RangeRef, Term, TermKind, ranges_of};
 use super::covering::ColumnsRead;
 use super::size::TableSize;
 use super::statistics::selectivity;
-use crate::ast::{BinaryOp, IndexHint, IndexHintAction};
 use crate::catalog::TableDef;
-use crate::error::{self, Result};
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
+use datum::error::{self, Result};
+use syntax::ast::{BinaryOp, IndexHint, IndexHintAction};
 
 /// A path to rows.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub struct AccessPath {
 /// What a column equals.
 #[derive(Debug, Clone)]
 pub enum Key {
-    /// NULL.
+    /// The condition is `IS NULL`.
     Null,
     /// A value; there is no such row if it is NULL.
     Value(By, Expr),
@@ -62,9 +62,8 @@ pub struct Range {
 
 /// A path, and what it is expected to cost.
 #[derive(Debug, Clone)]
-pub struct Choice {
-    /// The path.
-    pub path: AccessPath,
+pub(crate) struct Choice {
+    pub(crate) path: AccessPath,
     /// Rows that it gives each time that it is opened.
     pub rows: f64,
     /// The share of them that the conditions accept.
@@ -74,7 +73,7 @@ pub struct Choice {
 }
 
 /// The most ranges that IN makes.
-pub const RANGES_MAX: usize = 1000;
+pub(crate) const RANGES_MAX: usize = 1000;
 
 /// What a row costs that an entry of a secondary index leads to, in rows read one after the other:
 /// the tree of the primary key is descended for it.
@@ -97,11 +96,9 @@ fn is_fixed(a: &Expr, b: &Expr) -> bool {
 }
 
 /// A table and what is known before it is read.
-pub struct Candidate<'a> {
-    /// The table.
-    pub table: &'a TableDef,
-    /// Its slot.
-    pub slot: usize,
+pub(crate) struct Candidate<'a> {
+    pub(crate) table: &'a TableDef,
+    pub(crate) slot: usize,
     /// The slots that are filled before, one bit each.
     pub available: u64,
     /// What the query says of its indexes.
@@ -113,12 +110,12 @@ pub struct Candidate<'a> {
 }
 
 /// All rows by primary key.
-pub fn full_scan() -> AccessPath {
+pub(crate) fn full_scan() -> AccessPath {
     AccessPath { index: 0, keys: Vec::new(), ranges: Vec::new(), direction: Direction::Forward }
 }
 
 /// Checks the names in the hints; error 1176 for an index that there is not.
-pub fn check_hints(table: &TableDef, hints: &[IndexHint], alias: &str) -> Result<()> {
+pub(crate) fn check_hints(table: &TableDef, hints: &[IndexHint], alias: &str) -> Result<()> {
     for name in hints.iter().flat_map(|hint| &hint.indexes) {
         if table.index_named(name).is_none() {
             return Err(error::KEY_DOES_NOT_EXIST.with(&[name, &alias]));
@@ -130,7 +127,7 @@ pub fn check_hints(table: &TableDef, hints: &[IndexHint], alias: &str) -> Result
 impl Candidate<'_> {
     /// The cheapest path under these conditions. The table's size is asked only where it decides
     /// something.
-    pub fn choose<'e>(
+    pub(crate) fn choose<'e>(
         &self,
         conditions: impl Iterator<Item = &'e Expr> + Clone,
         size: &TableSize<'_>,
@@ -146,7 +143,7 @@ impl Candidate<'_> {
 
     /// The numbers of the indexes that could narrow the rows under these conditions, in their
     /// order.
-    pub fn possible<'e>(&self, conditions: impl Iterator<Item = &'e Expr>) -> Vec<usize> {
+    pub(crate) fn possible<'e>(&self, conditions: impl Iterator<Item = &'e Expr>) -> Vec<usize> {
         let mut terms = Vec::new();
         for condition in conditions {
             self.collect(condition, &mut terms);
@@ -159,7 +156,7 @@ impl Candidate<'_> {
     }
 
     /// True if the path's keys see to it that a condition holds.
-    pub fn is_key_of(&self, path: &AccessPath, condition: &Expr) -> bool {
+    pub(crate) fn is_key_of(&self, path: &AccessPath, condition: &Expr) -> bool {
         let mut terms = Vec::new();
         self.collect(condition, &mut terms);
         let parts = &self.table.indexes[path.index].parts[..path.keys.len()];
@@ -173,7 +170,7 @@ impl Candidate<'_> {
     /// True if a condition holds for each row of the path, should all values of the path's keys
     /// turn out to be integers in columns of integers: those are held exactly, and compare as their
     /// keys do.
-    pub fn is_implied(&self, path: &AccessPath, condition: &Expr) -> bool {
+    pub(crate) fn is_implied(&self, path: &AccessPath, condition: &Expr) -> bool {
         let parts = &self.table.indexes[path.index].parts;
         let ranged = parts.get(path.keys.len()).map(|part| part.column);
         let [range] = path.ranges.as_slice() else { return self.is_key(path, condition) };
@@ -260,7 +257,7 @@ impl Candidate<'_> {
     }
 
     /// The paths that give the rows in an order, ascending or descending columns.
-    pub fn in_order(
+    pub(crate) fn in_order(
         &self,
         conditions: &[Expr],
         size: &TableSize<'_>,

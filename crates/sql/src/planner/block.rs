@@ -7,18 +7,19 @@ use super::{
     Body, Derived, Duplicates, Grouping, Limit, Maker, Query, grouping, join, order, reuse, semi_join,
     simplify,
 };
-use crate::ast::{self, AggregateFunction, LockStrength, LockWait, SelectItem};
-use crate::error::{self, Result, SqlError};
+use crate::catalog::show::quote;
 use crate::executor::output::OutputColumn;
 use crate::expression::aggregate::Aggregate;
 use crate::expression::resolve::{Columns, Source};
 use crate::expression::{Expr, Node, Resolver};
-use crate::types::{Coercibility, DataType, Type};
+use datum::error::{self, Result, SqlError};
+use datum::types::{Coercibility, DataType, Type};
 use storage::LockMode;
 use storage::transaction::{Locking, OnLocked};
+use syntax::ast::{self, AggregateFunction, LockStrength, LockWait, SelectItem};
 
 /// A block whose names are bound, before its join is planned.
-pub struct Bound {
+pub(crate) struct Bound {
     /// What fills the slots.
     pub slots: Vec<Slot>,
     /// FROM and WHERE.
@@ -29,14 +30,11 @@ pub struct Bound {
     pub columns: Vec<OutputColumn>,
     /// GROUP BY and aggregates.
     pub group: Option<Grouping>,
-    /// HAVING.
-    pub having: Option<Expr>,
-    /// ORDER BY.
-    pub order: Vec<(Expr, bool)>,
+    pub(crate) having: Option<Expr>,
+    pub(crate) order: Vec<(Expr, bool)>,
     /// SELECT DISTINCT.
     pub distinct: bool,
-    /// LIMIT.
-    pub limit: Limit,
+    pub(crate) limit: Limit,
     /// How each slot's rows are locked.
     pub locking: Vec<Option<Locking>>,
     /// SELECT STRAIGHT_JOIN.
@@ -48,7 +46,7 @@ pub struct Bound {
 }
 
 /// `TABLE t`: `SELECT * FROM t`.
-pub fn whole_table(name: &ast::ObjectName, _: ast::Span) -> ast::Select {
+pub(crate) fn whole_table(name: &ast::ObjectName, _: ast::Span) -> ast::Select {
     let factor =
         ast::TableFactor { name: name.clone(), partitions: Vec::new(), alias: None, hints: Vec::new() };
     ast::Select {
@@ -64,8 +62,8 @@ pub fn whole_table(name: &ast::ObjectName, _: ast::Span) -> ast::Select {
 }
 
 /// Binds a SELECT with the ORDER BY, LIMIT and locking clauses of its query.
-pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Query) -> Result<Bound> {
-    crate::stack::check()?;
+pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Query) -> Result<Bound> {
+    datum::stack::check()?;
     if !select.windows.is_empty() {
         return Err(SqlError::unsupported("window functions"));
     }
@@ -77,11 +75,13 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
     if let Some(filter) = &select.filter {
         let filter = resolver.expr(filter)?;
         super::conjuncts(filter, &mut list.conditions);
+        datum::bounds::check()?;
     }
 
     resolver.scope.clause = "field list";
     resolver.scope.aggregates = Some(Vec::new());
     let mut items = items(resolver, &select.items)?;
+    datum::bounds::check()?;
     let alias = |(number, (name, e)): (usize, &(String, Expr))| {
         (name.as_str().into(), reuse::reference(number, e, select.with_rollup))
     };
@@ -151,7 +151,7 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
     let groups = !aggregates.is_empty() || !keys.is_empty();
     let grouped = items.iter_mut().map(|(_, e)| e).chain(&mut having).chain(order.iter_mut().map(|(e, _)| e));
     for e in grouped {
-        grouping::finish(e, &keys, select.with_rollup)?;
+        grouping::finish(e, &keys, select.with_rollup, &repeated)?;
     }
     if groups && resolver.cx.modes().only_full_group_by {
         grouping::check(&slots, &list, &items, &order, (&keys, select.with_rollup))?;
@@ -159,8 +159,8 @@ pub fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Quer
     if select.options.distinct && resolver.cx.modes().only_full_group_by && (!groups || !keys.is_empty()) {
         grouping::check_distinct(&slots, &items, &order)?;
     }
-    let locking = locking(&slots, query)?;
     let sources = &resolver.scope.sources;
+    let locking = locking(&slots, sources, query)?;
     let columns = items
         .iter()
         .map(|(name, expr)| of_derived(output_column(expr, name, &slots), expr, sources))
@@ -235,8 +235,8 @@ fn each_value(e: &mut Expr, aggregates: &[Aggregate]) {
 }
 
 /// Chooses how a bound block runs.
-pub fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
-    crate::stack::check()?;
+pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
+    datum::stack::check()?;
     let Bound {
         mut slots,
         mut list,
@@ -393,7 +393,7 @@ fn is_hidden(alias: &str, group_by: &[ast::Expr], keys: &[Expr], is_one: impl Fn
 }
 
 /// A block that finds rows to be changed.
-pub fn of_rows(
+pub(crate) fn of_rows(
     slots: &[Slot],
     constant_filter: Vec<Expr>,
     from: super::Operator,
@@ -424,7 +424,7 @@ pub fn of_rows(
 }
 
 /// Takes the conditions that read no source: they are evaluated once, before any row is read.
-pub fn take_constant_filter(list: &mut List) -> Vec<Expr> {
+pub(crate) fn take_constant_filter(list: &mut List) -> Vec<Expr> {
     let (constant_filter, rest) =
         std::mem::take(&mut list.conditions).into_iter().partition(|e| e.sources() == 0 && !e.is_volatile());
     list.conditions = rest;
@@ -456,7 +456,7 @@ fn output_column(expr: &Expr, name: &str, slots: &[Slot]) -> OutputColumn {
     }
     if expr.ty.nullable {
         column.ty.nullable = true;
-        column.meta.flags &= !crate::sink::column_flag::NOT_NULL;
+        column.meta.flags &= !datum::sink::column_flag::NOT_NULL;
     }
     column
 }
@@ -480,9 +480,16 @@ fn of_derived(mut column: OutputColumn, expr: &Expr, sources: &[Source]) -> Outp
     column
 }
 
-/// How the rows of each slot are locked.
-fn locking(slots: &[Slot], query: &ast::Query) -> Result<Vec<Option<Locking>>> {
+/// How the rows of each slot are locked. The tables of a derived table that was merged are locked
+/// with all, and can't be named.
+///
+/// # Errors
+///
+/// 3568 for a name that is none, 3569 for a table that two clauses, or one twice, lock.
+fn locking(slots: &[Slot], sources: &[Source], query: &ast::Query) -> Result<Vec<Option<Locking>>> {
     let mut all = vec![None; slots.len()];
+    let own =
+        |number: usize| sources.iter().any(|s| s.slot == number && matches!(s.columns, Columns::Table(_)));
     for clause in &query.locking {
         let mode = match clause.strength {
             LockStrength::Share => LockMode::Shared,
@@ -493,21 +500,33 @@ fn locking(slots: &[Slot], query: &ast::Query) -> Result<Vec<Option<Locking>>> {
             LockWait::NoWait => OnLocked::Fail,
             LockWait::SkipLocked => OnLocked::Skip,
         };
-        let is_named = |name: &ast::ObjectName, slot: &Slot| match slot {
-            Slot::Table(table, _, alias) => {
-                name.name.is(alias) && name.database.as_ref().is_none_or(|d| **d == *table.database)
-            }
-            Slot::Rows(..) => false,
-        };
+        let locking = Some(Locking { mode, on_locked });
         for name in &clause.tables {
-            if !slots.iter().any(|slot| is_named(name, slot)) {
-                return Err(error::UNRESOLVED_TABLE_LOCK.with(&[&name.name]));
+            let is_named = |(number, slot): &(usize, &Slot)| match slot {
+                Slot::Table(table, _, alias) => {
+                    own(*number)
+                        && name.name.is(alias)
+                        && name.database.as_ref().is_none_or(|d| **d == *table.database)
+                }
+                Slot::Rows(..) => false,
+            };
+            let shown = || match &name.database {
+                Some(database) => format!("{}.{}", quote(database), quote(&name.name)),
+                None => quote(&name.name),
+            };
+            // Of several tables of that name in several databases the first one is meant.
+            let named = slots.iter().enumerate().find(is_named);
+            let (number, _) = named.ok_or_else(|| error::UNRESOLVED_TABLE_LOCK.with(&[&shown()]))?;
+            if all[number].is_some() {
+                return Err(error::DUPLICATE_TABLE_LOCK.with(&[&shown()]));
             }
+            all[number] = locking;
         }
-        for (slot, locking) in slots.iter().zip(&mut all) {
-            if clause.tables.is_empty() || clause.tables.iter().any(|name| is_named(name, slot)) {
-                *locking = Some(Locking { mode, on_locked });
+        for (number, slot) in slots.iter().enumerate().filter(|_| clause.tables.is_empty()) {
+            if all[number].is_some() && own(number) {
+                return Err(error::DUPLICATE_TABLE_LOCK.with(&[&slot.name()]));
             }
+            all[number] = locking;
         }
     }
     Ok(all)
@@ -523,7 +542,7 @@ fn items(resolver: &mut Resolver<'_>, list: &[SelectItem]) -> Result<Vec<(String
     }
     let mut items = Vec::with_capacity(list.len());
     for item in list {
-        crate::bounds::check()?;
+        datum::bounds::check()?;
         match item {
             SelectItem::All => {
                 if resolver.scope.sources.is_empty() {
@@ -652,7 +671,7 @@ fn position(
 }
 
 /// ORDER BY's terms, each with its direction.
-pub fn order_terms(
+pub(crate) fn order_terms(
     resolver: &mut Resolver<'_>,
     list: &[ast::OrderItem],
     items: &[(String, Expr)],

@@ -11,11 +11,11 @@ const COLUMNS_TRACKED: usize = 63;
 
 /// The columns that a block reads, by slot, one bit each.
 #[derive(Debug, Clone)]
-pub struct ColumnsRead(Vec<u64>);
+pub(crate) struct ColumnsRead(Vec<u64>);
 
 impl ColumnsRead {
     /// What the list's conditions and sources read, and these expressions.
-    pub fn new<'e>(slots: &[Slot], list: &List, others: impl Iterator<Item = &'e Expr>) -> Self {
+    pub(crate) fn new<'e>(slots: &[Slot], list: &List, others: impl Iterator<Item = &'e Expr>) -> Self {
         // Who reads a primary key reads whole rows anyway.
         let is_indexed = |slot: &Slot| matches!(slot, Slot::Table(table, ..) if table.indexes.len() > 1);
         if !slots.iter().any(is_indexed) {
@@ -35,7 +35,7 @@ impl ColumnsRead {
     }
 
     /// For a block whose rows are wanted as a whole.
-    pub fn everything(slots: &[Slot]) -> Self {
+    pub(crate) fn everything(slots: &[Slot]) -> Self {
         Self(vec![u64::MAX; slots.len()])
     }
 
@@ -59,13 +59,13 @@ impl ColumnsRead {
     }
 
     /// True if an index of a slot's table holds all columns that are read of it.
-    pub fn are_held_by(&self, slot: usize, table: &TableDef, index: usize) -> bool {
+    pub(crate) fn are_held_by(&self, slot: usize, table: &TableDef, index: usize) -> bool {
         let tracked = self.0[slot] >> COLUMNS_TRACKED == 0;
         index != 0 && tracked && self.of(slot).all(|column| table.schema.key_holds(index, column))
     }
 
     /// The columns that are read of a slot, ascending, if an index of its table holds all of them.
-    pub fn held_by(&self, slot: usize, table: &TableDef, index: usize) -> Option<Box<[usize]>> {
+    pub(crate) fn held_by(&self, slot: usize, table: &TableDef, index: usize) -> Option<Box<[usize]>> {
         self.are_held_by(slot, table, index).then(|| self.of(slot).collect())
     }
 

@@ -12,16 +12,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Maker, json_table, merge};
-use crate::ast::{self, IndexHint, JoinCondition, JoinKind, TableReference};
 use crate::catalog::TableDef;
-use crate::error::{self, Result, SqlError};
 use crate::executor::output::OutputColumn;
 use crate::expression::resolve::{Columns, Source, Visible};
 use crate::expression::{Expr, Resolver};
 use crate::system_tables;
+use datum::error::{self, Result, SqlError};
+use syntax::ast::{self, IndexHint, JoinCondition, JoinKind, TableReference};
 
 /// The most sources of a block: what MySQL has, and what fits the bits of a word.
-pub const SOURCES_MAX: usize = 61;
+pub(crate) const SOURCES_MAX: usize = 61;
 
 /// The most times that tables of WITH are bound for a statement: each that names another one twice
 /// doubles them.
@@ -29,7 +29,7 @@ const COMMON_USES_MAX: usize = 256;
 
 /// What fills a slot.
 #[derive(Debug, Clone)]
-pub enum Slot {
+pub(crate) enum Slot {
     /// A table, and what the query says of its indexes.
     Table(Arc<TableDef>, Vec<IndexHint>, Box<str>),
     /// Rows made as a whole, and what the query calls them.
@@ -38,7 +38,7 @@ pub enum Slot {
 
 impl Slot {
     /// The table, if it is one.
-    pub fn table(&self) -> Option<Arc<TableDef>> {
+    pub(crate) fn table(&self) -> Option<Arc<TableDef>> {
         match self {
             Slot::Table(table, ..) => Some(table.clone()),
             Slot::Rows(..) => None,
@@ -46,7 +46,7 @@ impl Slot {
     }
 
     /// What the query calls it.
-    pub fn name(&self) -> Box<str> {
+    pub(crate) fn name(&self) -> Box<str> {
         match self {
             Slot::Table(_, _, alias) | Slot::Rows(_, alias) => alias.clone(),
         }
@@ -55,7 +55,7 @@ impl Slot {
 
 /// What is joined with inner joins.
 #[derive(Debug, Default, Clone)]
-pub struct List {
+pub(crate) struct List {
     /// The operands.
     pub items: Vec<Item>,
     /// What their rows must fulfil.
@@ -64,7 +64,7 @@ pub struct List {
 
 /// An operand of a join.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub(crate) struct Item {
     /// What it is.
     pub kind: ItemKind,
     /// The slots that must be filled before it, one bit each.
@@ -73,7 +73,7 @@ pub struct Item {
 
 /// What an operand of a join is.
 #[derive(Debug, Clone)]
-pub enum ItemKind {
+pub(crate) enum ItemKind {
     /// A source.
     Slot(usize),
     /// The inner side of an outer, semi- or anti-join.
@@ -82,12 +82,12 @@ pub enum ItemKind {
 
 impl List {
     /// The slots in it, one bit each.
-    pub fn slots(&self) -> u64 {
+    pub(crate) fn slots(&self) -> u64 {
         self.items.iter().fold(0, |all, item| all | item.slots())
     }
 
     /// The slots that its conditions read, those of its nests too, one bit each.
-    pub fn read(&self) -> u64 {
+    pub(crate) fn read(&self) -> u64 {
         let own = self.conditions.iter().fold(0, |all, e| all | e.sources());
         self.items.iter().fold(own, |all, item| match &item.kind {
             ItemKind::Slot(_) => all,
@@ -98,7 +98,7 @@ impl List {
 
 impl Item {
     /// The slots in it, one bit each.
-    pub fn slots(&self) -> u64 {
+    pub(crate) fn slots(&self) -> u64 {
         match &self.kind {
             ItemKind::Slot(slot) => 1 << slot,
             ItemKind::Nest(list, _) => list.slots(),
@@ -108,7 +108,7 @@ impl Item {
 
 /// FROM, bound.
 #[derive(Debug, Default)]
-pub struct From {
+pub(crate) struct From {
     /// What fills the slots.
     pub slots: Vec<Slot>,
     /// What is joined.
@@ -123,7 +123,7 @@ struct Names {
 }
 
 /// Binds FROM; its sources are the resolver's scope's from now on.
-pub fn bind(resolver: &mut Resolver<'_>, list: &[TableReference], straight: bool) -> Result<From> {
+pub(crate) fn bind(resolver: &mut Resolver<'_>, list: &[TableReference], straight: bool) -> Result<From> {
     let mut binder = Binder { resolver, slots: Vec::new(), straight };
     let mut out = List::default();
     let names = binder.comma(list, false, &mut out)?;
@@ -157,7 +157,7 @@ impl Binder<'_, '_> {
     }
 
     fn reference(&mut self, reference: &TableReference, nullable: bool, out: &mut List) -> Result<Names> {
-        crate::stack::check()?;
+        datum::stack::check()?;
         match reference {
             TableReference::Table(factor) => match self.common(factor) {
                 Some(number) => self.common_table(factor, number, nullable, out),

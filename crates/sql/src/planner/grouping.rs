@@ -8,14 +8,15 @@ use std::collections::HashSet;
 
 use super::Maker;
 use super::from::{ItemKind, List, Slot};
-use crate::ast::BinaryOp;
-use crate::error::{self, Result};
+use super::reuse::Repeated;
 use crate::expression::{Expr, Node};
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::value::Datum;
+use syntax::ast::BinaryOp;
 
 /// Checks the select list and ORDER BY; errors 1055 and 1140. Under WITH ROLLUP the terms of GROUP
 /// BY, which are NULL in sums, determine nothing else.
-pub fn check(
+pub(crate) fn check(
     slots: &[Slot],
     list: &List,
     items: &[(String, Expr)],
@@ -31,7 +32,7 @@ pub fn check(
         close(slots, list, &mut known);
     }
     for (number, (_, item)) in items.iter().enumerate() {
-        crate::bounds::check()?;
+        datum::bounds::check()?;
         let Some(column) = undetermined(item, keys, &known) else { continue };
         let shown = full_name(slots, column);
         return Err(if implicit {
@@ -42,7 +43,7 @@ pub fn check(
     }
     // The one row of all is in any order.
     for (number, (term, _)) in order.iter().enumerate().filter(|_| !implicit) {
-        crate::bounds::check()?;
+        datum::bounds::check()?;
         let Some(column) = undetermined(term, keys, &known) else { continue };
         let shown = full_name(slots, column);
         return Err(error::WRONG_FIELD_WITH_GROUP.with(&[&(number + 1), &"ORDER BY clause", &shown]));
@@ -51,9 +52,9 @@ pub fn check(
 }
 
 /// Error 3065: rows that DISTINCT takes for one are to be ordered by what they may have several of.
-pub fn check_distinct(slots: &[Slot], items: &[(String, Expr)], order: &[(Expr, bool)]) -> Result<()> {
+pub(crate) fn check_distinct(slots: &[Slot], items: &[(String, Expr)], order: &[(Expr, bool)]) -> Result<()> {
     for (number, (term, _)) in order.iter().enumerate() {
-        crate::bounds::check()?;
+        datum::bounds::check()?;
         if let Some(column) = unselected(term, items) {
             let shown = full_name(slots, column);
             return Err(error::FIELD_IN_ORDER_NOT_SELECT.with(&[
@@ -97,13 +98,16 @@ fn full_name(slots: &[Slot], (slot, column): (usize, usize)) -> String {
 }
 
 /// What an expression over groups means: under WITH ROLLUP GROUP BY's expressions in it are NULL
-/// where the row is a sum over them, and GROUPING() says which. Error 3602 if its argument is none
-/// of them.
-pub fn finish(e: &mut Expr, keys: &[Expr], rollup: bool) -> Result<()> {
-    crate::bounds::check()?;
+/// where the row is a sum over them, and GROUPING() says which. Errors 3602 if its argument is
+/// none of them, 1111 where there is no GROUP BY.
+pub(crate) fn finish(e: &mut Expr, keys: &[Expr], rollup: bool, repeated: &Repeated) -> Result<()> {
+    datum::bounds::check()?;
     if let Node::Grouping(list, numbers) = &mut e.node {
-        for (i, argument) in std::mem::take(list).iter().enumerate() {
-            let number = keys.iter().position(|key| key.is_same(argument));
+        if keys.is_empty() {
+            return Err(error::INVALID_GROUP_FUNC_USE.plain());
+        }
+        for (i, argument) in std::mem::take(list).into_iter().enumerate() {
+            let number = key_number(argument, keys, repeated);
             numbers.push(number.ok_or_else(|| error::FIELD_IN_GROUPING_NOT_GROUP_BY.with(&[&(i + 1)]))?);
         }
         if !rollup {
@@ -116,7 +120,23 @@ pub fn finish(e: &mut Expr, keys: &[Expr], rollup: bool) -> Result<()> {
         e.ty.nullable = true;
         return Ok(());
     }
-    e.children_mut().into_iter().try_for_each(|child| finish(child, keys, rollup))
+    e.children_mut().into_iter().try_for_each(|child| finish(child, keys, rollup, repeated))
+}
+
+/// The term of GROUP BY that GROUPING()'s argument is. In HAVING and ORDER BY it may be, or
+/// contain, a reference to a select item that is one.
+fn key_number(mut argument: Expr, keys: &[Expr], repeated: &Repeated) -> Option<usize> {
+    if let Node::Item(item) = argument.node {
+        return repeated.key_of(item);
+    }
+    argument.transform(&mut |e| {
+        if let Node::Item(item) = e.node
+            && let Some(key) = repeated.key_of(item).and_then(|number| keys.get(number))
+        {
+            *e = key.clone();
+        }
+    });
+    keys.iter().position(|key| key.is_same(&argument))
 }
 
 fn as_column(e: &Expr) -> Option<(usize, usize)> {

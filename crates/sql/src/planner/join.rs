@@ -27,12 +27,12 @@ use super::semi_join::{Materialized, SemiJoins};
 use super::size::TableSize;
 use super::statistics::selectivity;
 use super::{Hash, JoinKind, Loop, Maker, Operator, Rows, Size, TableAccess};
-use crate::ast::BinaryOp;
 use crate::catalog::computed::Computed;
-use crate::error::Result;
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
 use crate::session::Context;
+use datum::error::Result;
+use syntax::ast::BinaryOp;
 
 /// How many operands are brought into the best of all orders.
 const EXHAUSTIVE_MAX: usize = 7;
@@ -41,13 +41,13 @@ const EXHAUSTIVE_MAX: usize = 7;
 const ROWS_DERIVED: f64 = 100.0;
 
 /// What a row of a hash table costs, in rows read.
-pub const HASH_ROW_COST: f64 = 0.2;
+pub(crate) const HASH_ROW_COST: f64 = 0.2;
 
 /// The share of the rows that have a partner in a semi-join, or none in an anti-join.
 const SELECTIVITY: f64 = 0.5;
 
 /// Plans the joins of one block.
-pub struct Joiner<'a> {
+pub(crate) struct Joiner<'a> {
     slots: &'a [Slot],
     locking: &'a [Option<Locking>],
     /// What is read of the slots' columns.
@@ -94,7 +94,7 @@ enum Method {
 
 impl<'a> Joiner<'a> {
     /// A planner for the block that has these slots.
-    pub fn new(
+    pub(crate) fn new(
         cx: &'a RefCell<&'a mut Context>,
         slots: &'a [Slot],
         locking: &'a [Option<Locking>],
@@ -121,7 +121,7 @@ impl<'a> Joiner<'a> {
 
     /// The operators of FROM and WHERE. `order` is what the rows are sorted by afterwards, `wanted`
     /// how many of them are wanted, if not all.
-    pub fn plan(&self, list: List, order: &[(Expr, bool)], wanted: Option<f64>) -> Result<Operator> {
+    pub(crate) fn plan(&self, list: List, order: &[(Expr, bool)], wanted: Option<f64>) -> Result<Operator> {
         for slot in self.slots {
             if let Slot::Table(table, hints, alias) = slot {
                 access::check_hints(table, hints, alias)?;
@@ -134,7 +134,7 @@ impl<'a> Joiner<'a> {
 
     /// The cheapest form of a list in which rows may take the place of semi- and anti-joins, with
     /// what follows from its conditions. `wanted` is how many rows are wanted, if not all.
-    pub fn with_semi_joins(&self, list: List, others: &[Materialized], wanted: Option<f64>) -> List {
+    pub(crate) fn with_semi_joins(&self, list: List, others: &[Materialized], wanted: Option<f64>) -> List {
         if others.is_empty() {
             return propagated(list);
         }
@@ -154,7 +154,7 @@ impl<'a> Joiner<'a> {
     /// The list of rows to be changed, whose conditions stand as such, with inner joins in the
     /// place of those whose rows lead to the ones to be changed. Others are tested with the row, so
     /// that it is not locked for longer than that where nothing becomes of it.
-    pub fn with_leading(&self, list: List, joins: &SemiJoins) -> List {
+    pub(crate) fn with_leading(&self, list: List, joins: &SemiJoins) -> List {
         let mut best = list;
         for other in &joins.materialized {
             let Some(candidate) = other.joined_in(&best, &joins.conditions).map(propagated) else { continue };

@@ -4,22 +4,22 @@
 use std::sync::Arc;
 
 use super::{JsonSource, Maker};
-use crate::ast::{self, JsonOn, JsonTableColumn};
 use crate::catalog::ColumnDef;
 use crate::catalog::table::Default;
-use crate::error::{self, Result};
 use crate::executor::output::OutputColumn;
 use crate::expression::Resolver;
 use crate::expression::functions::json::{bad_path, document};
-use crate::types::{Charset, Collation, DataType};
-use crate::value::Datum;
-use crate::value::json::Path;
-use crate::value::json::convert::Origin;
-use crate::value::json::table::{Answer, Column, JsonColumnKind, JsonTable, Level};
+use datum::error::{self, Result};
+use datum::types::{Charset, Collation, DataType};
+use datum::value::Datum;
+use datum::value::json::Path;
+use datum::value::json::convert::Origin;
+use datum::value::json::table::{Answer, Column, JsonColumnKind, JsonTable, Level};
+use syntax::ast::{self, JsonOn, JsonTableColumn};
 
 /// Binds JSON_TABLE. `before`: how many sources stand before it, whose columns the document may
 /// read.
-pub fn bind(resolver: &mut Resolver<'_>, ast: &ast::JsonTable, before: usize) -> Result<Maker> {
+pub(crate) fn bind(resolver: &mut Resolver<'_>, ast: &ast::JsonTable, before: usize) -> Result<Maker> {
     let scope = &mut resolver.scope;
     let around = (std::mem::replace(&mut scope.window, 0..before), scope.clause);
     scope.clause = "a table function argument";

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use super::block;
 use super::from::{Item, ItemKind, List, Slot};
 use super::{Derived, Maker};
-use crate::ast::{self, QueryBody};
-use crate::error::Result;
 use crate::executor::output::OutputColumn;
 use crate::expression::resolve::Scope;
 use crate::expression::subquery::new_id;
 use crate::expression::{Expr, Node, Resolver};
+use datum::error::Result;
+use syntax::ast::{self, QueryBody};
 
 /// A derived table as the block around it takes it.
-pub enum Bound {
+pub(crate) enum Bound {
     /// Its sources are the block's.
     Merged {
         /// What fills them.
@@ -32,7 +32,7 @@ pub enum Bound {
 
 /// Binds a derived table. `nullable`: it may be complemented by NULLs. `base`: the slots that the
 /// block has already.
-pub fn derived(
+pub(crate) fn derived(
     resolver: &mut Resolver<'_>,
     query: &ast::Query,
     nullable: bool,
@@ -53,7 +53,7 @@ pub fn derived(
 
 /// Runs `bind` in a scope of its own inside of the resolver's; returns what it takes from around
 /// it, too.
-pub fn within<T>(
+pub(crate) fn within<T>(
     resolver: &mut Resolver<'_>,
     bind: impl FnOnce(&mut Resolver<'_>) -> Result<T>,
 ) -> (Result<T>, Vec<Expr>) {
@@ -120,7 +120,7 @@ fn is_mergeable(block: &block::Bound, nullable: bool) -> bool {
 
 /// Makes an expression of an inner block one of the block around: its sources come after `base`
 /// others, and what it takes from around it is there itself.
-pub fn adopt(parameters: &[Expr], base: usize) -> impl FnMut(&mut Expr) + '_ {
+pub(crate) fn adopt(parameters: &[Expr], base: usize) -> impl FnMut(&mut Expr) + '_ {
     move |e| {
         match &mut e.node {
             Node::Column { source, .. } => *source += base,
@@ -154,7 +154,7 @@ fn merged(block: block::Bound, parameters: &[Expr], base: usize) -> Bound {
 }
 
 /// The same for a list of what is joined.
-pub fn shift(list: &mut List, base: usize, slots: &[Slot], adopt: &mut dyn FnMut(&mut Expr)) {
+pub(crate) fn shift(list: &mut List, base: usize, slots: &[Slot], adopt: &mut dyn FnMut(&mut Expr)) {
     list.conditions.iter_mut().for_each(|e| e.transform(adopt));
     for Item { kind, requires } in &mut list.items {
         *requires <<= base;

@@ -7,7 +7,7 @@ use super::{Limit, Operator, TableAccess};
 use crate::catalog::TableDef;
 use crate::expression::{Expr, Node};
 use crate::session::Context;
-use crate::types::DataType;
+use datum::types::DataType;
 
 /// What sorting a row costs, in rows read, or finding its group among others.
 const SORT_ROW_COST: f64 = 0.3;
@@ -37,7 +37,7 @@ impl Together {
 }
 
 /// How many rows a LIMIT wants, as far as that is known; nothing without one.
-pub fn wanted(cx: &mut Context, limit: &Limit) -> Option<f64> {
+pub(crate) fn wanted(cx: &mut Context, limit: &Limit) -> Option<f64> {
     let ends = limit.count.iter().chain(&limit.offset);
     let is_known = ends.clone().all(|e| matches!(e.node, Node::Constant(_) | Node::Parameter(_)));
     limit.count.as_ref()?;
@@ -168,7 +168,7 @@ fn order_columns(order: &[(Expr, bool)], access: &TableAccess) -> Option<Vec<(us
 }
 
 /// True if the rows come in this order already; turns the first table's walk round if needed.
-pub fn gives_order(from: &mut Operator, order: &[(Expr, bool)]) -> bool {
+pub(crate) fn gives_order(from: &mut Operator, order: &[(Expr, bool)]) -> bool {
     let given = match from.first_mut() {
         Operator::TableAccess(access) if !order.is_empty() => match order_columns(order, access) {
             Some(columns) => access.path.gives_order(&access.table, &columns),

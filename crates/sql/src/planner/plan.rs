@@ -24,15 +24,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Query;
-use crate::ast;
 use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::MetadataLockType;
-use crate::error::Result;
 use crate::expression::resolve::Source;
 use crate::expression::{Expr, Node, Resolver};
 use crate::routine::Routine;
 use crate::session::Context;
-use crate::types::{Family, Type};
+use datum::error::Result;
+use datum::types::{Family, Type};
+use syntax::ast;
 
 /// What is cached of a statement between two executions.
 #[derive(Default)]
@@ -54,7 +54,7 @@ const SIZES_CHECK_INTERVAL: u32 = 64;
 
 /// What a plan was made for, noted while it is made.
 #[derive(Debug, Default)]
-pub struct Basis {
+pub(crate) struct Basis {
     /// The tables that it reads.
     read: Vec<Arc<TableDef>>,
     /// The table that it changes.
@@ -90,7 +90,7 @@ struct Plan<T> {
 }
 
 /// Runs what `make` has planned: now, or in an earlier execution of the same statement.
-pub fn run<T: Send + Sync + 'static, R>(
+pub(crate) fn run<T: Send + Sync + 'static, R>(
     cx: &mut Context,
     make: impl FnOnce(&mut Context, &mut Basis) -> Result<T>,
     run: impl FnOnce(&mut Context, &mut T) -> Result<R>,
@@ -116,12 +116,12 @@ pub fn run<T: Send + Sync + 'static, R>(
 }
 
 /// Plans a query. `text` is what the tree's spans point into; columns are named after it.
-pub fn query(cx: &mut Context, basis: &mut Basis, query: &ast::Query, text: &[u8]) -> Result<Query> {
+pub(crate) fn query(cx: &mut Context, basis: &mut Basis, query: &ast::Query, text: &[u8]) -> Result<Query> {
     query_with_sources(cx, basis, query, text).map(|(query, _)| query)
 }
 
 /// The same with the sources of the query's first SELECT, by which its columns can be named.
-pub fn query_with_sources(
+pub(crate) fn query_with_sources(
     cx: &mut Context,
     basis: &mut Basis,
     query: &ast::Query,
@@ -130,6 +130,7 @@ pub fn query_with_sources(
     let scope = crate::routine::scope(cx);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     let query = super::query(&mut resolver, query)?;
+    datum::bounds::check()?;
     let sources = std::mem::take(&mut resolver.first_sources);
     basis.reads(&mut resolver);
     query.each_expr(&mut |e| basis.evaluates(e));
@@ -137,28 +138,28 @@ pub fn query_with_sources(
 }
 
 /// The same for a plan that is not cached.
-pub fn query_once(cx: &mut Context, query: &ast::Query, text: &[u8]) -> Result<Query> {
+pub(crate) fn query_once(cx: &mut Context, query: &ast::Query, text: &[u8]) -> Result<Query> {
     self::query(cx, &mut Basis::default(), query, text)
 }
 
 impl Basis {
     /// The plan reads the tables that the resolver met.
-    pub fn reads(&mut self, resolver: &mut Resolver<'_>) {
+    pub(crate) fn reads(&mut self, resolver: &mut Resolver<'_>) {
         self.read.append(&mut resolver.tables);
     }
 
     /// The plan changes a table's rows.
-    pub fn writes(&mut self, table: &Arc<TableDef>) {
+    pub(crate) fn writes(&mut self, table: &Arc<TableDef>) {
         self.written = Some(table.clone());
     }
 
     /// The plan takes a parameter's value as it is, whatever its type.
-    pub fn takes(&mut self, parameter: u32) {
+    pub(crate) fn takes(&mut self, parameter: u32) {
         self.untyped.push(parameter as usize);
     }
 
     /// The plan evaluates an expression.
-    pub fn evaluates(&mut self, expr: &Expr) {
+    pub(crate) fn evaluates(&mut self, expr: &Expr) {
         expr.walk(&mut |e| match &e.node {
             Node::UserVariable(name) => self.variables.push((name.clone(), e.ty)),
             Node::SystemVariable(_) => self.changes_unnoticed = true,
@@ -208,6 +209,7 @@ impl<T> Plan<T> {
         let definitions = definitions(cx);
         let warnings = cx.diagnostics.warning_count();
         let work = make(cx, &mut basis)?;
+        datum::bounds::check()?;
         basis.changes_unnoticed |= cx.diagnostics.warning_count() != warnings;
         let type_of = |(number, p): (usize, &crate::session::Parameter)| {
             (!basis.untyped.contains(&number)).then_some(p.ty)

@@ -9,10 +9,10 @@
 //!      text): `1 = '1'` and `'1' <> '01'` show why.
 
 use super::from::{ItemKind, List};
-use crate::ast::BinaryOp;
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
-use crate::types::Type;
+use datum::types::Type;
+use syntax::ast::BinaryOp;
 
 /// A column: its slot and its number.
 type Column = (usize, usize);

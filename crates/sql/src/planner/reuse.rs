@@ -19,7 +19,7 @@ use crate::expression::{Expr, Node};
 /// Which of a block's terms are select items that are to be computed once: numbers of the term and
 /// of the item.
 #[derive(Debug, Clone, Default)]
-pub struct Repeated {
+pub(crate) struct Repeated {
     keys: Vec<(usize, usize)>,
     order: Vec<(usize, usize)>,
 }
@@ -47,7 +47,7 @@ pub struct Value {
 
 /// What stands for a select item where clauses name it: itself, or its number if it matters how
 /// often it is computed, or if which of several that read the same.
-pub fn reference(number: usize, item: &Expr, by_number: bool) -> Expr {
+pub(crate) fn reference(number: usize, item: &Expr, by_number: bool) -> Expr {
     match by_number || item.is_volatile() {
         true => Expr { node: Node::Item(number), ty: item.ty },
         false => item.clone(),
@@ -55,7 +55,7 @@ pub fn reference(number: usize, item: &Expr, by_number: bool) -> Expr {
 }
 
 /// The expression that a reference stands for.
-pub fn resolved<'e>(e: &'e Expr, items: &'e [(String, Expr)]) -> &'e Expr {
+pub(crate) fn resolved<'e>(e: &'e Expr, items: &'e [(String, Expr)]) -> &'e Expr {
     match e.node {
         Node::Item(number) => items.get(number).map_or(e, |(_, item)| item),
         _ => e,
@@ -63,7 +63,7 @@ pub fn resolved<'e>(e: &'e Expr, items: &'e [(String, Expr)]) -> &'e Expr {
 }
 
 /// Puts items in the places of their references.
-pub fn restore(e: &mut Expr, items: &[(String, Expr)]) {
+pub(crate) fn restore(e: &mut Expr, items: &[(String, Expr)]) {
     restore_others(e, items, &[]);
 }
 
@@ -82,7 +82,7 @@ fn restore_others(e: &mut Expr, items: &[(String, Expr)], grouped: &[(usize, usi
 
 impl Repeated {
     /// Finds the terms that are items, and puts these in their places.
-    pub fn find(
+    pub(crate) fn find(
         items: &mut [(String, Expr)],
         (keys, rollup): (&mut [Expr], bool),
         having: Option<&mut Expr>,
@@ -120,9 +120,14 @@ impl Repeated {
         found
     }
 
+    /// The term of GROUP BY that a select item is.
+    pub(crate) fn key_of(&self, item: usize) -> Option<usize> {
+        self.keys.iter().find(|(_, grouped)| *grouped == item).map(|(number, _)| *number)
+    }
+
     /// Has the items computed once: they, and the terms, become columns of the slots after the
     /// others.
-    pub fn apply(
+    pub(crate) fn apply(
         &self,
         (items, columns): (&mut [Expr], &[OutputColumn]),
         (group, having, order): (Option<&mut Grouping>, Option<&mut Expr>, &mut [(Expr, bool)]),
@@ -193,6 +198,6 @@ fn acts(e: &Expr) -> bool {
 }
 
 /// (U3)
-pub fn is_late(items: &[Expr], order: &[(Expr, bool)]) -> bool {
+pub(crate) fn is_late(items: &[Expr], order: &[(Expr, bool)]) -> bool {
     !order.is_empty() && items.iter().any(acts) && !order.iter().any(|(e, _)| acts(e))
 }

@@ -22,13 +22,13 @@ use super::block::Bound;
 use super::from::{Item, ItemKind, List, SOURCES_MAX, Slot};
 use super::merge::{adopt, shift};
 use super::{JoinKind, Maker};
-use crate::ast::BinaryOp;
-use crate::error::Result;
 use crate::expression::subquery::{Candidate, Subquery, Test};
 use crate::expression::{Expr, Node, Resolver};
-use crate::types::Type;
+use datum::error::Result;
+use datum::types::Type;
+use syntax::ast::BinaryOp;
 
-pub use materialize::Materialized;
+pub(crate) use materialize::Materialized;
 
 mod materialize;
 
@@ -41,7 +41,7 @@ pub struct Flat {
 }
 
 /// What a block may become for the one around it, if it is nothing but a join with a condition.
-pub fn flat(bound: &Bound) -> Option<Arc<Flat>> {
+pub(crate) fn flat(bound: &Bound) -> Option<Arc<Flat>> {
     let plain = bound.group.is_none()
         && bound.having.is_none()
         && !bound.limit.is_some()
@@ -66,7 +66,7 @@ pub fn flat(bound: &Bound) -> Option<Arc<Flat>> {
 }
 
 /// Replaces the conditions of a block that can be joined with the subqueries' sources.
-pub fn flatten(
+pub(crate) fn flatten(
     resolver: &mut Resolver<'_>,
     slots: &mut Vec<Slot>,
     locking: &mut Vec<Option<Locking>>,
@@ -83,7 +83,7 @@ pub fn flatten(
 
 /// The semi- and anti-joins of a block.
 #[derive(Debug, Default)]
-pub struct SemiJoins {
+pub(crate) struct SemiJoins {
     /// The slots of each one's nest, one bit each, and the condition that it was.
     pub conditions: Vec<(u64, Expr)>,
     /// What can take the place of the nests.

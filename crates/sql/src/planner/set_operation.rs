@@ -4,16 +4,16 @@
 //! the same rules as those of CASE.
 
 use super::{Body, Limit, Query, SetOperation, Side};
-use crate::ast::{self, QueryBody};
-use crate::error::{self, Result, SqlError};
 use crate::executor::output::OutputColumn;
 use crate::expression::resolve::{Source, collate};
 use crate::expression::{Expr, Node, Resolver};
-use crate::types::expression_type::Made;
-use crate::types::{Collation, Family, Type, code};
+use datum::error::{self, Result, SqlError};
+use datum::types::expression_type::Made;
+use datum::types::{Collation, Family, Type, code};
+use syntax::ast::{self, QueryBody};
 
 /// Plans a query whose body is no plain SELECT.
-pub fn plan(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
+pub(crate) fn plan(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Query> {
     if !query.locking.is_empty() {
         return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE of a set operation"));
     }
@@ -63,7 +63,7 @@ fn first_options(mut body: &QueryBody) -> Option<&ast::SelectOptions> {
 /// Plans a body. A chain of set operations is a tree that is high on the left: it is taken apart
 /// without recursion.
 fn body(resolver: &mut Resolver<'_>, body: &QueryBody) -> Result<(Body, Vec<OutputColumn>)> {
-    crate::stack::check()?;
+    datum::stack::check()?;
     let (mut first, mut chain) = (body, Vec::new());
     while let QueryBody::SetOperation { op, all, left, right } = first {
         chain.push((*op, *all, &**right));

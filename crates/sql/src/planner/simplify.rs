@@ -3,14 +3,14 @@
 
 use super::JoinKind;
 use super::from::{Item, ItemKind, List};
-use crate::ast::{BinaryOp, Truth};
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
-use crate::types::{Family, Type, code};
-use crate::value::{DateTime, Datum};
+use datum::types::{Family, Type, code};
+use datum::value::{DateTime, Datum};
+use syntax::ast::{BinaryOp, Truth};
 
 /// Turns outer joins into inner ones where the conditions around them accept no row of NULLs.
-pub fn simplify(list: &mut List) {
+pub(crate) fn simplify(list: &mut List) {
     loop {
         let rejected = list.conditions.iter().fold(0, |all, e| all | rejects(e));
         let opened = list.items.iter().position(|item| match &item.kind {
@@ -33,7 +33,7 @@ pub fn simplify(list: &mut List) {
 /// "For DATE and DATETIME columns that are declared as NOT NULL, you can find the special date
 /// '0000-00-00' by" IS NULL (the manual's "Comparison Functions and Operators"): where it has to
 /// hold, it asks for that date.
-pub fn zero_date(condition: Expr) -> Expr {
+pub(crate) fn zero_date(condition: Expr) -> Expr {
     let column = match &condition.node {
         Node::Is(x, Truth::Null, false) => x,
         Node::Not(not) => match &not.node {

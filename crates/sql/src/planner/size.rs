@@ -45,7 +45,7 @@ const HALF_OPEN_SHARE: f64 = 0.3;
 const CLOSED_SHARE: f64 = 0.1;
 
 /// What is known of one table, as far as it was asked for.
-pub struct TableSize<'a> {
+pub(crate) struct TableSize<'a> {
     table: &'a TableDef,
     cx: &'a RefCell<&'a mut Context>,
     known: OnceCell<Option<Arc<TableStatistics>>>,
@@ -55,7 +55,7 @@ pub struct TableSize<'a> {
 
 impl<'a> TableSize<'a> {
     /// Of a table; nothing is asked yet.
-    pub fn new(cx: &'a RefCell<&'a mut Context>, table: &'a TableDef) -> Self {
+    pub(crate) fn new(cx: &'a RefCell<&'a mut Context>, table: &'a TableDef) -> Self {
         Self { table, cx, known: OnceCell::new(), dives: RefCell::default() }
     }
 
@@ -63,14 +63,13 @@ impl<'a> TableSize<'a> {
         self.known.get_or_init(|| self.table.current_statistics(&self.cx.borrow().instance)).as_deref()
     }
 
-    /// Rows of the table.
-    pub fn rows(&self) -> f64 {
+    pub(crate) fn rows(&self) -> f64 {
         self.known().map_or(ROWS_UNKNOWN, |known| (known.rows() as f64).max(ROWS_MIN))
     }
 
     /// What an entry of an index costs to read in a walk over all of it, in rows read: less, if it
     /// is much shorter.
-    pub fn width(&self, index: usize) -> f64 {
+    pub(crate) fn width(&self, index: usize) -> f64 {
         let bytes = |index: usize| {
             let tree = self.table.schema.index(index)?.tree();
             Some(self.known()?.index(tree)?.entry_bytes as f64)
@@ -82,7 +81,7 @@ impl<'a> TableSize<'a> {
     }
 
     /// Rows that a path gives each time that it is opened; it has so many alternatives of keys.
-    pub fn of_path(&self, path: &AccessPath, alternatives: usize) -> f64 {
+    pub(crate) fn of_path(&self, path: &AccessPath, alternatives: usize) -> f64 {
         let all = self.rows();
         let index = &self.table.indexes[path.index];
         let whole =

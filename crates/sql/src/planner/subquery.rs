@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::merge::within;
 use super::semi_join;
-use crate::ast::{self, BinaryOp};
-use crate::error::{self, Result};
 use crate::expression::subquery::{Candidate, Quantifier, Subquery, Test, new_id};
 use crate::expression::{Expr, Node, Resolver};
-use crate::types::Type;
-use crate::types::expression_type::Made;
+use datum::error::{self, Result};
+use datum::types::Type;
+use datum::types::expression_type::Made;
+use syntax::ast::{self, BinaryOp};
 
 /// A subquery whose test is not known yet.
 struct Planned {

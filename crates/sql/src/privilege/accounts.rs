@@ -6,11 +6,11 @@
 use super::check::Checker;
 use super::find;
 use super::set::{Dynamic, Privileges as P};
-use crate::ast::{
+use crate::session::Context;
+use datum::error::{self, Result};
+use syntax::ast::{
     Account, AlterUser, GrantObject, GrantWhat, Privilege, Secret, StatementKind, UserOptions, UserSpec,
 };
-use crate::error::{self, Result};
-use crate::session::Context;
 
 const SYSTEM_USER: &str = "SYSTEM_USER";
 

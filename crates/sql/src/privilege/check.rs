@@ -11,14 +11,15 @@ use super::Grants;
 use super::accounts::is_own;
 use super::needs::Needs;
 use super::set::{self, Dynamic, Privileges as P};
-use crate::ast::visit;
-use crate::ast::{
-    Account, AlterAction, CreateRoutine, DataAccess, Explain, Expr, FlushOption, FlushWhat, ObjectName,
-    RoutineKind, SetItem, ShowWhat, StatementKind, TableContent,
-};
-use crate::error::{self, Result, SqlError};
+use crate::admin::control;
 use crate::session::Context;
 use crate::variables::ids;
+use datum::error::{self, Result, SqlError};
+use syntax::ast::visit;
+use syntax::ast::{
+    Account, AlterAction, CreateRoutine, DataAccess, Explain, Expr, FlushOption, FlushWhat, ObjectName,
+    RoutineKind, ShowWhat, StatementKind, TableContent,
+};
 
 /// A moment's definitions, accounts and settings, which together say what a statement needs and
 /// what an account may do. Equal stamps of one session are answers to the same questions.
@@ -39,7 +40,7 @@ impl Stamp {
 
 /// Refuses a client's statement that its account may not run. A cached statement is not asked
 /// again before something has changed that could matter.
-pub fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
+pub(crate) fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
     let now = match &cx.cached_plan {
         Some(cached) => {
             let now = Stamp::now(cx);
@@ -66,7 +67,7 @@ fn check_now(cx: &mut Context, kind: &StatementKind) -> Result<()> {
 }
 
 /// Refuses SET PASSWORD, given as the ALTER USER that it is short for.
-pub fn check_set_password(cx: &mut Context, kind: &StatementKind) -> Result<()> {
+pub(crate) fn check_set_password(cx: &mut Context, kind: &StatementKind) -> Result<()> {
     let grants = cx.grants().clone();
     match kind {
         StatementKind::AlterUser(alter) => Checker { cx, grants: &grants }.set_password(alter),
@@ -75,7 +76,7 @@ pub fn check_set_password(cx: &mut Context, kind: &StatementKind) -> Result<()> 
 }
 
 /// Refuses a routine's statement that the account whose rights it runs with may not run.
-pub fn check_nested(cx: &Context, grants: &Grants, kind: &StatementKind) -> Result<()> {
+pub(crate) fn check_nested(cx: &Context, grants: &Grants, kind: &StatementKind) -> Result<()> {
     if grants.is_unlimited() {
         return Ok(());
     }
@@ -83,8 +84,8 @@ pub fn check_nested(cx: &Context, grants: &Grants, kind: &StatementKind) -> Resu
 }
 
 /// The same for an expression of a routine.
-pub fn check_expression(cx: &Context, grants: &Grants, expr: &Expr) -> Result<()> {
-    Checker { cx, grants }.expressions(std::slice::from_ref(expr))
+pub(crate) fn check_expression(cx: &Context, grants: &Grants, expr: &Expr) -> Result<()> {
+    Checker { cx, grants }.rows(|needs| visit::Visitor::expr(needs, expr))
 }
 
 /// Every static privilege does not mean the right to give it away, nor every dynamic one, of which
@@ -107,6 +108,13 @@ pub(super) struct Checker<'c> {
 impl Checker<'_> {
     fn statement(&self, kind: &StatementKind) -> Result<()> {
         use StatementKind as S;
+        if let S::Kill { id, .. } = kind {
+            return control::check_number(id);
+        }
+        let evaluated = visit::expressions_of(kind);
+        if !evaluated.is_empty() {
+            self.rows(|needs| evaluated.iter().for_each(|e| visit::Visitor::expr(needs, e)))?;
+        }
         match kind {
             S::Query(query) => self.rows(|needs| visit::Visitor::query(needs, query)),
             S::Insert(insert) => self.rows(|needs| needs.insert(insert)),
@@ -118,17 +126,9 @@ impl Checker<'_> {
                 }
                 self.rows(|needs| needs.load(load))
             }
-            S::Do(list) => self.expressions(list),
-            S::Call { name, arguments } => {
-                self.routine(P::EXECUTE, name)?;
-                self.expressions(arguments)
-            }
-            S::Set(items) => items.iter().try_for_each(|item| match item {
-                SetItem::UserVariable { value, .. } | SetItem::Variable { value: Some(value), .. } => {
-                    self.expressions(std::slice::from_ref(value))
-                }
-                _ => Ok(()),
-            }),
+            S::Call { name, .. } => self.routine(P::EXECUTE, name),
+            // Which variables they may set is asked where they are set.
+            S::Do(_) | S::Set(_) => Ok(()),
             S::Handler(_) => Ok(()), // refused by name
             S::Explain(explain) => match &**explain {
                 Explain::Table { table, .. } => self.table(table, P::SELECT),
@@ -180,7 +180,7 @@ impl Checker<'_> {
         }
     }
 
-    fn create_table(&self, create: &crate::ast::CreateTable) -> Result<()> {
+    fn create_table(&self, create: &syntax::ast::CreateTable) -> Result<()> {
         match create.temporary {
             true => match self.named(create.name.database.as_deref()) {
                 Some(database) => self.database(database, P::CREATE_TEMPORARY_TABLES)?,
@@ -202,7 +202,7 @@ impl Checker<'_> {
         }
     }
 
-    fn alter_table(&self, alter: &crate::ast::AlterTable) -> Result<()> {
+    fn alter_table(&self, alter: &syntax::ast::AlterTable) -> Result<()> {
         self.table(&alter.name, P::ALTER)?;
         let renamed = alter.actions.iter().find_map(|action| match action {
             AlterAction::Rename(to) => Some(to),
@@ -221,7 +221,7 @@ impl Checker<'_> {
             S::Flush(flush) => match &flush.what {
                 FlushWhat::Tables { tables, lock } => {
                     self.any(P::RELOAD, "FLUSH_TABLES", "RELOAD or FLUSH_TABLES")?;
-                    let locks = *lock != crate::ast::FlushLock::None;
+                    let locks = *lock != syntax::ast::FlushLock::None;
                     let wanted = P::SELECT | P::LOCK_TABLES;
                     tables.iter().filter(|_| locks).try_for_each(|t| self.table(t, wanted))
                 }
@@ -250,7 +250,7 @@ impl Checker<'_> {
             S::InstallPlugin { .. } | S::UninstallPlugin(_) => self.global(P::SUPER, "SUPER"),
             S::Shutdown | S::Restart => self.global(P::SHUTDOWN, "SHUTDOWN"),
             S::TableMaintenance(maintenance) => {
-                use crate::ast::MaintenanceVerb as V;
+                use syntax::ast::MaintenanceVerb as V;
                 if maintenance.verb == V::Optimize && maintenance.local {
                     self.any(P::NONE, "OPTIMIZE_LOCAL_TABLE", "OPTIMIZE_LOCAL_TABLE")?;
                 }
@@ -499,10 +499,6 @@ impl Checker<'_> {
             }
             Ok(())
         })
-    }
-
-    fn expressions(&self, list: &[Expr]) -> Result<()> {
-        self.rows(|needs| list.iter().for_each(|e| visit::Visitor::expr(needs, e)))
     }
 }
 

@@ -12,8 +12,8 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::set::Privileges as P;
-use crate::ast::visit::{self, Visitor};
-use crate::ast::{
+use syntax::ast::visit::{self, Visitor};
+use syntax::ast::{
     ColumnName, Delete, Expr, ExprKind, Ident, Insert, InsertSource, IntoTarget, LoadData, LockStrength,
     ObjectName, Query, QueryBody, Select, SelectItem, TableFactor, TableReference, Update, With,
 };
@@ -122,7 +122,7 @@ impl<'a, 'o> Needs<'a, 'o> {
 
     /// The same for LOAD DATA.
     pub(super) fn load(&mut self, load: &'a LoadData) {
-        let replaces = load.on_duplicate == crate::ast::LoadDuplicates::Replace;
+        let replaces = load.on_duplicate == syntax::ast::LoadDuplicates::Replace;
         let privileges = P::INSERT | if replaces { P::DELETE } else { P::NONE };
         self.changed.push(Changed { alias: &load.table.name, name: &load.table, reads: None });
         visit::walk_load(self, load);

@@ -5,7 +5,7 @@ use std::ops::BitOr;
 
 /// A static privilege: its name, where it can be granted, and what SHOW PRIVILEGES says of it.
 #[derive(Debug)]
-pub struct StaticPrivilege {
+pub(crate) struct StaticPrivilege {
     /// In upper case.
     pub name: &'static str,
     /// It makes sense for a database.
@@ -20,7 +20,7 @@ macro_rules! privileges {
     ($($symbol:ident, $name:literal, $of_database:literal, $context:literal, $comment:literal;)*) => {
         /// Every static privilege, in the order that SHOW GRANTS names them in; a privilege's bit
         /// is its place.
-        pub const STATIC: &[StaticPrivilege] = &[$(StaticPrivilege {
+        pub(crate) const STATIC: &[StaticPrivilege] = &[$(StaticPrivilege {
             name: $name,
             of_database: $of_database,
             context: $context,
@@ -73,7 +73,7 @@ privileges! {
 }
 
 /// The dynamic privileges of MySQL 8.4, sorted; a privilege's bit is its place.
-pub const DYNAMIC: &[&str] = &[
+pub(crate) const DYNAMIC: &[&str] = &[
     "ALLOW_NONEXISTENT_DEFINER",
     "APPLICATION_PASSWORD_ADMIN",
     "AUDIT_ABORT_EXEMPT",
@@ -123,8 +123,7 @@ const _: () = assert!(STATIC.len() < 63 && DYNAMIC.len() < 64);
 pub struct Privileges(pub(crate) u64);
 
 impl Privileges {
-    /// None.
-    pub const NONE: Privileges = Privileges(0);
+    pub(crate) const NONE: Privileges = Privileges(0);
     /// GRANT OPTION: to give away what one has.
     pub const GRANT: Privileges = Privileges(1 << 63);
     /// Every static privilege but GRANT OPTION.
@@ -207,8 +206,7 @@ impl fmt::Display for Privileges {
 pub struct Dynamic(pub(crate) u64);
 
 impl Dynamic {
-    /// None.
-    pub const NONE: Dynamic = Dynamic(0);
+    pub(crate) const NONE: Dynamic = Dynamic(0);
     /// Every one.
     pub const ALL: Dynamic = Dynamic((1 << DYNAMIC.len()) - 1);
 
@@ -253,7 +251,7 @@ impl BitOr for Dynamic {
 }
 
 /// The privilege of this name; `None` if there is none. Words are divided by single spaces.
-pub fn find(name: &str) -> Option<Privileges> {
+pub(crate) fn find(name: &str) -> Option<Privileges> {
     if name.eq_ignore_ascii_case("GRANT OPTION") {
         return Some(Privileges::GRANT);
     }

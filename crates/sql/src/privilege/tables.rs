@@ -2,13 +2,12 @@
 
 use super::needs::Needs;
 use super::set::Privileges as P;
-use crate::ast::visit::Visitor;
-use crate::ast::{Explain, Ident, ObjectName, StatementKind, TableContent};
+use syntax::ast::visit::Visitor;
+use syntax::ast::{Explain, Ident, ObjectName, StatementKind, TableContent};
 
 /// A table that a statement uses.
-pub struct UsedTable<'a> {
-    /// As it is named.
-    pub name: &'a ObjectName,
+pub(crate) struct UsedTable<'a> {
+    pub(crate) name: &'a ObjectName,
     /// The alias that it is used under.
     pub alias: Option<&'a Ident>,
     /// Its rows or its definition change.
@@ -18,7 +17,7 @@ pub struct UsedTable<'a> {
 }
 
 /// The tables that a statement uses. `owns` returns whether a table has a column.
-pub fn tables_used<'a>(
+pub(crate) fn tables_used<'a>(
     kind: &'a StatementKind,
     owns: &dyn Fn(&ObjectName, &str) -> bool,
 ) -> Vec<UsedTable<'a>> {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::variables::Variables;
 use super::{Action, Routine};
-use crate::ast::{
+use crate::catalog::{FunctionDef, parse_one};
+use datum::bounds::Ticker;
+use datum::error::{self, Result, SqlError};
+use datum::types::{Collation, DataType};
+use syntax::ast::{
     self, Block, Compound, Declaration, Expr, ExprKind, Ident, SqlSecurity, Statement, StatementKind,
 };
-use crate::bounds::Ticker;
-use crate::catalog::{FunctionDef, parse_one};
-use crate::error::{self, Result, SqlError};
-use crate::types::{Collation, DataType};
 
 impl Routine {
     /// Compiles a function; errors are those that CREATE FUNCTION gives.
@@ -121,7 +121,7 @@ impl Compiler {
                     Some(x) => {
                         let branch = |(when, then)| {
                             // Each has a copy of the operand, however large that is.
-                            crate::bounds::check()?;
+                            datum::bounds::check()?;
                             Ok((equal(x.clone(), when), then))
                         };
                         branches.into_iter().map(branch).collect::<Result<_>>()?

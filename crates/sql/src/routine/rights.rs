@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Action, Routine};
-use crate::error::{self, Result};
 use crate::privilege::{self, Grants, Privileges, Stamp};
 use crate::session::Context;
+use datum::error::{self, Result};
 
 /// Refuses the innermost function if one of its statements or expressions needs more than it may.
 pub(super) fn check(cx: &mut Context, routine: &Routine) -> Result<()> {

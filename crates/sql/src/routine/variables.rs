@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::types::DataType;
+use datum::types::DataType;
 
 /// A parameter or variable.
 #[derive(Debug)]

@@ -19,7 +19,6 @@ use super::open_transaction::OpenTransaction;
 use super::series::SeededRandom;
 use super::transaction::SessionTransaction;
 use crate::catalog::Catalog;
-use crate::error::{self, Diagnostics, Result, SqlError};
 use crate::expression::Expr;
 use crate::expression::frame::FramePool;
 use crate::expression::functions::regexp;
@@ -27,20 +26,20 @@ use crate::expression::subquery::SubqueryResult;
 use crate::instance::Instance;
 use crate::routine::Frame;
 use crate::status::{Counter, Counters};
-use crate::types::{Charset, Collation, Type};
-use crate::value::Datum;
 use crate::variables::{SessionVariables, Value, ids};
+use datum::error::{self, Diagnostics, Result, SqlError};
+use datum::types::{Charset, Collation, Type};
+use datum::value::Datum;
 use settings::{SessionSettings, session_settings_of};
 
-pub use settings::Modes;
+pub use settings::{Modes, statement_memory_max};
 
 /// What a statement did, for the client and for ROW_COUNT() and its like.
 #[derive(Debug, Clone, Default)]
 pub struct StatementStatus {
     /// ROW_COUNT(): of the statement before.
     pub row_count: i64,
-    /// FOUND_ROWS().
-    pub found_rows: u64,
+    pub(crate) found_rows: u64,
     /// LAST_INSERT_ID(): of the last statement that made one.
     pub last_insert_id: u64,
     /// What this statement's OK says.
@@ -189,7 +188,6 @@ pub(crate) type UserVariables = Mutex<HashMap<Box<str>, (Datum<'static>, Type)>>
 /// What was read of tables.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Examined {
-    /// Rows.
     pub rows: u64,
     /// Tables and indexes that were read from one end to the other.
     pub full_scans: u64,
@@ -283,12 +281,11 @@ impl Context {
     }
 
     /// The calling thread runs a statement of this session until what is returned is dropped.
-    pub(super) fn begin_bounds(&self) -> crate::bounds::Bounded {
-        crate::bounds::begin(&self.interrupt, self.session_settings.statement_memory_max)
+    pub(super) fn begin_bounds(&self) -> datum::bounds::Bounded {
+        datum::bounds::begin(&self.interrupt, self.session_settings.statement_memory_max)
     }
 
-    /// The catalog.
-    pub fn catalog(&self) -> &Catalog {
+    pub(crate) fn catalog(&self) -> &Catalog {
         self.instance.catalog()
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Context;
-use crate::ast::{SetItem, StatementKind};
 use crate::catalog::Catalog;
-use crate::error::{self, Result};
 use crate::privilege::Grants;
+use datum::error::{self, Result};
+use syntax::ast::{SetItem, StatementKind};
 
 /// An account's grants, and the catalog's epoch that they are of.
 pub(super) struct CachedGrants {

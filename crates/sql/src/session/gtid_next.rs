@@ -16,16 +16,16 @@ use binlog::gtid::Gtid;
 use parking_lot::Mutex;
 
 use super::Context;
-use crate::ast::StatementKind;
-use crate::error::{self, Result, SqlError};
 use crate::executor::create_start;
+use datum::error::{self, Result, SqlError};
+use syntax::ast::StatementKind;
 
 /// How long a wait for another owner sleeps before it checks again.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// What `gtid_next` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum GtidNext {
+pub(crate) enum GtidNext {
     /// The log gives the number.
     #[default]
     Automatic,
@@ -63,7 +63,7 @@ impl OwnedGtids {
 }
 
 /// What a text says that is assigned to `gtid_next`: a GTID, or `None` for AUTOMATIC.
-pub fn parse(text: &str) -> Result<Option<Gtid>> {
+pub(crate) fn parse(text: &str) -> Result<Option<Gtid>> {
     let text = text.trim();
     if text.eq_ignore_ascii_case("AUTOMATIC") {
         return Ok(None);
@@ -111,8 +111,7 @@ impl Context {
         Ok(())
     }
 
-    /// `@@gtid_next`
-    pub fn gtid_next_text(&self) -> String {
+    pub(crate) fn gtid_next_text(&self) -> String {
         match self.gtid_next {
             GtidNext::Automatic => "AUTOMATIC".to_owned(),
             GtidNext::Owned(gtid) | GtidNext::Executed(gtid) | GtidNext::Used(gtid) => gtid.to_string(),

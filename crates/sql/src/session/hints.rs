@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::Context;
 use crate::admin::set;
-use crate::ast::{Hint, SetItem};
-use crate::error;
 use crate::variables::{self, SessionVariables};
+use datum::error;
+use syntax::ast::{Hint, SetItem};
 
 /// The variables that the manual allows in SET_VAR.
 const SETTABLE: &[&str] = &[

@@ -17,9 +17,9 @@ use crate::catalog::Change;
 use crate::catalog::ddl::{LoggedText, TextForm};
 use crate::catalog::set_aside::ObjectKind;
 use crate::catalog::settings_of;
-use crate::parser::VERSION;
-use crate::types::Collation;
 use crate::variables::{ORIGIN_UNKNOWN, SessionVariables, VERSION_UNKNOWN, Value, ids, sql_mode};
+use datum::types::Collation;
+use syntax::parser::VERSION;
 
 /// `binlog_row_metadata` by its list of words.
 const FULL_METADATA: u64 = 1;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use storage::Interrupt;
 
-use crate::error::{self, Result};
+use datum::error::{self, Result};
 
 /// A waiter checks for KILL so often; a released lock wakes it at once.
 const KILL_SEEN_AFTER: Duration = Duration::from_millis(50);

@@ -23,7 +23,7 @@ const ISOLATION: u64 = 4;
 
 /// The transaction that a session has open.
 #[derive(Debug, Default)]
-pub struct OpenTransaction {
+pub(crate) struct OpenTransaction {
     /// Its name in the lock table; 0 while there is none.
     owner: AtomicU64,
     /// Microseconds since 1970.
@@ -37,7 +37,7 @@ pub struct OpenTransaction {
 
 /// What is known of a transaction at one moment.
 #[derive(Debug, Clone, Copy)]
-pub struct TransactionInfo {
+pub(crate) struct TransactionInfo {
     /// Its name in the lock table.
     pub owner: u64,
     /// When the first statement that has used a table began, in microseconds since 1970.
@@ -101,7 +101,7 @@ impl OpenTransaction {
     }
 
     /// The transaction that is open now, if it has used a table or taken its snapshot.
-    pub fn now(&self) -> Option<TransactionInfo> {
+    pub(crate) fn now(&self) -> Option<TransactionInfo> {
         let traits = self.traits.load(Relaxed);
         let seen = TransactionInfo {
             owner: self.owner.load(Relaxed),
@@ -119,12 +119,12 @@ impl OpenTransaction {
     }
 
     /// How many metadata locks it holds.
-    pub fn table_count(&self) -> usize {
+    pub(crate) fn table_count(&self) -> usize {
         self.table_count.load(Relaxed)
     }
 
     /// The addresses of the first of them, and how they are held. A lock may be gone by now.
-    pub fn tables(&self) -> impl Iterator<Item = (usize, MetadataLockType)> {
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (usize, MetadataLockType)> {
         let count = self.table_count().min(TABLES_MAX);
         self.tables[..count].iter().map(|table| {
             let word = table.load(Relaxed);

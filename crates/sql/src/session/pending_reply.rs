@@ -9,13 +9,13 @@
 use std::sync::Arc;
 
 use super::Context;
-use crate::ast::StatementKind;
 use crate::catalog::metadata_lock::Guards;
 use crate::catalog::metadata_lock::barrier::Pass;
-use crate::error::Result;
 use binlog::log::Committed;
 use binlog::position::LogPosition;
+use datum::error::Result;
 use storage::{Engine, PendingCommit};
+use syntax::ast::StatementKind;
 
 /// The statement was executed, and its reply may not be sent yet.
 #[must_use = "a statement is acknowledged once it is complete"]

@@ -19,19 +19,22 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use parking_lot::Mutex;
 
 use super::{Context, Session};
-use crate::ast::{Explain, Ident, PrepareSource, Statement, StatementKind};
-use crate::error::{self, Result, SqlError};
+use crate::client_text;
 use crate::executor;
 use crate::executor::create_start;
-use crate::parser::{self, ParseOptions, client_text};
 use crate::planner::plan::CachedPlan;
-use crate::sink::{ColumnMeta, OkInfo, ResultSink};
 use crate::statement_digests::Tally;
 use crate::statement_log;
 use crate::status::Counter;
-use crate::types::{Charset, Coercibility, Type};
-use crate::value::Datum;
 use crate::variables::ids;
+use datum::bounds::parse_options;
+use datum::error::{self, Result, SqlError};
+use datum::sink::{ColumnMeta, OkInfo, ResultSink};
+use datum::types::{Charset, Coercibility, Type};
+use datum::value::Datum;
+use syntax::ParseOptions;
+use syntax::ast::{Explain, Ident, PrepareSource, Statement, StatementKind};
+use syntax::parser;
 
 /// A parameter's value in one execution, and its type.
 #[derive(Debug, Clone)]
@@ -179,11 +182,11 @@ impl Session {
         let mut parsed = parse(&self.cx, text)?;
         // Its executions are not reported again.
         for remark in std::mem::take(&mut parsed.statement.remarks.list) {
-            self.cx.diagnostics.warn(remark.warning());
+            self.cx.diagnostics.warn(datum::error::remark::warning(&remark));
         }
         let columns = describe(&mut self.cx, &parsed)?;
         // What came since its columns were known is meant for it, not for its execution.
-        crate::bounds::check()?;
+        datum::bounds::check()?;
         self.prepared.reserve(self.cx.instance.globals().uint(ids::MAX_PREPARED_STMT_COUNT))?;
         Ok((Arc::new(parsed), columns))
     }
@@ -257,7 +260,7 @@ impl Session {
 
     /// Bytes that a client sent as a parameter.
     pub fn binary_parameter(&self, bytes: &[u8]) -> Parameter {
-        let ty = Type::text(crate::types::Collation::BINARY, Coercibility::Literal, bytes.len() as u32);
+        let ty = Type::text(datum::types::Collation::BINARY, Coercibility::Literal, bytes.len() as u32);
         Parameter { value: Datum::owned(bytes), ty: ty.not_null() }
     }
 
@@ -342,7 +345,7 @@ impl Session {
 fn parse(cx: &Context, text: &[u8]) -> Result<Parsed> {
     let text = super::without_terminator(text);
     let sql_mode = cx.variables().uint(ids::SQL_MODE);
-    let options = ParseOptions { sql_mode, from_client: true, ..ParseOptions::default() };
+    let options = ParseOptions { from_client: true, ..parse_options(sql_mode) };
     let statement = parser::parse(text, &options)?.ok_or_else(|| error::EMPTY_QUERY.plain())?;
     if !can_be_prepared(&statement.kind) || create_start::of(&statement.kind).is_some() {
         return Err(error::UNSUPPORTED_PS.plain());

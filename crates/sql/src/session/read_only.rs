@@ -7,11 +7,11 @@
 //!      commit.
 
 use super::Context;
-use crate::ast::{LockStrength, MaintenanceVerb, SetItem, StatementKind, TableLock};
 use crate::catalog::metadata_lock::barrier::Closed;
-use crate::error::{self, Result};
 use crate::privilege::{Grants, Privileges, tables_used};
 use crate::variables::ids;
+use datum::error::{self, Result};
+use syntax::ast::{LockStrength, MaintenanceVerb, SetItem, StatementKind, TableLock};
 
 const CONNECTION_ADMIN: &str = "CONNECTION_ADMIN";
 
@@ -43,7 +43,7 @@ impl Context {
 
     fn changes_what_is_shared(&self, kind: &StatementKind) -> bool {
         use StatementKind as S;
-        let is_own = |name: &crate::ast::ObjectName| {
+        let is_own = |name: &syntax::ast::ObjectName| {
             self.temporary_table(name.database.as_deref(), &name.name).is_some()
         };
         match kind {
@@ -62,11 +62,11 @@ impl Context {
             S::DropTable(drop) => !drop.temporary && !drop.names.iter().all(is_own),
             kind if crate::catalog::ddl::is_ddl(kind) => !crate::executor::temporary::is_temporary(kind),
             S::Query(query) if query.locking.iter().any(|l| l.strength == LockStrength::Update) => {
-                let owns = |name: &crate::ast::ObjectName, column: &str| self.has_column(name, column);
+                let owns = |name: &syntax::ast::ObjectName, column: &str| self.has_column(name, column);
                 tables_used(kind, &owns).iter().any(|used| !is_own(used.name))
             }
             kind => {
-                let owns = |name: &crate::ast::ObjectName, column: &str| self.has_column(name, column);
+                let owns = |name: &syntax::ast::ObjectName, column: &str| self.has_column(name, column);
                 tables_used(kind, &owns).iter().any(|used| used.writes && !used.defines && !is_own(used.name))
             }
         }

@@ -5,7 +5,7 @@
 
 /// A series of numbers from 0 to 1.
 #[derive(Debug)]
-pub struct SeededRandom {
+pub(crate) struct SeededRandom {
     a: u64,
     b: u64,
 }
@@ -14,13 +14,13 @@ const MODULUS: u64 = 0x3fff_ffff;
 
 impl SeededRandom {
     /// The series of a seed, of which 32 bits count.
-    pub fn new(seed: i64) -> Self {
+    pub(crate) fn new(seed: i64) -> Self {
         let start = |factor: u32, add: u32| u64::from((seed as u32).wrapping_mul(factor).wrapping_add(add));
         Self { a: start(0x1_0001, 55_555_555) % MODULUS, b: start(0x1000_0001, 0) % MODULUS }
     }
 
     /// The next number.
-    pub fn draw(&mut self) -> f64 {
+    pub(crate) fn draw(&mut self) -> f64 {
         self.a = (self.a * 3 + self.b) % MODULUS;
         self.b = (self.a + self.b + 33) % MODULUS;
         self.a as f64 / MODULUS as f64

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::prepared::Parsed;
-use crate::ast::Statement;
+use syntax::ast::Statement;
 
 /// How many trees a session caches.
 const SLOTS: usize = 128;
@@ -32,7 +32,6 @@ struct CacheSlot {
 
 /// What became of a statement that was noted.
 pub(super) enum Noted {
-    /// It is cached.
     Cached(Arc<Parsed>),
     /// It came for the first time.
     Seen(Statement),
@@ -75,7 +74,7 @@ impl StatementCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parser::{self, ParseOptions};
+    use syntax::parser::{self, ParseOptions};
 
     #[test]
     fn kept_at_the_second_time_and_found_by_text_and_mode() {

@@ -14,18 +14,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Context;
-use crate::ast::{Ident, LockTable, ObjectName, StatementKind, TableLock};
-use crate::bounds::Ticker;
 use crate::catalog::metadata_lock::barrier::{Closed, Pass};
 use crate::catalog::metadata_lock::{Guard, MetadataLock, MetadataLockType, Waiter};
 use crate::catalog::{TableDef, database_or};
-use crate::error::{self, Result};
 use crate::privilege::tables_used;
 use crate::variables::ids;
+use datum::bounds::Ticker;
+use datum::error::{self, Result};
+use syntax::ast::{Ident, LockTable, ObjectName, StatementKind, TableLock};
 
 /// What a session has locked by name.
 #[derive(Default)]
-pub struct TableLocks {
+pub(crate) struct TableLocks {
     /// LOCK TABLES, FLUSH TABLES t WITH READ LOCK.
     tables: Option<Locked>,
     /// FLUSH TABLES WITH READ LOCK.
@@ -51,7 +51,7 @@ struct Name {
 
 impl TableLocks {
     /// True between LOCK TABLES and UNLOCK TABLES.
-    pub fn has_tables(&self) -> bool {
+    pub(crate) fn has_tables(&self) -> bool {
         self.tables.is_some()
     }
 
@@ -246,8 +246,7 @@ impl Context {
         Ok(())
     }
 
-    /// UNLOCK INSTANCE.
-    pub fn unlock_instance(&mut self) {
+    pub(crate) fn unlock_instance(&mut self) {
         self.table_locks.backup = None;
     }
 

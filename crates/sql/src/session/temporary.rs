@@ -10,7 +10,7 @@ use storage::TreeId;
 use super::Context;
 use crate::catalog::temporary::{TemporaryTables, trees_of, with_trees};
 use crate::catalog::{TableDef, database_or};
-use crate::error::{self, Result};
+use datum::error::{self, Result};
 
 /// A session's temporary tables, and what is left of dropped ones.
 #[derive(Debug, Default)]

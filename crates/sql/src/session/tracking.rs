@@ -10,8 +10,8 @@ mod transactions;
 use binlog::gtid::{Gtid, GtidSet};
 
 use super::{Context, variables};
-use crate::sink::StateChange;
 use crate::variables::{SessionVariables, VariableId, ids};
+use datum::sink::StateChange;
 use transactions::Transactions;
 pub(crate) use transactions::is_unsafe;
 

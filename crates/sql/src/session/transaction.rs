@@ -16,13 +16,13 @@ use storage::{Transaction, TransactionOptions};
 
 use super::Context;
 use super::pending_reply::PendingReply;
-use crate::ast;
 use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::{Guard, Guards, MetadataLockType};
-use crate::error::{self, Result};
 use crate::status::Counter;
-use crate::value::temporal::SECOND;
 use crate::variables::ids;
+use datum::error::{self, Result};
+use datum::value::temporal::SECOND;
+use syntax::ast;
 
 /// The session's open transaction.
 pub struct SessionTransaction {
@@ -73,8 +73,7 @@ impl SessionTransaction {
 }
 
 impl Context {
-    /// `autocommit`
-    pub fn autocommit(&self) -> bool {
+    pub(crate) fn autocommit(&self) -> bool {
         self.session_settings().autocommit
     }
 
@@ -192,12 +191,14 @@ impl Context {
             }
             // LOCK TABLES has said already what may be done with the table.
             if enough || self.table_locks.kind_of(&table.lock).is_some() {
+                self.check_snapshot(&table, kind)?;
                 return Ok(table);
             }
             let guard = self.lock_metadata(&table.lock, kind, held, &[])?;
             // DDL may have been faster.
             if held || self.catalog().is_current(&table) {
-                self.hold(guard, &table)?;
+                self.check_snapshot(&table, kind)?;
+                self.hold(guard, &table);
                 return Ok(table);
             }
         }
@@ -216,16 +217,21 @@ impl Context {
     }
 
     /// Keeps a table's definition as it is until the transaction ends.
-    fn hold(&mut self, mut guard: Guard, table: &Arc<TableDef>) -> Result<()> {
+    fn hold(&mut self, mut guard: Guard, table: &Arc<TableDef>) {
         guard.pin_definition(table);
         self.open_transaction.holds(&table.lock, guard.kind());
-        let open = self.transaction();
-        if open.storage_transaction.snapshot_position().is_some_and(|snapshot| snapshot < table.readable_from)
-        {
-            return Err(error::TABLE_DEF_CHANGED.plain());
+        self.transaction().tables.push(guard);
+    }
+
+    /// Error 1412 if the table is to be read as of a snapshot that is older than its rows' trees.
+    /// Changes read what is there now.
+    fn check_snapshot(&mut self, table: &TableDef, kind: MetadataLockType) -> Result<()> {
+        match self.transaction().storage_transaction.snapshot_position() {
+            Some(snapshot) if kind == MetadataLockType::Read && snapshot < table.readable_from => {
+                Err(error::TABLE_DEF_CHANGED.plain())
+            }
+            _ => Ok(()),
         }
-        open.tables.push(guard);
-        Ok(())
     }
 
     fn track_table(&mut self, kind: MetadataLockType) {
@@ -265,6 +271,7 @@ impl Context {
             held = true;
             pinned |= guard.pins(table);
             if guard.pins(table) && (guard.kind() == kind || kind == MetadataLockType::Read) {
+                self.check_snapshot(table, kind)?;
                 return Ok(true);
             }
         }
@@ -274,7 +281,8 @@ impl Context {
         let guard = self.lock_metadata(&table.lock, kind, held, &[])?;
         let is_same = pinned || self.catalog().definitions_epoch().load(Ordering::Acquire) == definitions;
         if is_same {
-            self.hold(guard, table)?;
+            self.check_snapshot(table, kind)?;
+            self.hold(guard, table);
         }
         Ok(is_same)
     }
@@ -469,8 +477,7 @@ impl Context {
         tables.iter().for_each(|&table| self.instance.change_times().changed(table, seconds));
     }
 
-    /// ROLLBACK.
-    pub fn rollback(&mut self) {
+    pub(crate) fn rollback(&mut self) {
         if let Some(started) = self.started_table.take() {
             self.drop_temporary(started.filled());
         }
@@ -484,8 +491,7 @@ impl Context {
         self.gtid_used();
     }
 
-    /// SAVEPOINT.
-    pub fn savepoint(&mut self, name: &str) {
+    pub(crate) fn savepoint(&mut self, name: &str) {
         if !self.in_transaction() && self.autocommit() {
             return; // it would end with this statement
         }

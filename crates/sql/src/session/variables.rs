@@ -1,11 +1,11 @@
 //! `@@name`, on top of the registry in [`crate::variables`]. SET is in [`crate::admin::set`].
 
 use super::Context;
-use crate::ast::{self, SystemVariable, VariableScope};
-use crate::error::{self, Result};
-use crate::types::{Charset, Collation};
-use crate::value::Datum;
 use crate::variables::{self as registry, Value, VariableId, ids};
+use datum::error::{self, Result};
+use datum::types::{Charset, Collation};
+use datum::value::Datum;
+use syntax::ast::{self, SystemVariable, VariableScope};
 
 fn find(name: &ast::VariableName) -> Result<VariableId> {
     let full = match &name.component {
@@ -16,7 +16,7 @@ fn find(name: &ast::VariableName) -> Result<VariableId> {
 }
 
 /// Reads `@@name`.
-pub fn read<'a>(cx: &mut Context, variable: &SystemVariable) -> Result<Datum<'a>> {
+pub(crate) fn read<'a>(cx: &mut Context, variable: &SystemVariable) -> Result<Datum<'a>> {
     let id = find(&variable.name)?;
     let scope = match variable.scope {
         None => None,
@@ -34,7 +34,7 @@ pub fn read<'a>(cx: &mut Context, variable: &SystemVariable) -> Result<Datum<'a>
 }
 
 /// The value as SHOW VARIABLES prints it.
-pub fn shown(cx: &mut Context, id: VariableId, global: bool) -> Option<String> {
+pub(crate) fn shown(cx: &mut Context, id: VariableId, global: bool) -> Option<String> {
     let variable = id.variable();
     let text = |d: Datum<'_>| String::from_utf8_lossy(&d.to_bytes()).into_owned();
     if global && !variable.has_global() {
@@ -60,7 +60,7 @@ fn computed<'a>(cx: &mut Context, id: VariableId) -> Option<Datum<'a>> {
         ids::GTID_OWNED => Datum::owned(cx.owned_gtid().map(|gtid| gtid.to_string()).unwrap_or_default()),
         ids::PSEUDO_THREAD_ID => Datum::UInt(cx.logged_thread_id()),
         ids::TIMESTAMP => {
-            let micros = crate::value::Decimal::from_parts(cx.moment().into(), 6)?;
+            let micros = datum::value::Decimal::from_parts(cx.moment().into(), 6)?;
             Datum::Decimal(micros)
         }
         _ => return None,
@@ -90,7 +90,7 @@ fn datum<'a>(value: &Value) -> Datum<'a> {
 }
 
 /// What the client sends and gets, and the connection's collation.
-pub fn put_charsets(cx: &mut Context, charset: Charset, connection: Collation) {
+pub(crate) fn put_charsets(cx: &mut Context, charset: Charset, connection: Collation) {
     let text = |name: &str| Value::Text(name.into());
     cx.change_variables(|v| {
         v.put(ids::CHARACTER_SET_CLIENT, text(charset.name()));

@@ -14,13 +14,14 @@ use std::sync::Arc;
 
 use binlog::event::EncodedQuery;
 use storage::Xid;
+use storage::engine::FinishedBranch;
 use storage::prepared::XID_PART_MAX;
 
 use super::Context;
-use crate::ast::{self, StatementKind, Xa};
 use crate::catalog::metadata_lock::Guard;
-use crate::error::{self, Result, SqlError};
 use crate::status::Counter;
+use datum::error::{self, Result, SqlError};
+use syntax::ast::{self, StatementKind, Xa};
 
 /// The branch that a session runs.
 pub(crate) struct Branch {
@@ -222,22 +223,21 @@ impl Context {
         let engine = self.instance.engine();
         let tables = engine.prepared().into_iter().find(|(prepared, _)| commit && prepared == xid);
         match engine.finish_prepared(xid, commit, self.group_context(), &event, self.owned_gtid())? {
-            Some(committed) => {
+            FinishedBranch::Unknown => return Err(error::XAER_NOTA.plain()),
+            FinishedBranch::Unchanged => {
                 self.instance.release_branch_locks(xid);
-                match committed {
-                    Some(committed) => {
-                        let state = self.catalog().state();
-                        let tables = tables.iter().flat_map(|(_, names)| names);
-                        let ids = tables.filter_map(|(database, name)| Some(state.table(database, name)?.id));
-                        self.note_changes(&ids.collect::<Vec<_>>());
-                        self.committed(committed.gtid);
-                    }
-                    None => self.log_empty()?,
-                }
-                Ok(())
+                self.log_empty()?;
             }
-            None => Err(error::XAER_NOTA.plain()),
+            FinishedBranch::Logged(committed) => {
+                self.instance.release_branch_locks(xid);
+                let state = self.catalog().state();
+                let tables = tables.iter().flat_map(|(_, names)| names);
+                let ids = tables.filter_map(|(database, name)| Some(state.table(database, name)?.id));
+                self.note_changes(&ids.collect::<Vec<_>>());
+                self.committed(committed.gtid);
+            }
         }
+        Ok(())
     }
 
     /// Error 1399 within a branch, which only XA ends.

@@ -4,19 +4,22 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::parser::VERSION;
-use crate::parser::lexer::Lexer;
-use crate::parser::token::Token;
+use datum::bounds::Ticker;
+use syntax::lexer::Lexer;
+use syntax::parser::VERSION;
+use syntax::token::Token;
 
-/// The hash of the text's first statement.
-pub(super) fn key(text: &[u8], sql_mode: u64) -> u128 {
+/// The hash of the text's first statement; `None` if its session was killed meanwhile.
+pub(super) fn key(text: &[u8], sql_mode: u64) -> Option<u128> {
     let mut lexer = Lexer::new(text, sql_mode, VERSION);
     let mut hasher = Xxh3::new();
     hasher.update(&sql_mode.to_le_bytes());
+    let mut ticker = Ticker::default();
     loop {
+        ticker.step().ok()?;
         let lexeme = lexer.next();
         match lexeme.token {
-            Token::End | Token::Bad | Token::Semicolon => return hasher.digest128(),
+            Token::End | Token::Bad | Token::Semicolon => return Some(hasher.digest128()),
             Token::String | Token::Integer | Token::Decimal | Token::Float => hasher.update(b"?"),
             _ => {
                 hasher.update(&text[lexeme.start as usize..lexeme.end as usize]);
@@ -32,7 +35,7 @@ mod tests {
 
     #[test]
     fn values_make_no_difference_and_all_else_does() {
-        let of = |text: &str| key(text.as_bytes(), 0);
+        let of = |text: &str| key(text.as_bytes(), 0).unwrap();
         let first = of("SELECT a FROM t WHERE b = 1 AND c = 'x'");
         assert_eq!(first, of("SELECT  a FROM t WHERE b = 22 /* no */ AND c = 'y z'"));
         for other in
@@ -40,6 +43,6 @@ mod tests {
         {
             assert_ne!(first, of(other), "{other}");
         }
-        assert_ne!(first, key(b"SELECT a FROM t WHERE b = 1 AND c = 'x'", 4));
+        assert_ne!(Some(first), key(b"SELECT a FROM t WHERE b = 1 AND c = 'x'", 4));
     }
 }

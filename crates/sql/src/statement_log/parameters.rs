@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::parser::VERSION;
-use crate::parser::lexer::Lexer;
-use crate::parser::token::Token;
 use crate::session::Parameter;
-use crate::types::Charset;
-use crate::value::Datum;
+use datum::types::Charset;
+use datum::value::Datum;
+use syntax::lexer::Lexer;
+use syntax::parser::VERSION;
+use syntax::token::Token;
 
 /// The statement with each `?` replaced by its value. Values beyond `len_max` bytes of text in all
 /// are left out.

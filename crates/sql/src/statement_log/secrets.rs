@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::ast::{PrepareSource, SetItem, StatementKind};
-use crate::parser::lexer::Lexer;
-use crate::parser::token::{Lexeme, Token};
-use crate::parser::{Keyword as K, VERSION};
+use syntax::ast::{PrepareSource, SetItem, StatementKind};
+use syntax::keyword::Keyword as K;
+use syntax::lexer::Lexer;
+use syntax::parser::VERSION;
+use syntax::token::{Lexeme, Token};
 
 /// What stands for a password.
 const SECRET: &[u8] = b"<secret>";

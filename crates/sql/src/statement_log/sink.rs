@@ -11,8 +11,8 @@ use env::{Env, File, OpenMode, UnixMicros};
 use parking_lot::Mutex;
 
 use super::variables::{FILE, TABLE};
-use crate::value::temporal::DateTime;
 use crate::variables::{GlobalVariables, ids};
+use datum::value::temporal::DateTime;
 
 /// Bytes of rows that a log's table keeps at most.
 const ROWS_BYTES_MAX: usize = 16 << 20;
@@ -44,8 +44,7 @@ pub struct LogRow {
     pub rows_examined: u64,
     /// The default database.
     pub database: Box<str>,
-    /// `LAST_INSERT_ID()`
-    pub last_insert_id: u64,
+    pub(crate) last_insert_id: u64,
     /// The first number that AUTO_INCREMENT gave.
     pub insert_id: u64,
     /// The statement, in UTF-8 but for what a client sent otherwise.

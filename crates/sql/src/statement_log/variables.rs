@@ -49,9 +49,10 @@ impl StatementLogs {
     }
 }
 
-/// Lines are appended to what is there: only a file whose name ends in `.log` is taken, so that
-/// neither a file of the database nor a configuration can be named.
-fn may_be_log(path: &str) -> bool {
+/// True if one of the logs may be written to this file. Lines are appended to what is there: only a
+/// file whose name ends in `.log` is taken, so that neither a file of the database nor a
+/// configuration can be named.
+pub fn may_be_log(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|ending| ending == "log")
 }
 

@@ -16,7 +16,7 @@ pub enum MetricKind {
 /// What a row says.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A number.
+    /// How it may change, and what it is now.
     Number(MetricKind, u64),
     /// Text: a position, for instance.
     Text(String),
@@ -31,7 +31,7 @@ pub struct Distribution {
     pub help: &'static str,
     /// Values counted.
     pub count: u64,
-    /// Their sum.
+    /// Of all values counted, in the unit of `help`.
     pub sum: u64,
     /// Exclusive upper bounds of 50 %, 99 % and 99.9 % of the values.
     pub quantiles: [u64; 3],

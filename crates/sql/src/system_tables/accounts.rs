@@ -4,9 +4,9 @@ use super::schemas::CATALOG;
 use super::{Each, Wanted};
 use crate::admin::listing::cells;
 use crate::catalog::UserDef;
-use crate::error::Result;
 use crate::privilege::Privileges as P;
 use crate::session::Context;
+use datum::error::Result;
 
 /// The accounts that the session's may know of.
 fn known(cx: &Context) -> Vec<UserDef> {

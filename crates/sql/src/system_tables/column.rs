@@ -1,12 +1,12 @@
 //! The columns of system tables: name, type, whether they can be NULL.
 
 use super::{SystemSchema, SystemTable};
-use crate::ast::{IntegerSize, Sign};
 use crate::catalog::ColumnDef;
 use crate::catalog::table::Default;
 use crate::executor::output::OutputColumn;
-use crate::types::{Collation, DataType};
-use crate::value::{Datum, json};
+use datum::types::{Collation, DataType};
+use datum::value::{Datum, json};
+use syntax::ast::{IntegerSize, Sign};
 
 /// `utf8mb3_bin`: names of schemas and tables differ in case.
 pub(super) const NAMES: Collation = Collation(83);
@@ -31,9 +31,8 @@ fn json(text: &[u8]) -> Option<Vec<u8>> {
 
 /// A column of a system table.
 #[derive(Debug)]
-pub struct SystemColumn {
-    /// Its name.
-    pub name: &'static str,
+pub(crate) struct SystemColumn {
+    pub(crate) name: &'static str,
     /// Its type.
     pub kind: SystemColumnType,
     /// It can be NULL.
@@ -42,7 +41,7 @@ pub struct SystemColumn {
 
 /// The types that columns of system tables have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SystemColumnType {
+pub(crate) enum SystemColumnType {
     /// The name of a schema or table.
     Name,
     /// CHAR of so many characters.
@@ -51,9 +50,9 @@ pub enum SystemColumnType {
     Varchar(u16),
     /// The same, of another collation.
     VarcharOf(u16, Collation),
-    /// TEXT.
+    /// At most 65,535 bytes.
     TextOf(Collation),
-    /// BLOB.
+    /// At most 65,535 bytes.
     Blob,
     /// LONGTEXT.
     Text,
@@ -65,32 +64,30 @@ pub enum SystemColumnType {
     Enum(&'static [&'static str], Collation),
     /// SET of these members. Rows have them as texts.
     Set(&'static [&'static str], Collation),
-    /// TINYINT.
+    /// Signed, one byte.
     Tinyint,
     /// TINYINT(1).
     Boolean,
     /// SMALLINT UNSIGNED.
     Usmallint,
-    /// INT.
+    /// Signed, four bytes.
     Int,
     /// INT UNSIGNED.
     Uint,
-    /// BIGINT.
+    /// Signed, eight bytes.
     Bigint,
     /// BIGINT UNSIGNED.
     Biguint,
-    /// FLOAT.
+    /// Single precision.
     Float,
-    /// DOUBLE.
+    /// Double precision.
     Double,
-    /// DATETIME.
+    /// Whole seconds, no time zone.
     Datetime,
-    /// TIMESTAMP.
+    /// Whole seconds, shown in the session's time zone.
     Timestamp,
     /// TIMESTAMP(6).
     Timestamp6,
-    /// TIME.
-    Time,
     /// TIME(6).
     Time6,
     /// JSON. Rows have its text.
@@ -145,7 +142,6 @@ impl SystemColumnType {
             SystemColumnType::Datetime => DataType::DateTime(0),
             SystemColumnType::Timestamp => DataType::Timestamp(0),
             SystemColumnType::Timestamp6 => DataType::Timestamp(6),
-            SystemColumnType::Time => DataType::Time(0),
             SystemColumnType::Time6 => DataType::Time(6),
             SystemColumnType::Json => DataType::Json,
         }
@@ -155,7 +151,7 @@ impl SystemColumnType {
 impl SystemColumn {
     /// A value as a stored column of the type has it: members of ENUM and SET with their numbers,
     /// documents encoded.
-    pub fn value(&self, value: Datum<'static>) -> Datum<'static> {
+    pub(crate) fn value(&self, value: Datum<'static>) -> Datum<'static> {
         let Datum::Bytes(text) = value else { return value };
         match self.kind {
             SystemColumnType::Enum(members, _) => {
@@ -174,8 +170,7 @@ impl SystemColumn {
         }
     }
 
-    /// The column as a definition.
-    pub fn definition(&self) -> ColumnDef {
+    pub(crate) fn definition(&self) -> ColumnDef {
         ColumnDef {
             name: self.name.to_owned(),
             ty: self.kind.data_type(),
@@ -189,7 +184,7 @@ impl SystemColumn {
     }
 
     /// The column as it is reported to a client.
-    pub fn output(&self, schema: &SystemSchema, table: &SystemTable, alias: &str) -> OutputColumn {
+    pub(crate) fn output(&self, schema: &SystemSchema, table: &SystemTable, alias: &str) -> OutputColumn {
         let mut column = OutputColumn::defined(&self.definition(), self.name);
         column.meta.database = schema.name.to_owned();
         column.meta.table = alias.to_owned();

@@ -4,12 +4,12 @@ use super::schemas::CATALOG;
 use super::{Each, Wanted};
 use crate::admin::listing::cells;
 use crate::admin::show::{column_extra, column_key};
-use crate::ast::IntegerSize;
 use crate::catalog::{ColumnDef, show};
-use crate::error::Result;
 use crate::session::Context;
-use crate::types::{Collation, DataType};
-use crate::value::Datum;
+use datum::error::Result;
+use datum::types::{Collation, DataType};
+use datum::value::Datum;
+use syntax::ast::IntegerSize;
 
 /// A column among those of its table.
 struct ColumnEntry<'a> {

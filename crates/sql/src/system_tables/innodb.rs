@@ -11,11 +11,11 @@ use super::column::{SystemColumn, columns};
 use super::{Each, SystemTable, Wanted, locks, none};
 use crate::admin::listing::cells;
 use crate::catalog::TableDef;
-use crate::error::Result;
 use crate::session::Context;
 use crate::status::engine::PAGE;
-use crate::value::temporal::SECOND;
-use crate::value::{DateTime, Datum};
+use datum::error::Result;
+use datum::value::temporal::SECOND;
+use datum::value::{DateTime, Datum};
 
 const NOTHING: [&str; 2] = ["", ""];
 

@@ -5,10 +5,10 @@ use super::column::{ASCII, MB4, MB4_BIN, YES_NO, columns};
 use super::mysql::moment;
 use super::{Each, SystemTable, Wanted, none};
 use crate::admin::listing::cells;
-use crate::error::Result;
 use crate::session::Context;
 use crate::statement_digests::Sum;
-use crate::value::Datum;
+use datum::error::Result;
+use datum::value::Datum;
 
 const NOTHING: [&str; 2] = ["", ""];
 /// What an instrument can be.
@@ -116,7 +116,7 @@ fn consumers(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
 
 fn statements(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     for summary in cx.instance.statement_digests().summaries() {
-        crate::bounds::check()?;
+        datum::bounds::check()?;
         let sum = |sum| Datum::UInt(summary.sum(sum));
         let text = |text: Option<&str>| text.map_or(Datum::Null, |text| Datum::owned(text.to_owned()));
         let (digest, normalized) = summary.digest.as_ref().map(|(d, n)| (d.as_str(), &**n)).unzip();

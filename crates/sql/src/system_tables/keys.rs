@@ -6,9 +6,9 @@ use crate::admin::listing::cells;
 use crate::admin::show::key_part;
 use crate::catalog::statistics::TableStatistics;
 use crate::catalog::{IndexDef, TableDef};
-use crate::error::Result;
 use crate::session::Context;
-use crate::value::Datum;
+use datum::error::Result;
+use datum::value::Datum;
 
 pub(super) fn statistics(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for table in wanted.tables(cx) {

@@ -24,11 +24,11 @@ use super::{Each, Wanted};
 use crate::admin::listing::cells;
 use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::MetadataLockType;
-use crate::error::{Result, SqlError};
 use crate::instance::Process;
 use crate::session::Context;
 use crate::session::open_transaction::TransactionInfo;
-use crate::value::{DateTime, Datum};
+use datum::error::{Result, SqlError};
+use datum::value::{DateTime, Datum};
 
 /// The numbers of the sessions whose transactions have these numbers.
 fn threads_of(cx: &Context) -> HashMap<u64, u64> {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::column::{ASCII, N_Y, NAMES, WORDS, columns};
 use super::{Each, SystemTable, Wanted, none};
 use crate::admin::listing::cells;
-use crate::error::Result;
 use crate::privilege::Privileges as P;
 use crate::session::Context;
-use crate::value::Datum;
-use crate::value::temporal::{DateTime, Time};
+use datum::error::Result;
+use datum::value::Datum;
+use datum::value::temporal::{DateTime, Time};
 
 const NOTHING: [&str; 2] = ["", ""];
 

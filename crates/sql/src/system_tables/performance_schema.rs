@@ -6,9 +6,9 @@ use super::{Each, SystemTable, Wanted, locks, server};
 use crate::admin::listing::{Listing, cells};
 use crate::admin::show::server::processes_of;
 use crate::admin::show::variables;
-use crate::error::Result;
 use crate::session::Context;
-use crate::value::Datum;
+use datum::error::Result;
+use datum::value::Datum;
 
 const NOTHING: [&str; 2] = ["", ""];
 
@@ -152,7 +152,7 @@ fn user_variables(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
         let mut names: Vec<Box<str>> = process.user_variables().lock().keys().cloned().collect();
         names.sort_unstable();
         for name in names {
-            crate::bounds::check()?;
+            datum::bounds::check()?;
             // One value at a time: they may be long, and the session may be at it.
             let value = process.user_variables().lock().get(&name).map(|(value, _)| value.clone());
             let Some(value) = value else { continue };

@@ -7,13 +7,13 @@ use super::schemas::CATALOG;
 use super::{Each, Wanted};
 use crate::admin::listing::cells;
 use crate::admin::show;
-use crate::ast::{self, CreateRoutine, DataAccess, SqlSecurity, StatementKind};
 use crate::catalog::{FunctionDef, parse_one};
-use crate::error::{Result, SqlError};
 use crate::session::Context;
-use crate::types::DataType;
-use crate::value::Datum;
 use crate::variables::{Value, ids};
+use datum::error::{Result, SqlError};
+use datum::types::DataType;
+use datum::value::Datum;
+use syntax::ast::{self, CreateRoutine, DataAccess, SqlSecurity, StatementKind};
 
 /// The functions that are wanted and of which the account may know.
 fn functions(cx: &Context, wanted: &Wanted) -> Vec<Arc<FunctionDef>> {

@@ -4,10 +4,10 @@ use super::{Each, SystemSchema, Wanted, listed};
 use crate::admin::listing::cells;
 use crate::admin::show::{sizes, times};
 use crate::catalog::TableDef;
-use crate::error::Result;
 use crate::session::Context;
-use crate::types::Collation;
-use crate::value::Datum;
+use datum::error::Result;
+use datum::types::Collation;
+use datum::value::Datum;
 
 /// What every row says of its catalog.
 pub(super) const CATALOG: &str = "def";

@@ -3,10 +3,10 @@
 use super::{Each, Wanted};
 use crate::admin::listing::{Listing, cells};
 use crate::admin::show::server;
-use crate::error::Result;
-use crate::parser::Keyword;
 use crate::session::Context;
-use crate::types::Collation;
+use datum::error::Result;
+use datum::types::Collation;
+use syntax::Keyword;
 
 /// The rows of a listing whose columns are the table's.
 fn listed(listing: Listing, each: Each<'_>) -> Result<()> {

@@ -2,17 +2,17 @@
 
 use super::definition::{Variable, VariableType};
 use super::error::{VariableError, Warning};
-use super::ids::sql_mode;
 use super::value::Value;
-use crate::types::{Charset, Collation};
-use crate::value::zone::Zone;
+use datum::types::{Charset, Collation};
+use datum::value::zone::Zone;
+use syntax::sql_mode;
 
 /// The right side of `SET name = ..`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Assigned {
     /// The word DEFAULT.
     Default,
-    /// NULL.
+    /// Few variables can be set to it.
     Null,
     /// A signed integer, TRUE or FALSE.
     Int(i64),
@@ -45,7 +45,7 @@ pub(super) fn convert(var: &Variable, assigned: &Assigned, strict: bool) -> Resu
         VariableType::Double { min, max, .. } => double(var, assigned, min, max, strict),
         VariableType::Enum { names, .. } => word(var, assigned, names).map(Into::into),
         VariableType::Set { names, .. } => set(var, assigned, names, |_| None).map(Into::into),
-        VariableType::SqlMode(_) => set(var, assigned, &sql_mode::NAMES, sql_mode::expand).map(Into::into),
+        VariableType::SqlMode(_) => modes(var, assigned).map(Into::into),
         VariableType::Text(default) => text(var, assigned, default.is_none()).map(Into::into),
         VariableType::Charset { nullable, .. } => charset_name(var, assigned, nullable).map(Into::into),
         VariableType::Collation(_) => collation_name(var, assigned).map(Into::into),
@@ -88,6 +88,17 @@ fn switch(var: &Variable, assigned: &Assigned) -> Result<Value, VariableError> {
         Assigned::Text(t) => parse_switch(t).map(Value::Bool).ok_or_else(|| wrong_value(var, assigned)),
         Assigned::Double(_) => Err(VariableError::WrongType(var.name)),
         _ => Err(wrong_value(var, assigned)),
+    }
+}
+
+/// A `sql_mode`, without the one that is not implemented: it would change answers.
+fn modes(var: &Variable, assigned: &Assigned) -> Result<Value, VariableError> {
+    let value = set(var, assigned, &sql_mode::NAMES, sql_mode::expand)?;
+    match value {
+        Value::UInt(modes) if modes & sql_mode::PAD_CHAR_TO_FULL_LENGTH != 0 => {
+            Err(VariableError::Unsupported { name: var.name, value: "PAD_CHAR_TO_FULL_LENGTH" })
+        }
+        _ => Ok(value),
     }
 }
 

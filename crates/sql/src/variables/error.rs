@@ -1,7 +1,7 @@
 //! What can be wrong with an assignment or a reading, in MySQL's numbers.
 
 use super::definition::{Scope, Variable};
-use crate::error::SqlError;
+use datum::error::SqlError;
 use thiserror::Error;
 
 /// A refused assignment or reading of a variable.
@@ -63,7 +63,7 @@ pub enum VariableError {
     Unsupported {
         /// The variable.
         name: &'static str,
-        /// The value.
+        /// As MySQL writes it.
         value: &'static str,
     },
     /// No such time zone.

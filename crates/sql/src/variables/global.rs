@@ -7,7 +7,7 @@ use super::ids;
 use super::option::OptionError;
 use super::table;
 use super::value::Value;
-use crate::types::{Charset, Collation};
+use datum::types::{Charset, Collation};
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -4,10 +4,11 @@ use super::convert::{Assigned, Converted, convert};
 use super::definition::{Scope, VariableId};
 use super::error::{VariableError, Warning};
 use super::global::{GlobalVariables, check_fixed, coupled};
-use super::ids::{self, sql_mode};
+use super::ids;
 use super::table;
 use super::value::Value;
 use std::sync::Arc;
+use syntax::sql_mode;
 
 /// The values of one session: shared with the server's until the first change, its own copy from
 /// then on.

@@ -1,9 +1,9 @@
 //! The value of a variable, and how it is shown.
 
 use super::definition::{Variable, VariableType};
-use super::ids::sql_mode;
 use std::borrow::Cow;
 use std::sync::Arc;
+use syntax::sql_mode;
 
 /// A variable's value. Enums hold the word's place, sets their bits.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub enum Value {
     UInt(u64),
     /// With a fraction.
     Double(f64),
-    /// Text.
+    /// Of names, paths and other free text.
     Text(Arc<str>),
 }
 

@@ -5,9 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use env::{Env, SimEnv};
 use sql::instance::OpenOptions;
-use sql::sink::{ColumnMeta, OkInfo, ResultSink};
 use sql::status::Status;
 use sql::variables::GlobalVariables;
 use sql::{Connection, Datum, Instance, Session, SqlError};

@@ -18,7 +18,6 @@ pub(super) enum Operand {
     Of(Class),
     /// A literal from 0 to 5.
     Small,
-    /// One of these words.
     Word(&'static [&'static str]),
 }
 

@@ -19,7 +19,6 @@ struct Source {
 const EXACT: [Class; 5] = [Class::Integer, Class::Decimal, Class::Date, Class::Time, Class::DateTime];
 
 impl Generator {
-    /// A query.
     pub(super) fn query(&mut self) -> Statement {
         match self.below(20) {
             0 | 1 => {

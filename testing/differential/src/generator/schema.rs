@@ -63,7 +63,7 @@ pub(super) enum ValueKind {
     /// Least and greatest value.
     Integer(i64, i64),
     Year,
-    /// Bits.
+    /// How many there are.
     Bit(u32),
     /// Digits before and after the point.
     Decimal(u32, u32),

@@ -1,10 +1,10 @@
 //! Accounts: whose rights, and which.
 
 use crate::admin::listing::{Listing, cells, text};
-use crate::ast::Account;
-use crate::error::{self, Result};
 use crate::privilege::{DYNAMIC, Privileges, STATIC};
 use crate::session::Context;
+use datum::error::{self, Result};
+use syntax::ast::Account;
 
 /// User and host of the account that was named. Other accounts than one's own are for those who may
 /// read `mysql`.

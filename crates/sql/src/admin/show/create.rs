@@ -2,12 +2,12 @@
 
 use super::objects;
 use crate::admin::listing::{Listing, cells, name, text};
-use crate::ast::{Account, ObjectName, RoutineKind};
 use crate::catalog::{FunctionDef, database_or, show};
-use crate::error::{self, Result};
 use crate::session::Context;
 use crate::system_tables;
 use crate::variables::{Value, ids};
+use datum::error::{self, Result};
+use syntax::ast::{Account, ObjectName, RoutineKind};
 
 /// The longest text of a definition that result columns speak of.
 const DEFINITION: u32 = 1 << 20;

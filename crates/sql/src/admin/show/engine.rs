@@ -10,10 +10,10 @@ mod sections;
 use std::fmt::Write as _;
 
 use super::super::listing::{Listing, cells, text};
-use crate::ast::{EngineReport, Ident};
-use crate::error::{self, Result, SqlError};
 use crate::session::Context;
-use crate::value::DateTime;
+use datum::error::{self, Result, SqlError};
+use datum::value::DateTime;
+use syntax::ast::{EngineReport, Ident};
 
 /// The statement's one row. `engine` is `None` for ALL.
 pub(super) fn status(cx: &Context, engine: Option<&Ident>, what: EngineReport) -> Result<Listing> {

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use crate::admin::listing::{Column, Listing, cells, int, moment, name, text, uint};
-use crate::ast::{ObjectName, RoutineKind};
 use crate::catalog::objects::FunctionDef;
 use crate::catalog::statistics::TableStatistics;
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, IndexDef, TableDef, database_or, show};
-use crate::error::{self, Result, SqlError};
 use crate::session::Context;
 use crate::system_tables::{self, SystemSchema, SystemTable};
-use crate::value::temporal::SECOND;
-use crate::value::{DateTime, Datum};
 use crate::variables::ids;
+use datum::error::{self, Result, SqlError};
+use datum::value::temporal::SECOND;
+use datum::value::{DateTime, Datum};
+use syntax::ast::{ObjectName, RoutineKind};
 
 /// The database that was named, or the default one; error 1049 if there is none of this name.
 fn database(cx: &Context, given: Option<&str>) -> Result<String> {
@@ -403,7 +403,7 @@ pub(super) fn routines(cx: &Context, kind: RoutineKind) -> Listing {
 
 fn routine(function: &FunctionDef) -> Vec<Datum<'static>> {
     let (user, host) = &function.definer;
-    let invoker = function.characteristics.security == Some(crate::ast::SqlSecurity::Invoker);
+    let invoker = function.characteristics.security == Some(syntax::ast::SqlSecurity::Invoker);
     let comment = function.characteristics.comment.as_ref().map(|c| c.to_str_lossy().into_owned());
     cells![
         function.database.as_str(),

@@ -2,10 +2,10 @@
 //! statement.
 
 use crate::admin::listing::{Listing, cells, int, text, uint};
-use crate::error::Level;
 use crate::privilege::Privileges;
 use crate::session::Context;
-use crate::types::{Charset, Collation};
+use datum::error::Level;
+use datum::types::{Charset, Collation};
 
 /// SHOW ENGINES. The one engine answers to InnoDB's name, which is what schemas ask for.
 pub(crate) fn engines() -> Listing {

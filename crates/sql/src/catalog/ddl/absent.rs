@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use super::{Plan, Settings};
-use crate::ast::ObjectName;
 use crate::catalog::{CatalogState, check_not_system};
-use crate::error::{self, Result, SqlError};
+use datum::error::{self, Result, SqlError};
+use syntax::ast::ObjectName;
 
 pub(super) fn drop_views(
     names: &[ObjectName],

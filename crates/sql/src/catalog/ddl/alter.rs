@@ -10,6 +10,7 @@
 
 mod charset;
 mod draft;
+mod existing_names;
 mod rename;
 mod row_id;
 mod work;
@@ -19,11 +20,10 @@ use std::sync::Arc;
 use storage::TreeId;
 use storage::layout::Layouts;
 
-pub use work::{AlterWork, filler};
+pub(crate) use work::{AlterWork, filler};
 
 use super::table::{check_names_of_checks, check_required_key, put_next, repeated_indexes};
 use super::{Plan, Settings, check_name, check_not_system};
-use crate::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, StatementKind};
 use crate::catalog::TableDef;
 use crate::catalog::build::{Numbers, Options};
 use crate::catalog::draft::{Draft, Finished};
@@ -31,15 +31,16 @@ use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::table::Default;
-use crate::error::{self, Result, SqlError};
-use crate::value::Datum;
 use binlog::position::LogPosition;
+use datum::error::{self, Result, SqlError};
+use datum::value::Datum;
+use syntax::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, StatementKind};
 
 /// Definitions whose rows may lie side by side; then the table is written anew, as InnoDB does.
 const LAYOUTS_MAX: usize = 64;
 
 /// What an ALTER TABLE does.
-pub struct Alter {
+pub(crate) struct Alter {
     /// The table as it is.
     pub old: Arc<TableDef>,
     /// What has to be done before it can be committed.
@@ -71,7 +72,7 @@ pub struct Alter {
 }
 
 /// The statement as an ALTER TABLE; `None` if it is none.
-pub fn of(kind: &StatementKind, state: &CatalogState, settings: &Settings) -> Option<Result<Alter>> {
+pub(crate) fn of(kind: &StatementKind, state: &CatalogState, settings: &Settings) -> Option<Result<Alter>> {
     match kind {
         StatementKind::AlterTable(alter) => Some(Alter::new(alter, state, settings)),
         StatementKind::CreateIndex(create) => Some(Alter::new(&create_index(create), state, settings)),
@@ -179,7 +180,7 @@ impl Alter {
         let keeps_all = alter.actions.iter().all(only_renames);
         // A copy is reported, also where nothing but the name changes.
         let is_renaming =
-            keeps_all && !old.is_temporary() && alter.algorithm != Some(crate::ast::AlterAlgorithm::Copy);
+            keeps_all && !old.is_temporary() && alter.algorithm != Some(syntax::ast::AlterAlgorithm::Copy);
         if !keeps_all {
             if settings.from_client {
                 check_dates(&finished.table, settings)?;
@@ -218,7 +219,7 @@ impl Alter {
     }
 
     /// The indexes whose trees have to be built, as they are numbered in the new table.
-    pub fn to_build(&self) -> Vec<usize> {
+    pub(crate) fn to_build(&self) -> Vec<usize> {
         let all = 0..self.finished.indexes.len();
         match &self.work {
             AlterWork::Copy => all.collect(),
@@ -239,7 +240,7 @@ impl Alter {
     }
 
     /// The table with the trees built for [`Self::to_build`], in that order.
-    pub fn plan(&self, built: &[TreeId], state: &CatalogState) -> Result<Plan> {
+    pub(crate) fn plan(&self, built: &[TreeId], state: &CatalogState) -> Result<Plan> {
         if built.len() < self.to_build().len() {
             let what = format_args!("the trees built for table {} are not known", self.old.name);
             return Err(SqlError::internal(what));
@@ -280,7 +281,7 @@ impl Alter {
     /// The AUTO_INCREMENT counter goes on, but never below what was asked for. Where it may be set
     /// back, the new definition has one of its own: the statement may never be logged, and the old
     /// table goes on then.
-    pub fn carry_auto_increment(&self, new: &mut TableDef) {
+    pub(crate) fn carry_auto_increment(&self, new: &mut TableDef) {
         let origin = new.auto_column.and_then(|c| self.finished.columns.get(c).copied().flatten());
         let same = origin.is_some() && origin == self.old.auto_column;
         match self.auto_increment {

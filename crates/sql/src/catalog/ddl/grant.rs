@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::user::{check_administrator_remains, resolve};
 use super::{Plan, Settings, quoted_account};
-use crate::ast::{Grant, GrantObject, GrantWhat, Privilege, Revoke};
 use crate::catalog::account::UserDef;
 use crate::catalog::database_or;
 use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
-use crate::error::{self, Result, SqlError};
 use crate::privilege::{Dynamic, Grants, Privileges, find};
+use datum::error::{self, Result, SqlError};
+use syntax::ast::{Grant, GrantObject, GrantWhat, Privilege, Revoke};
 
 /// Privileges of one statement, resolved.
 struct Wanted {
@@ -25,7 +25,7 @@ struct Wanted {
 
 /// Every account's grants changed by `change`, which returns whether there was anything to change.
 fn each(
-    accounts: &[crate::ast::Account],
+    accounts: &[syntax::ast::Account],
     settings: &Settings,
     mut one: impl FnMut((String, String)) -> Result<Option<Change>>,
 ) -> Result<Plan> {
@@ -128,6 +128,7 @@ fn wanted(what: &GrantWhat, settings: &Settings) -> Result<Wanted> {
         GrantWhat::Proxy(_) => return Err(SqlError::unsupported("proxy accounts")),
         GrantWhat::Everything => return Err(SqlError::internal("GRANT of everything names a level")),
     };
+    check_level(privileges, object)?;
     let database = match object {
         GrantObject::Global => None,
         GrantObject::Database(name) => {
@@ -148,6 +149,24 @@ fn wanted(what: &GrantWhat, settings: &Settings) -> Result<Wanted> {
     Ok(wanted)
 }
 
+/// Error 3619 for what is no static privilege anywhere but ON *.*, whether it is a dynamic one or
+/// none: it names the privileges at a database, what they are for at a table or routine.
+fn check_level(privileges: &[Privilege], object: &GrantObject) -> Result<()> {
+    let is_static = |privilege: &&Privilege| privilege.name.is("ALL") || find(&privilege.name).is_some();
+    let mut others = privileges.iter().filter(|privilege| !is_static(privilege)).peekable();
+    if others.peek().is_none() {
+        return Ok(());
+    }
+    let shown = match object {
+        GrantObject::Global => return Ok(()),
+        GrantObject::Database(_) => {
+            others.map(|privilege| privilege.name.to_ascii_uppercase()).collect::<Vec<_>>().join(",")
+        }
+        GrantObject::Table(name) | GrantObject::Routine(_, name) => name.name.to_string(),
+    };
+    Err(error::ILLEGAL_PRIVILEGE_LEVEL.with(&[&shown]))
+}
+
 impl Wanted {
     fn add(&mut self, privilege: &Privilege) -> Result<()> {
         if !privilege.columns.is_empty() {
@@ -166,9 +185,6 @@ impl Wanted {
                 }
                 self.fixed = self.fixed | fixed;
                 self.named = self.named | fixed;
-            }
-            (None, Some(_)) if !global => {
-                return Err(error::ILLEGAL_PRIVILEGE_LEVEL.with(&[&privilege.name]));
             }
             (None, Some(dynamic)) => self.dynamic = self.dynamic | dynamic,
             (None, None) => return Err(error::SYNTAX_ERROR.plain()),

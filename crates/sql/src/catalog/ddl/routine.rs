@@ -3,13 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{LoggedText, Plan, Settings, TextForm, check_name, check_not_system};
-use crate::ast::{Account, CreateRoutine, ObjectName, RoutineKind};
 use crate::catalog::objects::{CatalogState, FunctionDef};
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::show;
-use crate::error::{self, Result, SqlError};
-use crate::types::DataType;
+use datum::error::{self, Result, SqlError};
+use datum::types::DataType;
+use syntax::ast::{Account, CreateRoutine, ObjectName, RoutineKind};
 
 pub(super) fn create(
     create: &CreateRoutine,

@@ -8,7 +8,6 @@ use storage::build::FIRST_BUILT;
 use storage::schema::KeyPart;
 
 use super::{LoggedText, Plan, Settings, check_name, check_not_system};
-use crate::ast::{CreateTable, DropTable, ObjectName, TableContent, TableDefinition};
 use crate::catalog::build::{self, Numbers, Trees, check_constraint_name};
 use crate::catalog::deprecated;
 use crate::catalog::draft;
@@ -16,10 +15,11 @@ use crate::catalog::objects::{CatalogState, NextNumbers};
 use crate::catalog::record::{Change, columns_without_default};
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::{ColumnDef, IndexDef, TableDef, parse_one, show, table as table_def, temporary};
-use crate::error::{self, Result, SqlError};
 use crate::system_tables;
-use crate::types::Collation;
-use crate::value::zone::Zone;
+use datum::error::{self, Result, SqlError};
+use datum::types::Collation;
+use datum::value::zone::Zone;
+use syntax::ast::{CreateTable, DropTable, ObjectName, TableContent, TableDefinition};
 
 /// The note that the table is there already, which ends a CREATE TABLE; without IF NOT EXISTS it is
 /// an error.
@@ -126,7 +126,7 @@ pub(super) fn check_names_of_checks(
     }
     let Some(database) = state.database(&table.database) else { return Ok(()) };
     for other in database.tables.values() {
-        crate::bounds::check()?;
+        datum::bounds::check()?;
         if old.is_some_and(|old| old.id == other.id) {
             continue;
         }
@@ -213,7 +213,7 @@ fn rebuild(
     auto_start: u64,
     numbers: Numbers,
 ) -> Result<TableDef> {
-    use crate::ast::StatementKind;
+    use syntax::ast::StatementKind;
     let text = show::create_table(table, auto_start, Zone::UTC);
     let StatementKind::CreateTable(create) = parse_one(text.as_bytes(), 0)?.kind else {
         return Err(SqlError::internal("a table's text makes no table"));
@@ -225,11 +225,11 @@ fn rebuild(
         // The names of constraints are the table's own.
         definition.checks.iter_mut().for_each(|check| check.name = None);
     }
-    let dates = crate::value::temporal::DateRules { allow_invalid: true, ..Default::default() };
+    let dates = datum::value::temporal::DateRules { allow_invalid: true, ..Default::default() };
     let environment = build::Environment {
         collation: table.collation,
-        charset: crate::types::Charset::Utf8mb4,
-        connection: crate::types::Charset::Utf8mb4,
+        charset: datum::types::Charset::Utf8mb4,
+        connection: datum::types::Charset::Utf8mb4,
         dates,
         truncate_fraction: false,
         zone: Zone::UTC,
@@ -352,7 +352,7 @@ pub(super) fn rename(
     let mut state = state.clone();
     let mut plan = Plan::default();
     for (from, to) in pairs {
-        crate::bounds::check()?;
+        datum::bounds::check()?;
         let (from_database, from_name) = settings.object(from)?;
         let (to_database, to_name) = settings.object(to)?;
         check_not_system(from_database)?;

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use super::{LoggedText, PasswordHasher, Plan, Settings, quoted_account};
-use crate::ast::{
-    Account, AlterUser, Authentication, CreateUser, PasswordOption, Require, Secret, UserOptions, UserSpec,
-};
 use crate::catalog::account::{AccountOptions, UserDef};
 use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::show;
-use crate::error::{self, Result, SqlError};
-use crate::value::json::{self, Tree};
+use datum::error::{self, Result, SqlError};
+use datum::value::json::{self, Tree};
+use syntax::ast::{
+    Account, AlterUser, Authentication, CreateUser, PasswordOption, Require, Secret, UserOptions, UserSpec,
+};
 
 const DEFAULT_PLUGIN: &str = "caching_sha2_password";
 const PLUGINS: [&str; 2] = [DEFAULT_PLUGIN, "mysql_native_password"];
@@ -73,7 +73,7 @@ fn merged(kept: Option<&str>, patch: &str) -> Result<String> {
     let invalid = || error::INVALID_USER_ATTRIBUTE_JSON.plain();
     let kept = json::parse::parse(kept.unwrap_or("{}").as_bytes()).map_err(|_| invalid())?;
     let patch = json::parse::parse(patch.as_bytes()).ok().filter(Tree::is_object).ok_or_else(invalid)?;
-    let all = json::merge::patch(kept, patch).map_err(json::damaged)?;
+    let all = json::merge::patch(kept, patch)?;
     Ok(String::from_utf8_lossy(&json::to_text(&json::encode(&all)?)).into_owned())
 }
 

@@ -6,10 +6,10 @@
 
 use super::super::table::Default;
 use super::{Draft, DraftColumn, DraftKey};
-use crate::ast::{self, ExprKind, Literal};
-use crate::error::{self, Result, SqlError};
-use crate::parser::unparse;
-use crate::types::Charset;
+use datum::error::{self, Result, SqlError};
+use datum::types::Charset;
+use syntax::ast::{self, ExprKind, Literal};
+use syntax::unparse;
 
 /// Where an expression stands.
 #[derive(Debug, Clone, Copy)]
@@ -18,9 +18,7 @@ pub(super) enum ExprContext<'a> {
     Generated(usize),
     /// DEFAULT, of this column.
     Default(usize),
-    /// CHECK.
     Check {
-        /// Its name.
         name: &'a str,
         /// It stood after this column.
         of_column: Option<&'a str>,
@@ -77,7 +75,7 @@ pub(super) fn canonical(draft: &Draft, mut expr: ast::Expr, place: ExprContext<'
         refuse(draft, node, place)?;
         match &mut node.kind {
             ExprKind::Column(name) => {
-                let number = draft.find(&name.column).ok_or_else(|| unknown(&name.column, place))?;
+                let number = draft.find(&name.column).ok_or_else(|| unknown(draft, &name.column, place))?;
                 check_column(draft, number, place)?;
                 let own = draft.columns[number].def.name.as_str();
                 *name = ast::ColumnName { database: None, table: None, column: ast::Ident::new(own) };
@@ -169,10 +167,18 @@ fn disallowed(draft: &Draft, place: ExprContext<'_>) -> SqlError {
     }
 }
 
-fn unknown(column: &str, place: ExprContext<'_>) -> SqlError {
+fn unknown(draft: &Draft, column: &str, place: ExprContext<'_>) -> SqlError {
+    // MySQL looks for the columns that a new table's checks name before it resolves them.
+    let is_new_table = || draft.columns.iter().all(|column| column.origin.is_none());
     let clause = match place {
         ExprContext::Generated(_) => "generated column function".to_owned(),
         ExprContext::Default(_) => "default value expression".to_owned(),
+        ExprContext::Check { name, of_column: Some(_) } => {
+            return error::COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN.with(&[&name]);
+        }
+        ExprContext::Check { name, .. } if is_new_table() => {
+            return error::CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN.with(&[&name, &column]);
+        }
         ExprContext::Check { name, .. } => format!("check constraint {name} expression"),
     };
     error::BAD_FIELD_ERROR.with(&[&column, &clause])

@@ -6,10 +6,10 @@ use storage::schema::KeyPart;
 use super::super::build::{GENERATED_KEY, ROW_ID_COMMENT, check_name};
 use super::super::table::{ColumnDef, Default, IndexDef};
 use super::{Draft, DraftColumn, DraftKey, DraftPart, parse_stored, text_of};
-use crate::ast::{self, ExprKind, KeyDefinition, KeyKind};
-use crate::error::{self, Result, SqlError};
-use crate::types::DataType;
-use crate::value::Datum;
+use datum::error::{self, Result, SqlError};
+use datum::types::DataType;
+use datum::value::Datum;
+use syntax::ast::{self, ExprKind, KeyDefinition, KeyKind};
 
 const KEYS_MAX: usize = 64;
 /// Bytes of one key, as InnoDB counts.
@@ -17,7 +17,7 @@ const KEY_BYTES_MAX: u32 = 3072;
 
 impl Draft {
     /// Adds a key of the table.
-    pub fn add_key(&mut self, ast: &KeyDefinition) -> Result<()> {
+    pub(crate) fn add_key(&mut self, ast: &KeyDefinition) -> Result<()> {
         match ast.kind {
             KeyKind::Fulltext => return Err(SqlError::unsupported("FULLTEXT indexes")),
             KeyKind::Spatial => return Err(SqlError::unsupported("SPATIAL indexes")),
@@ -136,7 +136,7 @@ impl Draft {
     }
 
     /// A name for a row id that no column has, nor is to have.
-    pub fn free_row_id_name(&self, is_taken: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn free_row_id_name(&self, is_taken: impl Fn(&str) -> bool) -> String {
         let mut names = std::iter::once(GENERATED_KEY.to_owned())
             .chain((2..).map(|number| format!("{GENERATED_KEY}_{number}")));
         let is_free = |name: &String| self.find(name).is_none() && !is_taken(name);
@@ -144,7 +144,7 @@ impl Draft {
     }
 
     /// A row id that nobody is shown leaves its name to a column that is to have it.
-    pub fn make_way(&mut self, name: &str) {
+    pub(crate) fn make_way(&mut self, name: &str) {
         let Some(column) = self.find(name).filter(|&column| self.columns[column].def.is_row_id()) else {
             return;
         };
@@ -160,7 +160,7 @@ impl Draft {
     }
 
     /// Keys have a column whole whose new type takes no prefix, or not one so long.
-    pub fn fit_prefixes(&mut self, column: usize) {
+    pub(crate) fn fit_prefixes(&mut self, column: usize) {
         let def = &self.columns[column].def;
         let (name, ty) = (def.name.as_str(), &def.ty);
         let is_text = matches!(ty, DataType::Lob { .. } | DataType::Char { .. } | DataType::VarChar { .. });
@@ -174,7 +174,7 @@ impl Draft {
 
     /// Gives a row id its numbers by UUID_SHORT(), because another column of the table is
     /// AUTO_INCREMENT.
-    pub fn number_by_clock(&mut self, column: usize) -> Result<()> {
+    pub(crate) fn number_by_clock(&mut self, column: usize) -> Result<()> {
         let column = &mut self.columns[column];
         column.expr = Some(parse_stored("uuid_short()")?);
         column.def.default = Default::Expression("".into());
@@ -193,7 +193,7 @@ impl Draft {
 
     /// Takes out the row id of a table that gets a primary key. False if there is none, or no
     /// primary key besides it.
-    pub fn drop_row_id(&mut self) -> bool {
+    pub(crate) fn drop_row_id(&mut self) -> bool {
         let Some(row_id) = self.columns.iter().position(|c| c.def.is_row_id()) else { return false };
         let is_row_id = |k: &DraftKey| k.kind == KeyKind::Primary && self.is_row_id_key(k);
         let (others, own): (Vec<DraftKey>, Vec<DraftKey>) =
@@ -208,7 +208,7 @@ impl Draft {
     }
 
     /// True for the key on a row id.
-    pub fn is_row_id_key(&self, key: &DraftKey) -> bool {
+    pub(crate) fn is_row_id_key(&self, key: &DraftKey) -> bool {
         let column = |p: &DraftPart| self.find(&p.column).is_some_and(|c| self.columns[c].def.is_row_id());
         key.parts.iter().all(column)
     }

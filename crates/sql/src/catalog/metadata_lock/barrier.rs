@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use storage::Interrupt;
 
-use crate::error::{self, Result};
+use datum::error::{self, Result};
 
 /// Entered by many, closed by few.
 #[derive(Debug, Default)]

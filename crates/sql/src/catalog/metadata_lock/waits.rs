@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{MetadataLock, MetadataLockType};
-use crate::error::{self, Result};
+use datum::error::{self, Result};
 
 /// The waits of all sessions. The latch is a leaf, taken inside of the locks' own.
 #[derive(Default)]

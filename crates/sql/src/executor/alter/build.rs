@@ -21,9 +21,9 @@ use crate::catalog::collations::KeyCollations;
 use crate::catalog::ddl::alter::Alter;
 use crate::catalog::draft::definition_of;
 use crate::catalog::{IndexDef, TableDef};
-use crate::error::{Result, SqlError};
 use crate::executor::writer::duplicate_entry;
 use crate::session::Context;
+use datum::error::{Result, SqlError};
 
 /// A table some of whose indexes are being built.
 pub(super) struct Interim {

@@ -20,13 +20,13 @@ use crate::catalog::draft;
 use crate::catalog::table::Default;
 use crate::catalog::temporary::trees_of;
 use crate::catalog::{ColumnDef, TableDef};
-use crate::error::{self, Result, SqlError};
-use crate::executor::computed;
 use crate::executor::writer::duplicate_entry;
+use crate::executor::{RowRules, computed};
 use crate::expression::row::Offsets;
 use crate::session::Context;
-use crate::types::{Charset, DataType};
-use crate::value::{Datum, image, store};
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, DataType};
+use datum::value::{Datum, image, store};
 
 /// Returns the number of rows.
 pub(super) fn run(cx: &mut Context, running: &mut Running<'_>) -> Result<u64> {
@@ -214,7 +214,8 @@ impl<'a> Copy<'a> {
         builder.finish().map_err(SqlError::internal)?;
         if !self.new.is_plain() {
             let ignore = self.is_replay;
-            computed::complete(cx, &self.new, &mut out, &self.defaulted, self.rules, (number, ignore))?;
+            let row_rules = RowRules { row: number, rules: self.rules };
+            computed::complete(cx, &self.new, &mut out, &self.defaulted, row_rules, ignore)?;
         }
         self.new.count_row(&out);
         Ok(out)
@@ -226,7 +227,7 @@ impl<'a> Copy<'a> {
             return self.next_number(column);
         }
         let filler = &self.fillers[place];
-        let is_date = matches!(filler, Datum::Date(date) if *date == crate::value::Date::ZERO)
+        let is_date = matches!(filler, Datum::Date(date) if *date == datum::value::Date::ZERO)
             || matches!(filler, Datum::DateTime(moment) if moment.is_zero());
         if is_date && column.default == Default::None && self.rules.dates.no_zero_date && !column.nullable {
             let kind = if matches!(column.ty, DataType::Date) { "date" } else { "datetime" };

@@ -21,8 +21,8 @@ use super::copy::Copy;
 use super::counting_index;
 use crate::catalog::ddl::alter::{Alter, AlterWork};
 use crate::catalog::{TableDef, counted_value};
-use crate::error::{Result, SqlError};
 use crate::session::Context;
+use datum::error::{Result, SqlError};
 
 /// Builds the trees of [`Alter::to_build`]. They are durable when this returns, at the position of
 /// the last group that was replayed; if the server dies before a checkpoint has the statement, the

@@ -12,15 +12,15 @@ mod table;
 use self::grace::{Divider, Grace};
 use self::table::{END, Table};
 use super::{Running, accepts};
-use crate::error::Result;
 use crate::executor::spill::sort::{Sorted, Sorter};
 use crate::executor::spill::{Budget, Purpose};
 use crate::expression::frame::Frame;
 use crate::planner::{Hash, JoinKind};
 use crate::session::Context;
+use datum::error::Result;
 
 /// A join by a hash table, running.
-pub struct HashRun<'p> {
+pub(crate) struct HashRun<'p> {
     plan: &'p Hash,
     outer: Running<'p>,
     inner: Inner,

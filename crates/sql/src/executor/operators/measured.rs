@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::Running;
-use crate::error::Result;
 use crate::executor::profile::{self, PlanStage};
 use crate::expression::frame::Frame;
 use crate::planner::Operator;
 use crate::session::Context;
+use datum::error::Result;
 
 /// An operator that runs and is measured.
-pub struct Measured<'p> {
+pub(crate) struct Measured<'p> {
     plan: &'p Operator,
     inner: Running<'p>,
     /// Time spent in it since it was opened.

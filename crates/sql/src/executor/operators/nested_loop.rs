@@ -1,13 +1,13 @@
 //! A join by looping: for each outer row the inner side is opened and walked.
 
 use super::{Running, accepts};
-use crate::error::Result;
 use crate::expression::frame::Frame;
 use crate::planner::{JoinKind, Loop};
 use crate::session::Context;
+use datum::error::Result;
 
 /// A join by looping, running.
-pub struct LoopRun<'p> {
+pub(crate) struct LoopRun<'p> {
     plan: &'p Loop,
     outer: Running<'p>,
     inner: Running<'p>,

@@ -6,18 +6,18 @@
 use std::sync::Arc;
 
 use super::accepts;
-use crate::error::Result;
 use crate::executor::query;
 use crate::expression::Expr;
 use crate::expression::frame::{Frame, RowSet};
 use crate::expression::functions::json;
 use crate::planner::{JsonSource, Maker, Provider, Rows};
 use crate::session::Context;
-use crate::value::Datum;
-use crate::value::json::convert::Origin;
+use datum::error::Result;
+use datum::value::Datum;
+use datum::value::json::convert::Origin;
 
 /// A walk over rows that were made.
-pub struct RowsRun<'p> {
+pub(crate) struct RowsRun<'p> {
     plan: &'p Rows,
     rows: Arc<RowSet>,
     provided: Provided,
@@ -100,9 +100,7 @@ fn json_rows(cx: &mut Context, source: &JsonSource, frame: &Frame) -> Result<Arc
     if !value.is_null() {
         let charset = Origin::of(&source.document.ty).charset;
         let document = json::document(value, charset, 1, "json_table")?;
-        for row in source.table.rows(&document)? {
-            rows.push(&mut row?)?;
-        }
+        source.table.rows(&document, &mut |row| rows.push(row))?;
     }
     Ok(Arc::new(rows))
 }

@@ -18,19 +18,19 @@ use binlog::row::{ColumnType, Field, RowImage, RowImageBuilder, Value};
 use storage::TransactionError;
 use storage::transaction::{Direction, KeyRange, ReadMode};
 
-use super::super::{computed, writer};
+use super::super::{RowRules, computed, writer};
 use super::{check, corrupt};
 use crate::catalog::TableDef;
 use crate::catalog::table::Default;
-use crate::error::{self, Result, SqlError};
 use crate::expression::row::Offsets;
 use crate::session::Context;
 use crate::status::Counter;
-use crate::types::Collation;
-use crate::value::json::edit::{self, Mode};
-use crate::value::json::path::{Leg, Path};
-use crate::value::json::{self, convert};
-use crate::value::{Datum, image, store};
+use datum::error::{self, Result, SqlError};
+use datum::types::Collation;
+use datum::value::json::edit::{self, Mode};
+use datum::value::json::path::{Leg, Path};
+use datum::value::json::{self, convert};
+use datum::value::{Datum, image, store};
 
 /// Uncompressed rows of MariaDB's compressed events, in bytes.
 const ROWS_MAX: usize = 256 << 20;
@@ -168,7 +168,7 @@ impl Target {
         })?;
         if raw.iter().any(Option::is_none) && !table.is_plain() {
             let rules = cx.store_rules(false);
-            computed::complete(cx, table, &mut image, &defaulted, rules, (1, false))?;
+            computed::complete(cx, table, &mut image, &defaulted, RowRules { row: 1, rules }, false)?;
         }
         let outcome = cx.storage_transaction().insert_row(&table.schema, &image);
         self.stored(cx, outcome, &image, Counter::HandlerWrite)
@@ -329,7 +329,7 @@ impl Target {
         let mut image = self.build(&columns, |_, _| Err(SqlError::internal("a row without a column")))?;
         if after.iter().any(Option::is_none) && !table.is_plain() {
             let rules = cx.store_rules(false);
-            computed::complete(cx, table, &mut image, &[], rules, (1, false))?;
+            computed::complete(cx, table, &mut image, &[], RowRules { row: 1, rules }, false)?;
         }
         if image == found {
             return Ok(());

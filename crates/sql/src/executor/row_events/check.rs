@@ -4,8 +4,8 @@
 use binlog::row::{Field, Value, json};
 
 use crate::catalog::ColumnDef;
-use crate::types::DataType;
-use crate::value::Decimal;
+use datum::types::DataType;
+use datum::value::Decimal;
 
 /// Levels of a JSON document.
 const DEPTH_MAX: usize = 100;

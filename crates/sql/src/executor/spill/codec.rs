@@ -6,8 +6,8 @@
 //! ```
 
 use super::stream::damaged;
-use crate::error::Result;
-use crate::value::{Date, DateTime, Datum, Decimal, Time};
+use datum::error::Result;
+use datum::value::{Date, DateTime, Datum, Decimal, Time};
 
 const NULL: u8 = 0;
 const INT: u8 = 1;

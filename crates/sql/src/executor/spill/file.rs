@@ -9,8 +9,8 @@ use env::{File, OpenMode, Trail};
 use storage::Interrupt;
 
 use super::{Budget, Purpose, Spill};
-use crate::error::{self, Code, Result, SqlError};
 use crate::status::Counter;
+use datum::error::{self, Code, Result, SqlError};
 
 /// Bytes in the files of all queries up to which the system writes them when it likes: mostly
 /// never. What goes to the disk is paid for twice, when it is written and when its room is given

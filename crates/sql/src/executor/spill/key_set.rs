@@ -11,12 +11,12 @@ use super::file::SpillFile;
 use super::sort::Sorter;
 use super::stream::{Reader, Stream, Writer};
 use super::{Budget, Purpose};
-use crate::error::Result;
 use crate::executor::distinct::KEY_OVERHEAD;
 use crate::session::Context;
 use crate::status::Counter;
+use datum::error::Result;
 
-/// A set of keys.
+/// Encoded values, in memory or in a file. Filled first, then probed.
 #[derive(Debug)]
 pub struct KeySet {
     keys: HashSet<Vec<u8>>,

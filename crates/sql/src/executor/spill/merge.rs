@@ -4,8 +4,8 @@
 use super::Budget;
 use super::file::SpillFile;
 use super::stream::{Reader, Stream, Writer};
-use crate::error::Result;
 use crate::status::Counter;
+use datum::error::Result;
 
 /// Runs merged at once, at most.
 const WAYS_MAX: usize = 128;
@@ -92,7 +92,6 @@ impl Merge {
         Ok(!self.heap.is_empty())
     }
 
-    /// The record that it is at.
     pub(super) fn record(&self) -> (&[u8], &[u8]) {
         match self.heap.first() {
             Some(&run) => (self.runs[run].1.key(), self.runs[run].1.payload()),

@@ -4,10 +4,10 @@
 use super::Budget;
 use super::codec;
 use super::sort::{Sorted, Sorter};
-use crate::error::Result;
 use crate::session::Context;
 use crate::status::Counter;
-use crate::value::Datum;
+use datum::error::Result;
+use datum::value::Datum;
 
 /// Bytes of a row's number in front of it.
 const NUMBER: usize = 8;

@@ -3,9 +3,9 @@
 use super::file::SpillFile;
 use super::stream::{Reader, Stream, Writer};
 use super::{Budget, Purpose, codec};
-use crate::error::Result;
 use crate::session::Context;
 use crate::status::Counter;
+use datum::error::Result;
 
 /// Records that wait; all are put in before the first is taken out.
 #[derive(Debug)]

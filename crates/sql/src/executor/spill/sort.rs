@@ -17,7 +17,7 @@ use super::Budget;
 use super::file::SpillFile;
 use super::merge::{self, Merge};
 use super::stream::{Stream, Writer};
-use crate::error::{self, Result};
+use datum::error::{self, Result};
 
 /// The smallest and the largest chunk, in bytes; one very large record has one of its own.
 const CHUNK_MIN: usize = 1 << 10;

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::file::{SpillBlock, SpillFile};
-use crate::error::{self, Result, SqlError};
+use datum::error::{self, Result, SqlError};
 
 /// Bytes in front of a record's key.
 const HEAD: usize = 8;

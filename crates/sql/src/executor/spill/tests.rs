@@ -13,9 +13,9 @@ use storage::lock::Killed;
 use super::file::OS_WRITEBACK_MAX;
 use super::sort::Sorter;
 use super::{Budget, LIMIT_MIN, Purpose, Spill};
-use crate::error::{self, Result};
 use crate::status::{Counter, Counters};
 use crate::variables::GlobalVariables;
+use datum::error::{self, Result};
 
 const FOLDER: &str = "/spill";
 

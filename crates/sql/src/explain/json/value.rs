@@ -3,7 +3,6 @@
 
 use std::fmt::{self, Display, Formatter};
 
-/// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     /// `{..}`
@@ -12,7 +11,6 @@ pub(super) enum Value {
     Array(Vec<Value>),
     /// `"text"`
     Text(String),
-    /// A number.
     Number(u64),
     /// `true`, `false`
     Bool(bool),

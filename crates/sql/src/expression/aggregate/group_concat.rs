@@ -5,11 +5,11 @@
 //! reached, with it the last ones in order are dropped now and then.
 
 use super::sort_key;
-use crate::error::{self, Result};
 use crate::expression::{Expr, Row};
 use crate::session::Context;
-use crate::types::Charset;
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::types::Charset;
+use datum::value::Datum;
 
 /// What GROUP_CONCAT has besides its argument.
 #[derive(Debug, Clone)]

@@ -3,23 +3,23 @@
 //! The manual's "Bit Functions and Operators": an operand counts as a byte string if it is one and
 //! not a hexadecimal or bit literal; a literal next to a byte string is one too.
 
-use crate::ast::BinaryOp;
-use crate::error::{self, Result};
 use crate::expression::cast::To;
 use crate::expression::{Expr, Node};
 use crate::session::Context;
-use crate::types::{Coercibility, Collation, Family, Type};
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::types::{Coercibility, Collation, Family, Type};
+use datum::value::Datum;
+use syntax::ast::BinaryOp;
 
 /// True for the bit operators.
-pub fn is_bitwise(op: BinaryOp) -> bool {
+pub(crate) fn is_bitwise(op: BinaryOp) -> bool {
     use BinaryOp as B;
     matches!(op, B::BitAnd | B::BitOr | B::BitXor | B::ShiftLeft | B::ShiftRight)
 }
 
 /// An operand as bits: a choice between integers that only a decimal holds all of gives the bits of
 /// the one that is chosen.
-pub fn by_branch(mut operand: Expr) -> Expr {
+pub(crate) fn by_branch(mut operand: Expr) -> Expr {
     if operand.ty.family != Family::Decimal {
         return operand;
     }
@@ -39,7 +39,7 @@ pub fn by_branch(mut operand: Expr) -> Expr {
 
 /// The integer that was made a decimal.
 fn as_integer(result: &mut Expr) {
-    if let Node::Cast(To::Decimal(..), inner) = &mut result.node
+    if let Node::Cast(To::ChosenNumber(Family::Decimal, _), inner) = &mut result.node
         && inner.ty.family == Family::Integer
     {
         *result = std::mem::replace(&mut **inner, Expr::constant(Datum::Null, Type::NULL));
@@ -47,7 +47,7 @@ fn as_integer(result: &mut Expr) {
 }
 
 /// True for an operand that is a byte string by itself.
-pub fn is_byte_string(operand: &Expr) -> bool {
+pub(crate) fn is_byte_string(operand: &Expr) -> bool {
     let ty = &operand.ty;
     ty.family == Family::Text
         && ty.collation == Collation::BINARY
@@ -55,7 +55,7 @@ pub fn is_byte_string(operand: &Expr) -> bool {
 }
 
 /// The result's type if the operator works on byte strings here.
-pub fn bytes_type(op: BinaryOp, left: &Expr, right: &Expr) -> Option<Type> {
+pub(crate) fn bytes_type(op: BinaryOp, left: &Expr, right: &Expr) -> Option<Type> {
     let shifts = matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight);
     let literal = |e: &Expr| matches!(e.as_constant(), Some(Datum::Bits(_) | Datum::Null));
     let (a, b) = (is_byte_string(left), is_byte_string(right));
@@ -82,7 +82,7 @@ pub(super) fn apply<'a>(
 }
 
 /// `bytes op other` into `bytes`; error 3513 if they differ in length.
-pub fn combine(op: BinaryOp, bytes: &mut [u8], other: &[u8]) -> Result<()> {
+pub(crate) fn combine(op: BinaryOp, bytes: &mut [u8], other: &[u8]) -> Result<()> {
     if bytes.len() != other.len() {
         return Err(error::INVALID_BITWISE_OPERANDS_SIZE.plain());
     }
@@ -97,7 +97,7 @@ pub fn combine(op: BinaryOp, bytes: &mut [u8], other: &[u8]) -> Result<()> {
 }
 
 /// `~bytes`
-pub fn complement<'a>(value: Datum<'_>) -> Datum<'a> {
+pub(crate) fn complement<'a>(value: Datum<'_>) -> Datum<'a> {
     let mut bytes = value.into_bytes().into_owned();
     bytes.iter_mut().for_each(|byte| *byte = !*byte);
     Datum::owned(bytes)

@@ -16,11 +16,14 @@ const SLOTS_RECYCLED: usize = 4;
 
 /// Recycled frames, each without rows.
 #[derive(Debug, Default)]
-pub struct FramePool(Vec<Frame>);
+pub(crate) struct FramePool(Vec<Frame>);
 
 impl FramePool {
     /// A frame of slots without rows, as [`Frame::new`] makes it, in the memory of a recycled one.
-    pub fn get<'t>(&mut self, tables: impl ExactSizeIterator<Item = &'t Option<Arc<TableDef>>>) -> Frame {
+    pub(crate) fn get<'t>(
+        &mut self,
+        tables: impl ExactSizeIterator<Item = &'t Option<Arc<TableDef>>>,
+    ) -> Frame {
         let mut frame = self.0.pop().unwrap_or_default();
         frame.slots.resize_with(tables.len().max(frame.slots.len()), Slot::default);
         for (slot, table) in frame.slots.iter_mut().zip(tables) {
@@ -30,7 +33,7 @@ impl FramePool {
     }
 
     /// Recycles a frame that has done its work, if there is room.
-    pub fn put(&mut self, mut frame: Frame) {
+    pub(crate) fn put(&mut self, mut frame: Frame) {
         if self.0.len() >= FRAMES_MAX {
             return;
         }
@@ -73,7 +76,7 @@ mod tests {
             frame.set_image(0, &[1; 100]).unwrap();
             frame.set_image(1, &vec![1; 1 << 20]).unwrap();
             frame.set_image(2, &vec![1; 1 << 20]).unwrap();
-            frame.aggregates = vec![crate::value::Datum::Int(1); 100];
+            frame.aggregates = vec![datum::value::Datum::Int(1); 100];
             pool.put(frame);
         }
         assert_eq!(pool.0.len(), FRAMES_MAX);

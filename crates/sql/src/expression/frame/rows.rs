@@ -6,12 +6,12 @@
 
 use std::ops::Range;
 
-use crate::error::Result;
 use crate::executor::spill::file::{SpillBlock, SpillFile};
 use crate::executor::spill::{Budget, Purpose, codec};
 use crate::session::Context;
 use crate::status::Counter;
-use crate::value::Datum;
+use datum::error::Result;
+use datum::value::Datum;
 
 /// Rows of values.
 #[derive(Debug, Default)]

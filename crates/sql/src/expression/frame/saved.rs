@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{Content, Frame, PUT_IMAGE, PUT_NULL, PUT_VALUES, RowSet};
-use crate::error::Result;
 use crate::executor::spill::codec;
+use datum::error::Result;
 
 /// Rows of a block kept for later: those of a hash join, the representatives of groups, rows to be
 /// changed.
 #[derive(Debug, Default)]
-pub struct SavedFrames {
+pub(crate) struct SavedFrames {
     bytes: Vec<u8>,
     entries: Vec<Saved>,
 }
@@ -25,7 +25,7 @@ enum Saved {
 impl SavedFrames {
     /// Keeps what the slots hold, and returns the place to find it at. Every frame is saved with
     /// the same slots.
-    pub fn save(&mut self, frame: &Frame, slots: &[usize]) -> usize {
+    pub(crate) fn save(&mut self, frame: &Frame, slots: &[usize]) -> usize {
         let at = self.entries.len();
         for &source in slots {
             let slot = &frame.slots[source];
@@ -50,7 +50,7 @@ impl SavedFrames {
     }
 
     /// Puts what was saved back into the slots.
-    pub fn restore(&self, at: usize, frame: &mut Frame, slots: &[usize]) -> Result<()> {
+    pub(crate) fn restore(&self, at: usize, frame: &mut Frame, slots: &[usize]) -> Result<()> {
         for (&source, saved) in slots.iter().zip(&self.entries[at..]) {
             match saved {
                 Saved::Null => frame.set_null(source),
@@ -63,7 +63,7 @@ impl SavedFrames {
     }
 
     /// Appends what was saved of so many slots, as [`Frame::put`] would have done.
-    pub fn put(&self, at: usize, slots: usize, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, at: usize, slots: usize, out: &mut Vec<u8>) {
         let mut row = Vec::new();
         for saved in &self.entries[at..at + slots] {
             let (tag, content) = match saved {
@@ -85,12 +85,7 @@ impl SavedFrames {
     }
 
     /// Bytes that it takes.
-    pub fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.bytes.len() + self.entries.len() * std::mem::size_of::<Saved>()
-    }
-
-    /// True if nothing was saved.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 }

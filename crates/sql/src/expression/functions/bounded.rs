@@ -5,10 +5,10 @@
 //! longer than its operands is not even made: functions that know the length ask first
 //! ([`too_long`]), others gather in a [`Growing`].
 
-use crate::bounds;
-use crate::error::{self, Result, SqlError};
 use crate::session::Context;
-use crate::value::Datum;
+use datum::bounds;
+use datum::error::{self, Result, SqlError};
+use datum::value::Datum;
 
 /// A function's value, if it is not too long. Documents have no other form, so that they are an
 /// error.

@@ -17,12 +17,12 @@ use aws_lc_rs::iv::FixedLength;
 use aws_lc_rs::{hkdf, pbkdf2};
 
 use super::{Call, Function, Typing, f, not_null};
-use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Coercibility, Collation, Type};
-use crate::value::Datum;
 use crate::variables::ids;
+use datum::error::{self, Result};
+use datum::types::{Coercibility, Collation, Type};
+use datum::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
 

@@ -7,11 +7,11 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 
 use super::{Call, Function, Typing, f, not_null};
-use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Coercibility, Collation, Type};
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::types::{Coercibility, Collation, Type};
+use datum::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
 

@@ -5,11 +5,11 @@ use std::io::Write;
 use super::locale::Locale;
 use super::temporal::{day_of_year, parts_argument, time_argument, week_of_mode, weekday_of};
 use super::{Call, Function, f, not_null};
-use crate::ast::GetFormatOf;
-use crate::bounds::Ticker;
-use crate::error::Result;
 use crate::session::Context;
-use crate::value::{Date, DateTime, Datum, Time};
+use datum::bounds::Ticker;
+use datum::error::Result;
+use datum::value::{Date, DateTime, Datum, Time};
+use syntax::ast::GetFormatOf;
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -196,7 +196,7 @@ mod tests {
     use crate::expression::functions::locale;
 
     fn show(text: &str, format: &str) -> Option<String> {
-        let d = crate::value::temporal_text::parse_datetime(text.as_bytes()).unwrap().value;
+        let d = datum::value::temporal_text::parse_datetime(text.as_bytes()).unwrap().value;
         let out = write(locale::at(locale::ENGLISH), d.date, d.time(), format.as_bytes(), usize::MAX);
         out.map(|bytes| String::from_utf8(bytes).unwrap())
     }

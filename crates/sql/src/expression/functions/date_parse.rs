@@ -2,12 +2,12 @@
 
 use super::locale::{self, Locale};
 use super::{Call, Function, Typing, f, not_null};
-use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Family, Type};
-use crate::value::temporal::SECOND;
-use crate::value::{Date, DateTime, Datum, Time};
+use datum::error::{self, Result};
+use datum::types::{Family, Type};
+use datum::value::temporal::SECOND;
+use datum::value::{Date, DateTime, Datum, Time};
 
 type Value<'a> = Result<Datum<'a>>;
 

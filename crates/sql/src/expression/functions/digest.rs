@@ -6,13 +6,14 @@ use aws_lc_rs::digest;
 use md5::{Digest, Md5};
 
 use super::{Call, Function, Typing, f, not_null};
-use crate::error::{self, Result, SqlError};
 use crate::expression::Expr;
-use crate::parser::{self, ParseOptions};
 use crate::session::{Context, syntax_error};
-use crate::types::{Charset, Coercibility, Collation, Type};
-use crate::value::Datum;
 use crate::variables::ids;
+use datum::bounds::parse_options;
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Coercibility, Collation, Type};
+use datum::value::Datum;
+use syntax::parser;
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -84,10 +85,17 @@ fn normalized(cx: &mut Context, call: Call<'_>) -> Result<Option<String>> {
     let Some(text) = call.text(cx, 0)? else { return Ok(None) };
     let (text, _) = call.charset(0).convert(text, Charset::Utf8mb4);
     let sql_mode = cx.variables().uint(ids::SQL_MODE);
-    let options = ParseOptions { sql_mode, ..ParseOptions::default() };
+    let options = parse_options(sql_mode);
     let parsed = match parser::parse(&text, &options).map_err(SqlError::from) {
         Ok(Some(statement)) if statement.parameters == 0 => {
-            return Ok(Some(parser::digest::normalized(&text, sql_mode, NORMALIZED_MAX as usize)));
+            let may_go_on = || datum::bounds::check().is_ok();
+            let max = NORMALIZED_MAX as usize;
+            let normalized = syntax::digest::normalized(&text, sql_mode, max, may_go_on);
+            return if normalized.is_some() {
+                Ok(normalized)
+            } else {
+                Err(datum::error::QUERY_INTERRUPTED.plain())
+            };
         }
         Ok(Some(_)) => syntax_error("?"),
         Ok(None) => error::EMPTY_QUERY.plain(),

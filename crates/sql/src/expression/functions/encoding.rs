@@ -1,11 +1,11 @@
 //! Texts that stand for other texts: base 64, SOUNDEX, and LOAD_FILE, which finds none.
 
 use super::{Call, Function, Typing, f, not_null};
-use crate::error::Result;
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Charset, Coercibility, Collation, Type};
-use crate::value::Datum;
+use datum::error::Result;
+use datum::types::{Charset, Coercibility, Collation, Type};
+use datum::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
 

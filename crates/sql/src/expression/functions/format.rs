@@ -2,11 +2,11 @@
 
 use super::locale::{self, Locale};
 use super::{Call, Function, Typing, f, not_null};
-use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Coercibility, Collation, Family, Type};
-use crate::value::{Datum, text};
+use datum::error::{self, Result};
+use datum::types::{Coercibility, Collation, Family, Type};
+use datum::value::{Datum, text};
 
 type Value<'a> = Result<Datum<'a>>;
 

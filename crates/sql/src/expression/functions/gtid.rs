@@ -5,11 +5,11 @@ use std::time::Duration;
 use binlog::gtid::GtidSet;
 
 use super::{Call, Function, Typing, f, not_null};
-use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Coercibility, Type};
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::types::{Coercibility, Type};
+use datum::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
 

@@ -3,11 +3,11 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{Call, Function, Typing, f, not_null};
-use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Coercibility, Collation, Type};
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::types::{Coercibility, Collation, Type};
+use datum::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -34,33 +34,53 @@ fn wrong(cx: &mut Context, value: &Datum<'_>, function: &str) {
     cx.warn(error::WRONG_VALUE_FOR_TYPE.with(&[&"string", &shown, &function]));
 }
 
+/// Four numbers of one to three decimal digits: `010` is ten, where Rust's parser, and resolvers
+/// that take it for octal, would say otherwise.
 fn v4(text: &[u8]) -> Option<Ipv4Addr> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+    let mut octets = [0; 4];
+    let mut parts = text.split(|&b| b == b'.');
+    for octet in &mut octets {
+        let digits = parts.next().filter(|part| (1..=3).contains(&part.len()))?;
+        *octet = decimal_octet(digits)?;
+    }
+    parts.next().is_none().then(|| octets.into())
 }
 
+/// The number of any count of decimal digits, up to 255: none are 0.
+fn decimal_octet(digits: &[u8]) -> Option<u8> {
+    digits.iter().try_fold(0u8, |number, &b| {
+        let digit = b.is_ascii_digit().then(|| b - b'0')?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// An IPv4 address at the end is read as one alone is.
 fn v6(text: &[u8]) -> Option<Ipv6Addr> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+    let text = std::str::from_utf8(text).ok()?;
+    let Some(colon) = text.rfind(':').filter(|_| text.contains('.')) else { return text.parse().ok() };
+    let [a, b, c, d] = v4(&text.as_bytes()[colon + 1..])?.octets();
+    format!("{}:{a:02x}{b:02x}:{c:02x}{d:02x}", &text[..colon]).parse().ok()
 }
 
-/// `a.b.c.d` as a number; `a.b` and `a.b.c` leave out zeros in the middle.
+/// `a.b.c.d` as a number; `a.b` and `a.b.c` leave out zeros in the middle, and so do two dots side
+/// by side. A number stands at the end.
 fn short_address(text: &[u8]) -> Option<u64> {
-    let mut parts = text.split(|&b| b == b'.').map(|part| {
-        let digits = std::str::from_utf8(part).ok().filter(|d| d.bytes().all(|b| b.is_ascii_digit()))?;
-        digits.parse::<u64>().ok().filter(|&n| n <= 255)
-    });
-    let (mut number, mut count) = (parts.next()??, 1);
-    for part in parts {
-        let part = part?;
-        number = number << 8 | part;
+    if !text.last()?.is_ascii_digit() {
+        return None;
+    }
+    let (mut number, mut count) = (0, 0);
+    for part in text.split(|&b| b == b'.') {
+        number = number << 8 | u64::from(decimal_octet(part)?);
         count += 1;
+        if count > 4 {
+            return None;
+        }
     }
-    match count {
-        4 => Some(number),
-        3 => Some(number >> 8 << 16 | number & 255),
-        2 => Some(number >> 8 << 24 | number & 255),
-        1 => Some(number),
-        _ => None,
-    }
+    Some(match count {
+        3 => number >> 8 << 16 | number & 255,
+        2 => number >> 8 << 24 | number & 255,
+        _ => number,
+    })
 }
 
 fn inet_aton<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -173,11 +193,27 @@ mod tests {
             ("1.2.3", Some(0x0102_0003)),
             ("255", Some(255)),
             ("256.0.0.1", None),
-            ("1..2", None),
+            ("1..2", Some(0x0100_0002)),
+            ("...1", Some(1)),
+            ("....1", None),
+            ("1.", None),
+            ("0001.1.1.1", Some(0x0101_0101)),
             ("1.2.3.4.5", None),
             ("", None),
         ] {
             assert_eq!(short_address(text.as_bytes()), number, "{text}");
+        }
+    }
+
+    #[test]
+    fn octets_have_up_to_three_digits() {
+        assert_eq!(v4(b"010.099.1.000"), Some(Ipv4Addr::new(10, 99, 1, 0)));
+        for text in ["0001.1.1.1", "1.2.3.256", "1.2.3", "1.2.3.4.", "1..2.3", "+1.2.3.4", "1.2.3.4.5"] {
+            assert_eq!(v4(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(v6(b"::ffff:001.2.3.4"), Some(Ipv4Addr::new(1, 2, 3, 4).to_ipv6_mapped()));
+        for text in ["::0001.1.1.1", "::1.2.3.4:5", "1:2:3:4:5:6:7:1.2.3.4", "1.2.3.4::", ":1.2.3.4"] {
+            assert_eq!(v6(text.as_bytes()), None, "{text}");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Functions that describe the session and the server.
 
 use super::{Call, Typing, not_null};
-use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Coercibility, Collation, Type};
-use crate::value::Datum;
 use crate::variables::VERSION;
+use datum::error::{self, Result};
+use datum::types::{Coercibility, Collation, Type};
+use datum::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
 

@@ -17,20 +17,20 @@ use std::borrow::Cow;
 pub use value::JsonValue;
 
 use super::{Call, Function, MANY, Typing, bounded, f, int};
-use crate::error::{self, Result, SqlError};
 use crate::expression::{Expr, Node};
 use crate::session::Context;
-use crate::types::{Charset, Coercibility, Collation, Type};
-use crate::value::Datum;
-use crate::value::json::convert::{self, Origin, Unsuitable};
-use crate::value::json::{self, Json, ParseError, Path, Tree};
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Coercibility, Collation, Type};
+use datum::value::Datum;
+use datum::value::json::convert::{self, Origin, Unsuitable};
+use datum::value::json::{self, Json, ParseError, Path, Tree};
 
 /// What an argument is to a JSON function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// A document, or its text.
     Document,
-    /// A path.
+    /// Text such as `$.a[0]`.
     Path,
     /// A SQL value that becomes JSON; text becomes a string.
     Value,
@@ -66,7 +66,6 @@ fn path_values(i: usize) -> Role {
     }
 }
 
-/// Names with values.
 fn name_values(i: usize) -> Role {
     if i.is_multiple_of(2) { Role::Plain } else { Role::PairedValue }
 }
@@ -177,6 +176,7 @@ fn unsuitable(e: Unsuitable, argument: usize, function: &str) -> SqlError {
             error::INVALID_JSON_TEXT_IN_PARAM.with(&[&argument, &function, &message, &at])
         }
         Unsuitable::Text(ParseError::TooDeep) => error::JSON_DOCUMENT_TOO_DEEP.plain(),
+        Unsuitable::Text(ParseError::Ended) => datum::bounds::ended(),
         Unsuitable::Binary => error::INVALID_JSON_CHARSET.with(&[&"binary"]),
         Unsuitable::NoText => error::INVALID_TYPE_FOR_JSON.with(&[&argument, &function]),
         Unsuitable::Other(e) => e,
@@ -221,7 +221,7 @@ impl<'a> Call<'a> {
     /// A value argument as JSON. `before` are the bytes of the values before it: all of them are in
     /// what is made.
     fn json(&self, cx: &mut Context, i: usize, before: &mut usize) -> Result<Tree<'a>> {
-        let value = self.value(cx, i)?;
+        let value = self.arguments[i].eval_with_own_digits(cx, self.row)?;
         add_up(cx, before, value.text_len())?;
         convert::from_datum(value, Origin::of(&self.arguments[i].ty))
     }

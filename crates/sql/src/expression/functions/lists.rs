@@ -2,12 +2,12 @@
 
 use super::bounded::Growing;
 use super::{Call, Function, MANY, Typing, f, not_null};
-use crate::error::Result;
 use crate::expression::Expr;
 use crate::expression::compare::By;
 use crate::session::Context;
-use crate::types::{Family, Type};
-use crate::value::Datum;
+use datum::error::Result;
+use datum::types::{Family, Type};
+use datum::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
 

@@ -25,7 +25,7 @@ pub const NAMES: &[&str] = &[
 /// The place of `en_US`, the default.
 pub const ENGLISH: usize = 35;
 
-/// A locale.
+/// How one of `lc_time_names` writes dates, and FORMAT numbers.
 #[derive(Debug)]
 pub struct Locale {
     /// The decimal point.

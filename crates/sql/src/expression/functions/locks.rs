@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{Call, Function, f};
-use crate::error::{self, Result};
 use crate::session::Context;
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
 

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::{Call, Typing, not_null};
-use crate::error::{self, Result};
 use crate::expression::{Expr, arithmetic, compare};
 use crate::session::Context;
-use crate::types::expression_type::NOT_FIXED;
-use crate::types::{Collation, Family, Type, code};
-use crate::value::{DateTime, Datum, Decimal};
+use datum::error::{self, Result};
+use datum::types::expression_type::NOT_FIXED;
+use datum::types::{Collation, Family, Type, code};
+use datum::value::{DateTime, Datum, Decimal};
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -139,7 +139,10 @@ pub(super) fn abs<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         }
         Datum::Int(v) => Datum::Int(v.abs()),
         Datum::UInt(v) => Datum::UInt(v),
-        Datum::Decimal(d) => Datum::Decimal(if d.is_negative() { d.negate() } else { d }),
+        Datum::Decimal(d) => {
+            let d = if d.is_negative() { d.negate() } else { d };
+            Datum::Decimal(arithmetic::with_scale(d, call.ty.decimals))
+        }
         Datum::Bits(_) | Datum::Year(_) => Datum::UInt(value.to_integer().value as u64),
         v if call.ty.family == Family::Decimal => {
             let d = cx.decimal(&v)?;
@@ -371,7 +374,7 @@ pub(super) fn oct<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 fn decimal_digits<'a>(cx: &mut Context, call: Call<'a>) -> Result<Option<Cow<'a, [u8]>>> {
     Ok(match call.value(cx, 0)? {
         Datum::Null => None,
-        Datum::Bits(bytes) => Some(crate::value::bits_to_u64(&bytes).to_string().into_bytes().into()),
+        Datum::Bits(bytes) => Some(datum::value::bits_to_u64(&bytes).to_string().into_bytes().into()),
         value => Some(value.into_bytes()),
     })
 }
@@ -466,12 +469,16 @@ fn extreme<'a>(cx: &mut Context, call: Call<'a>, is_better: fn(Ordering) -> bool
         return extreme_date(cx, call, kind, is_better);
     }
     let by = compare::own_order(call.ty);
-    let mut best = call.value(cx, 0)?;
+    let value_of = |cx: &mut Context, i: usize| match call.ty.family {
+        Family::Text => call.arguments[i].eval_as_text(cx, call.row),
+        _ => call.value(cx, i),
+    };
+    let mut best = value_of(cx, 0)?;
     if best.is_null() {
         return Ok(Datum::Null); // what comes after it is not evaluated
     }
     for i in 1..call.count() {
-        let value = call.value(cx, i)?;
+        let value = value_of(cx, i)?;
         match by.compare(cx, &value, &best)? {
             None => return Ok(Datum::Null),
             Some(order) if is_better(order) => best = value,

@@ -22,12 +22,12 @@ use self::pattern::{Flags, Matcher, Pattern};
 use self::stepped::Caches;
 use self::watched::watched;
 use super::{Call, Function, Typing, f, not_null};
-use crate::bounds;
-use crate::error::{self, Result, SqlError};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Charset, Coercibility, Collation, Type, code};
-use crate::value::Datum;
+use datum::bounds;
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Coercibility, Collation, Type, code};
+use datum::value::Datum;
 
 pub use self::pattern::Cache;
 

@@ -6,7 +6,7 @@
 
 use super::Function;
 use crate::expression::Expr;
-use crate::types::{Family, Type};
+use datum::types::{Family, Type};
 
 /// When a result can be NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

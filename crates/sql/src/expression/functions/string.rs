@@ -7,13 +7,13 @@ use memchr::memmem;
 
 use super::bounded::{Growing, too_long};
 use super::{Call, Typing, not_null};
-use crate::bounds::{self, reserve};
-use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Charset, Coercibility, Collation, Family, Type, code};
-use crate::value::Datum;
-use crate::value::temporal::{Date, SECOND};
+use datum::bounds::{self, reserve};
+use datum::error::{self, Result};
+use datum::types::{Charset, Coercibility, Collation, Family, Type, code};
+use datum::value::Datum;
+use datum::value::temporal::{Date, SECOND};
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -324,7 +324,7 @@ pub(super) fn field<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn find_in_set<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let text = not_null!(call.text(cx, 0));
-    let list = call.value(cx, 1)?;
+    let list = call.arguments[1].eval_as_text(cx, call.row)?;
     // Of a SET column the members count, not the texts of the value.
     let members = match &list {
         Datum::Null => return Ok(Datum::Null),

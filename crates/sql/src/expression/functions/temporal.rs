@@ -2,13 +2,13 @@
 //! SYSDATE() is not.
 
 use super::{Call, Function, Typing, not_null};
-use crate::error::{self, Result};
 use crate::expression::{Expr, cast};
 use crate::session::Context;
-use crate::types::{Family, Type};
-use crate::value::temporal::{Date, DateTime, SECOND, Time, days_in_month, is_leap};
-use crate::value::zone::Zone;
-use crate::value::{Datum, Decimal, temporal_text};
+use datum::error::{self, Result};
+use datum::types::{Family, Type};
+use datum::value::temporal::{Date, DateTime, SECOND, Time, days_in_month, is_leap};
+use datum::value::zone::Zone;
+use datum::value::{Datum, Decimal, temporal_text};
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -136,20 +136,32 @@ pub(super) fn time_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> R
     Ok(cast::time(cx, &value))
 }
 
+/// The same where the time of day is not asked for, which warnings tell.
+fn date_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<Date>> {
+    let value = call.value(cx, i)?;
+    Ok(cast::datetime(cx, &value, "date").map(|found| found.date))
+}
+
 /// A date whose parts are asked for: months and days of zero are such.
+fn date_parts_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<Date>> {
+    let value = call.value(cx, i)?;
+    Ok(cast::datetime_parts(cx, &value, "date").map(|found| found.date))
+}
+
+/// The same with a time of day.
 pub(super) fn parts_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<DateTime>> {
     let value = call.value(cx, i)?;
-    Ok(cast::datetime_parts(cx, &value))
+    Ok(cast::datetime_parts(cx, &value, "datetime"))
 }
 
 /// A real day of the calendar, and its number.
 fn day_argument<'a>(cx: &mut Context, call: Call<'a>, i: usize) -> Result<Option<(Date, i64)>> {
-    let found = datetime_argument(cx, call, i)?;
-    Ok(found.and_then(|d| Some((d.date, d.date.day_number()?))))
+    let found = date_argument(cx, call, i)?;
+    Ok(found.and_then(|date| Some((date, date.day_number()?))))
 }
 
 pub(super) fn date<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    Ok(Datum::Date(not_null!(datetime_argument(cx, call, 0)).date))
+    Ok(Datum::Date(not_null!(date_argument(cx, call, 0))))
 }
 
 pub(super) fn time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -161,19 +173,19 @@ pub(super) fn year_type(_: &[Expr], _: &Typing) -> Type {
 }
 
 pub(super) fn year<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    Ok(Datum::UInt(not_null!(parts_argument(cx, call, 0)).date.year.into()))
+    Ok(Datum::UInt(not_null!(date_parts_argument(cx, call, 0)).year.into()))
 }
 
 pub(super) fn quarter<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    Ok(Datum::Int((not_null!(parts_argument(cx, call, 0)).date.month.div_ceil(3)).into()))
+    Ok(Datum::Int((not_null!(date_parts_argument(cx, call, 0)).month.div_ceil(3)).into()))
 }
 
 pub(super) fn month<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    Ok(Datum::Int(not_null!(parts_argument(cx, call, 0)).date.month.into()))
+    Ok(Datum::Int(not_null!(date_parts_argument(cx, call, 0)).month.into()))
 }
 
 pub(super) fn day<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    Ok(Datum::Int(not_null!(parts_argument(cx, call, 0)).date.day.into()))
+    Ok(Datum::Int(not_null!(date_parts_argument(cx, call, 0)).day.into()))
 }
 
 pub(super) fn hour<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -220,7 +232,7 @@ pub(super) fn dayname<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn monthname<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let month = not_null!(parts_argument(cx, call, 0)).date.month;
+    let month = not_null!(date_parts_argument(cx, call, 0)).month;
     let name = cx.locale().months.get(usize::from(month).wrapping_sub(1));
     Ok(name.map_or(Datum::Null, |name| Datum::borrowed(name.as_bytes())))
 }
@@ -237,7 +249,16 @@ pub(super) fn to_seconds<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn from_days<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let n = not_null!(call.int(cx, 0));
-    Ok(Datum::Date(if n < 366 { Date::ZERO } else { Date::from_day_number(n).unwrap_or(Date::ZERO) }))
+    let found = match n {
+        ..=0 => None,
+        // The year 0 has 365 days, as 2001 has.
+        1..366 => {
+            let first = Date { year: 2001, month: 1, day: 1 }.day_number();
+            first.and_then(|first| Date::from_day_number(first + n - 1)).map(|date| Date { year: 0, ..date })
+        }
+        _ => Date::from_day_number(n),
+    };
+    Ok(Datum::Date(found.unwrap_or(Date::ZERO)))
 }
 
 pub(super) fn datediff<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -247,7 +268,7 @@ pub(super) fn datediff<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn last_day<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let date = not_null!(parts_argument(cx, call, 0)).date;
+    let date = not_null!(date_parts_argument(cx, call, 0));
     Ok(match days_in_month(date.year, date.month) {
         0 => Datum::Null,
         day => Datum::Date(Date { day, ..date }),
@@ -430,18 +451,18 @@ fn internal_mode(mode: u8) -> u8 {
 }
 
 pub(super) fn week_function<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let date = not_null!(datetime_argument(cx, call, 0)).date;
+    let date = not_null!(date_argument(cx, call, 0));
     let mode = if call.count() > 1 { call.int(cx, 1)?.unwrap_or(0) as u8 } else { cx.default_week_format() };
     Ok(week(date, mode).map_or(Datum::Null, |w| Datum::Int(w.into())))
 }
 
 pub(super) fn weekofyear<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let date = not_null!(datetime_argument(cx, call, 0)).date;
+    let date = not_null!(date_argument(cx, call, 0));
     Ok(week(date, 3).map_or(Datum::Null, |w| Datum::Int(w.into())))
 }
 
 pub(super) fn yearweek<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let date = not_null!(datetime_argument(cx, call, 0)).date;
+    let date = not_null!(date_argument(cx, call, 0));
     let mode = if call.count() > 1 { call.int(cx, 1)?.unwrap_or(0) as u8 } else { 0 };
     let found = week_of(date, internal_mode(mode) | 2);
     Ok(found.map_or(Datum::Null, |(week, year)| Datum::Int(year * 100 + week)))

@@ -3,12 +3,12 @@
 
 use super::temporal::{fsp_of, time_argument};
 use super::{Call, Function, Typing, f, not_null};
-use crate::error::{self, Result};
 use crate::expression::{Expr, cast};
 use crate::session::Context;
-use crate::types::{Coercibility, Family, Type, code};
-use crate::value::temporal::SECOND;
-use crate::value::{DateTime, Datum, Time};
+use datum::error::{self, Result};
+use datum::types::{Coercibility, Family, Type, code};
+use datum::value::temporal::SECOND;
+use datum::value::{DateTime, Datum, Time};
 
 type Value<'a> = Result<Datum<'a>>;
 

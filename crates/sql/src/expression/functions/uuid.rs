@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use env::Env;
 
 use super::{Call, Function, Typing, f, not_null};
-use crate::error::{self, Result};
 use crate::expression::Expr;
 use crate::session::Context;
-use crate::types::{Coercibility, Collation, Type};
-use crate::value::Datum;
 use crate::variables::ids;
+use datum::error::{self, Result};
+use datum::types::{Coercibility, Collation, Type};
+use datum::value::Datum;
 
 type Value<'a> = Result<Datum<'a>>;
 

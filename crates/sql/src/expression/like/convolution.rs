@@ -12,8 +12,8 @@
 use std::collections::HashMap;
 
 use super::Matcher;
-use crate::bounds::{self, Ticker};
-use crate::error::Result;
+use datum::bounds::{self, Ticker};
+use datum::error::Result;
 
 /// 15 · 2^27 + 1, which has roots of unity of the order 2^27.
 const PRIME: u64 = 2_013_265_921;
@@ -239,7 +239,7 @@ impl Transform {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Collation;
+    use datum::types::Collation;
 
     #[test]
     fn finds_what_trying_each_place_finds() {

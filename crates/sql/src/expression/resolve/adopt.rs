@@ -3,10 +3,10 @@
 
 use super::{Columns, Resolver, names};
 use crate::catalog::ColumnDef;
-use crate::error::{self, Diagnostics, Level, Result};
 use crate::expression::{Expr, Node, Row, arithmetic};
-use crate::types::{Charset, Family, Type, code};
-use crate::value::{Datum, Time, store, temporal_text};
+use datum::error::{self, Diagnostics, Level, Result};
+use datum::types::{Charset, Family, Type, code};
+use datum::value::{Datum, Time, store, temporal_text};
 
 /// What a constant is compared with.
 #[derive(Debug, Clone, Copy)]

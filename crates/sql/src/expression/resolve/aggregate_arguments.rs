@@ -1,12 +1,12 @@
 //! What an aggregate works on: one expression, several, or texts in an order.
 
-use super::Resolver;
-use crate::ast::{self, AggregateFunction, ExprKind, Literal};
-use crate::error::{self, Result};
+use super::{Resolver, collate};
 use crate::expression::Expr;
 use crate::expression::aggregate::Aggregate;
 use crate::expression::aggregate::group_concat::Concat;
-use crate::types::{Family, Type, code};
+use datum::error::{self, Result};
+use datum::types::{Family, Type, code};
+use syntax::ast::{self, AggregateFunction, ExprKind, Literal};
 
 /// GROUP_CONCAT gives a VARCHAR only up to this group_concat_max_len.
 const SHORT_TEXT_BYTES: u32 = 512;
@@ -37,7 +37,12 @@ impl Resolver<'_> {
         }
         // Rows are told apart by the arguments, not by the text that they make.
         let rest = if ast.distinct && parts.len() > 1 { parts.clone() } else { Vec::new() };
-        let mut text = self.native("concat", parts)?;
+        // Each row's number has the digits of the type, as a column would have them.
+        let mut columns = parts;
+        for part in columns.iter_mut().filter(|e| e.ty.family == Family::Decimal && !e.is_row_independent()) {
+            collate::with_digits(part, part.ty.decimals);
+        }
+        let mut text = self.native("concat", columns)?;
         let charset = text.ty.collation.charset();
         let bytes = u32::try_from(self.cx.group_concat_max_len()).unwrap_or(u32::MAX);
         let code = if bytes > SHORT_TEXT_BYTES { code::LONG_BLOB } else { 0 };

@@ -1,10 +1,10 @@
 //! Aggregates belong to a query block: the innermost one whose columns their arguments read.
 
 use super::Resolver;
-use crate::ast;
-use crate::error::{self, Result, SqlError};
 use crate::expression::aggregate::Aggregate;
 use crate::expression::{Expr, Node};
+use datum::error::{self, Result, SqlError};
+use syntax::ast;
 
 impl Resolver<'_> {
     pub(super) fn aggregate(&mut self, ast: &ast::Aggregate) -> Result<Expr> {
@@ -17,7 +17,9 @@ impl Resolver<'_> {
         let aliases_first = std::mem::take(&mut self.scope.aliases_first);
         let known = self.scope.parameters.len();
         let having_columns = self.scope.having_columns.take();
+        let in_aggregate = std::mem::replace(&mut self.scope.in_aggregate, aggregates.is_some());
         let aggregate = self.aggregate_of(ast)?;
+        self.scope.in_aggregate = in_aggregate;
         self.scope.having_columns = having_columns;
         self.scope.aggregates = aggregates;
         self.scope.aliases_first = aliases_first;

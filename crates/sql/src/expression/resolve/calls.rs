@@ -1,17 +1,43 @@
 //! Function calls: the ones that are control flow, built-in ones from the table, stored ones from
 //! the catalog.
 
-use super::choices::chosen;
+use super::choices::{chosen, chosen_number};
 use super::{Resolver, collate, names};
-use crate::ast::{self, BinaryOp, Truth};
-use crate::error::{self, Result};
 use crate::expression::functions::Texts;
 use crate::expression::functions::json::Role;
 use crate::expression::{Expr, Node, functions};
 use crate::privilege::Privileges;
 use crate::session::tracking;
-use crate::types::{Family, Type, code};
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::types::{Family, Type, code};
+use datum::value::Datum;
+use syntax::ast::{self, BinaryOp, Truth};
+
+/// Functions that read their first argument as a text, and bring it to no other one's collation.
+const TEXT_FIRST: &[&str] = &[
+    "ascii",
+    "bit_length",
+    "char_length",
+    "character_length",
+    "lcase",
+    "left",
+    "length",
+    "lower",
+    "ltrim",
+    "mid",
+    "octet_length",
+    "ord",
+    "quote",
+    "repeat",
+    "reverse",
+    "right",
+    "rtrim",
+    "substr",
+    "substring",
+    "to_base64",
+    "ucase",
+    "upper",
+];
 
 /// What a function takes a parameter for, if it does not depend on its value.
 fn parameter_wanted(name: &str, number: usize, count: usize) -> Option<fn(Expr) -> Expr> {
@@ -22,6 +48,16 @@ fn parameter_wanted(name: &str, number: usize, count: usize) -> Option<fn(Expr) 
         ("sec_to_time", 0) | ("maketime", 2) => names::parameter_as_seconds,
         _ => return None,
     })
+}
+
+/// What is no function of the table, for not all of its arguments are values to it.
+const CONTROL_FLOW: &[&str] = &["if", "ifnull", "coalesce", "nullif", "isnull", "mod", "name_const"];
+
+/// True for a call of a stored function, whether there is one or not.
+pub fn is_stored(call: &ast::FunctionCall) -> bool {
+    let is_known =
+        |name: &str| CONTROL_FLOW.contains(&name) || name == "grouping" || functions::find(name).is_some();
+    call.database.is_some() || !is_known(&call.name.to_ascii_lowercase())
 }
 
 impl Resolver<'_> {
@@ -86,6 +122,7 @@ impl Resolver<'_> {
             }
         }
         match function.texts {
+            Texts::Separate if TEXT_FIRST.contains(&function.name) => self.as_digits(&mut arguments[0]),
             Texts::Separate => {}
             // They compare, and need one collation; the others only join and choose.
             _ if matches!(function.name, "find_in_set" | "strcmp") => {
@@ -170,6 +207,15 @@ impl Resolver<'_> {
             ("grouping", [_, ..]) => {
                 // Which of GROUP BY's expressions these are is found out when those are known.
                 let list = self.list(arguments)?;
+                if list.iter().any(|e| matches!(&e.node, Node::Constant(value) if !value.is_null())) {
+                    return Err(error::WRONG_ARGUMENTS.with(&[&"GROUPING function"]));
+                }
+                if self.scope.aggregates.is_none() && !self.scope.in_aggregate {
+                    return Err(match self.scope.clause {
+                        "group statement" => error::WRONG_GROUP_FIELD.with(&[&"GROUPING function"]),
+                        _ => error::INVALID_GROUP_FUNC_USE.plain(),
+                    });
+                }
                 Expr { node: Node::Grouping(list, Vec::new()), ty: Type::INT.not_null() }
             }
             ("isnull", [x]) => {
@@ -194,7 +240,7 @@ impl Resolver<'_> {
                 value.ty.nullable = true;
                 value
             }
-            ("if" | "ifnull" | "coalesce" | "nullif" | "isnull" | "mod" | "name_const", _) => {
+            (name, _) if CONTROL_FLOW.contains(&name) => {
                 return Err(wrong_count());
             }
             _ => return Ok(None),
@@ -212,7 +258,11 @@ impl Resolver<'_> {
             }
         }
         if ty.family == Family::Decimal {
-            list.iter_mut().for_each(|e| collate::with_digits(e, ty.decimals));
+            let with_digits = |mut value: Expr| {
+                collate::with_digits(&mut value, ty.decimals);
+                chosen_number(value)
+            };
+            list = list.into_iter().map(with_digits).collect();
         }
         let ty = if operation == "ifnull" && !ty.family.is_text() { ty.made_as_described() } else { ty };
         Ok(Expr { node: Node::Coalesce(list), ty: Type { nullable, ..ty } })

@@ -3,11 +3,12 @@
 
 use super::adopt::{Other, adopt};
 use super::{Resolver, collate, common_type, json};
-use crate::ast;
-use crate::error::Result;
 use crate::expression::{Case, Expr, Node, Switch, cast, compare};
-use crate::types::{Coercibility, Collation, Family, Type};
-use crate::value::Datum;
+use datum::bounds::{self, Ticker};
+use datum::error::Result;
+use datum::types::{Coercibility, Collation, Family, Type};
+use datum::value::Datum;
+use syntax::ast;
 
 /// A choice's value that was made a text stands for itself where a number is wanted.
 pub(super) fn chosen(mut expr: Expr) -> Expr {
@@ -17,6 +18,39 @@ pub(super) fn chosen(mut expr: Expr) -> Expr {
         *to = cast::To::Chosen(from, charset);
     }
     expr
+}
+
+/// A choice's value that was made another number stands for itself where a text is wanted. Bits are
+/// a number there, too.
+pub(super) fn chosen_number(mut expr: Expr) -> Expr {
+    if let Node::Cast(to, inner) = &mut expr.node
+        && inner.ty.family != Family::Bit
+    {
+        *to = match *to {
+            cast::To::Decimal(_, scale) => cast::To::ChosenNumber(Family::Decimal, scale),
+            cast::To::Double => cast::To::ChosenNumber(Family::Double, 0),
+            cast::To::Float => cast::To::ChosenNumber(Family::Float, 0),
+            other => other,
+        };
+    }
+    expr
+}
+
+/// A text that is chosen beside a date that each row has another one of is read as a date by the
+/// choice itself: what is none is NULL, while other texts are before all dates.
+pub(super) fn as_compared_date(text: &mut Expr, date: &Expr) {
+    let is_choice = matches!(text.node, Node::Case(_) | Node::Switch(_) | Node::NullIf(..));
+    if !is_choice || !text.ty.nullable || text.ty.family != Family::Text || date.is_row_independent() {
+        return;
+    }
+    let to = match date.ty.family {
+        Family::Date => cast::To::Date,
+        Family::DateTime => cast::To::DateTime(6),
+        _ => return,
+    };
+    let ty = cast::result_type(&to, &text.ty, text.ty.collation);
+    let choice = std::mem::replace(text, Expr::constant(Datum::Null, Type::NULL));
+    *text = Expr { node: Node::Cast(to, Box::new(choice)), ty };
 }
 
 /// A choice between texts and other values as a number: that of the value which is chosen.
@@ -101,6 +135,7 @@ impl Resolver<'_> {
         results: Vec<Expr>,
         has_else: bool,
     ) -> Result<Expr> {
+        bounds::check()?;
         let mut compared = vec![operand];
         compared.extend(whens);
         // CASE knows no order of JSON: next to texts it is its text, next to numbers the number
@@ -122,7 +157,9 @@ impl Resolver<'_> {
         whens.iter_mut().for_each(|when| adopt(when, other));
         let (mut results, ty) = self.same_type(results, "case")?;
         let otherwise = if has_else { results.pop() } else { None };
+        let mut ticker = Ticker::default();
         let with_order = |(when, then): (Expr, Expr)| {
+            ticker.step()?;
             let by = match compare::choose(&operand.ty, &when.ty, collation) {
                 compare::By::Json if when.ty.family.is_numeric() || operand.ty.family.is_numeric() => {
                     compare::By::Double
@@ -135,9 +172,9 @@ impl Resolver<'_> {
                 }
                 by => by,
             };
-            (when, by, then)
+            Ok((when, by, then))
         };
-        let branches = whens.into_iter().zip(results).map(with_order).collect();
+        let branches = whens.into_iter().zip(results).map(with_order).collect::<Result<_>>()?;
         let nullable = !has_else || ty.nullable;
         let switch = Switch { operand, branches, otherwise };
         Ok(Expr { node: Node::Switch(Box::new(switch)), ty: Type { nullable, ..ty } })
@@ -164,6 +201,7 @@ impl Resolver<'_> {
         if !list.iter().all(|e| matches!(e.ty.family, Family::Json | Family::Null)) {
             list.iter_mut().for_each(json::as_text);
         }
+        bounds::check()?;
         let mut ty = common_type(list.iter().map(|e| &e.ty), self.cx.connection_collation());
         if ty.family == Family::Text {
             let joined = collate::join(&mut list, self.typing(), operation)?;
@@ -177,8 +215,15 @@ impl Resolver<'_> {
             }
         }
         let typing = self.typing();
-        let same = |e: Expr| {
+        let is_coalesce = matches!(operation, "coalesce" | "ifnull");
+        let mut ticker = Ticker::default();
+        let same = |mut e: Expr| {
+            ticker.step()?;
+            if is_coalesce && ty.family == Family::Text {
+                self.as_digits(&mut e);
+            }
             let is_text = e.ty.family == Family::Text;
+            let is_other_number = e.ty.family != ty.family && ty.family.is_numeric();
             let converted = match e.ty.family {
                 // An ENUM's number is not its value any more.
                 Family::Label if ty.family == Family::Text => collate::convert(e, &ty, typing)?,
@@ -186,7 +231,9 @@ impl Resolver<'_> {
             };
             // The first value that is not NULL is a text; what is chosen otherwise stays what it is
             // besides.
-            Ok(if is_text || operation == "coalesce" || operation == "ifnull" {
+            Ok(if is_other_number && (!is_coalesce || ty.family == Family::Decimal) {
+                chosen_number(converted)
+            } else if is_text || is_coalesce {
                 converted
             } else {
                 chosen(converted)

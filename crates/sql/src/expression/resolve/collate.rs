@@ -4,16 +4,17 @@
 //! between equals a `_bin` one, or the Unicode one of two character sets. The losers' texts are
 //! converted to the winner's character set.
 
-use crate::error::{self, Result, SqlError};
 use crate::expression::functions::Typing;
 use crate::expression::{Expr, Node, cast};
-use crate::types::expression_type::{Made, NOT_FIXED};
-use crate::types::{Charset, Coercibility, Collation, Family, Type, code};
-use crate::value::Datum;
+use datum::bounds::{self, Ticker};
+use datum::error::{self, Result, SqlError};
+use datum::types::expression_type::{Made, NOT_FIXED};
+use datum::types::{Charset, Coercibility, Collation, Family, Type, code};
+use datum::value::Datum;
 
 /// The character set that a value's text is in: numbers and dates print in ASCII, which every set
 /// contains.
-pub fn charset_of(ty: &Type, typing: Typing) -> Charset {
+pub(crate) fn charset_of(ty: &Type, typing: Typing) -> Charset {
     match ty.family {
         Family::Json => Charset::Utf8mb4,
         family if family.is_text() => ty.collation.charset(),
@@ -27,8 +28,10 @@ pub fn charset_of(ty: &Type, typing: Typing) -> Charset {
 /// # Errors
 /// 1267 to 1271 if none of their collations is stronger than the others; 3854 for a literal that
 /// can't be converted.
-pub fn unify(list: &mut [Expr], typing: Typing, operation: &str) -> Result<Collation> {
+pub(crate) fn unify(list: &mut [Expr], typing: Typing, operation: &str) -> Result<Collation> {
+    bounds::check()?;
     let Some(winner) = common_collation(list) else { return Ok(typing.connection) };
+    bounds::check()?;
     // A first text without a collation is not made good by another one of the collation that it was
     // given.
     let first = list.iter().find(|e| e.ty.family.is_text()).map(|e| e.ty);
@@ -53,7 +56,7 @@ pub fn unify(list: &mut [Expr], typing: Typing, operation: &str) -> Result<Colla
 /// # Errors
 /// 1267 to 1271 if several are said by COLLATE, and differ, or if two order by codes, one of them
 /// padding with spaces.
-pub fn join(list: &mut [Expr], typing: Typing, operation: &str) -> Result<Collation> {
+pub(crate) fn join(list: &mut [Expr], typing: Typing, operation: &str) -> Result<Collation> {
     match joined_collation(list) {
         None => Ok(typing.connection),
         Some(_) if explicit_ones_differ(list) || codes_differ(list) => Err(illegal_mix(list, operation)),
@@ -119,7 +122,9 @@ fn orders_by_code(ty: &Type) -> bool {
 }
 
 fn adopt(list: &mut [Expr], winner: Type) -> Result<Collation> {
+    let mut ticker = Ticker::default();
     for expr in list.iter_mut().filter(|e| e.ty.family.is_text()) {
+        ticker.step()?;
         transcode(expr, winner.collation)?;
         take_collation(expr, winner.collation);
         if winner.coercibility == Coercibility::None || expr.ty.coercibility == Coercibility::None {
@@ -131,7 +136,7 @@ fn adopt(list: &mut [Expr], winner: Type) -> Result<Collation> {
 
 /// The collation of a value's text; that of what is none is the connection's, that of bits and NULL
 /// is `binary`.
-pub fn collation_of(ty: &Type, typing: Typing) -> Collation {
+pub(crate) fn collation_of(ty: &Type, typing: Typing) -> Collation {
     match ty.family {
         Family::Null | Family::Bit => Collation::BINARY,
         family if family.is_text() => ty.collation,
@@ -144,7 +149,7 @@ pub fn collation_of(ty: &Type, typing: Typing) -> Collation {
 ///
 /// # Errors
 /// 3854 for a literal that the character set lacks; for other texts the expression gives it.
-pub fn convert_text(expr: &mut Expr, collation: Collation) -> Result<()> {
+pub(crate) fn convert_text(expr: &mut Expr, collation: Collation) -> Result<()> {
     if let Some(number) = expr.as_constant().filter(|_| expr.ty.family.is_numeric()) {
         let text = number.to_bytes().into_owned();
         let ty = Type::text(collation, Coercibility::Literal, text.len() as u32).not_null();
@@ -246,7 +251,7 @@ fn transcode(expr: &mut Expr, to: Collation) -> Result<()> {
     if let Node::Constant(Datum::Bytes(text)) = &mut expr.node {
         let (converted, lost) = from.convert(text.clone(), to);
         if lost {
-            let shown = crate::value::store::escape(text);
+            let shown = datum::value::store::escape(text);
             return Err(error::CANNOT_CONVERT_STRING.with(&[&shown, &from.name(), &to.name()]));
         }
         *text = converted;
@@ -263,7 +268,7 @@ fn wrap_transcode(expr: &mut Expr, from: Charset, to: Charset) {
 }
 
 /// The type that holds the values of all of `types`, as CASE, IF, COALESCE and the like have it.
-pub fn common_type<'t>(types: impl Iterator<Item = &'t Type> + Clone, connection: Collation) -> Type {
+pub(crate) fn common_type<'t>(types: impl Iterator<Item = &'t Type> + Clone, connection: Collation) -> Type {
     let mut common: Option<Type> = None;
     for ty in types.clone().filter(|t| t.family != Family::Null) {
         common = Some(match common {
@@ -287,7 +292,7 @@ pub fn common_type<'t>(types: impl Iterator<Item = &'t Type> + Clone, connection
 }
 
 /// The type of what was chosen: numbers lose their column's width, and literals of bits are bytes.
-pub fn chosen_alone(ty: &Type) -> Type {
+pub(crate) fn chosen_alone(ty: &Type) -> Type {
     if ty.family == Family::Text {
         return Type { decimals: NOT_FIXED, unsigned: false, made: Made::ByLength, ..*ty };
     }
@@ -409,7 +414,7 @@ fn is_unsigned_big(ty: &Type) -> bool {
 
 /// The expression, its values converted to `ty`'s family where they are of another, times to its
 /// digits of a second.
-pub fn coerce(expr: Expr, ty: &Type, typing: Typing) -> Expr {
+pub(crate) fn coerce(expr: Expr, ty: &Type, typing: Typing) -> Expr {
     let from = plain_family(expr.ty.family);
     let other_digits = expr.ty.decimals != ty.decimals;
     let to = match ty.family {
@@ -434,7 +439,7 @@ pub fn coerce(expr: Expr, ty: &Type, typing: Typing) -> Expr {
 }
 
 /// Gives a decimal's values so many digits after the point, whichever each of them has.
-pub fn with_digits(expr: &mut Expr, digits: u8) {
+pub(crate) fn with_digits(expr: &mut Expr, digits: u8) {
     let is_so = match &expr.node {
         Node::Column { .. } => expr.ty.decimals == digits,
         Node::Constant(Datum::Decimal(value)) => value.shown() == digits,
@@ -451,7 +456,7 @@ pub fn with_digits(expr: &mut Expr, digits: u8) {
 ///
 /// # Errors
 /// 3854 for a literal that the character set lacks.
-pub fn convert(expr: Expr, ty: &Type, typing: Typing) -> Result<Expr> {
+pub(crate) fn convert(expr: Expr, ty: &Type, typing: Typing) -> Result<Expr> {
     let mut expr = if expr.ty.family == Family::Label && ty.family == Family::Text {
         let charset = charset_of(&expr.ty, typing);
         Expr {

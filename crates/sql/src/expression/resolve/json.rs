@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use super::Resolver;
-use crate::ast::{self, AggregateFunction};
-use crate::error::{self, Result, SqlError};
 use crate::expression::functions;
 use crate::expression::functions::json::value::Answer;
 use crate::expression::functions::json::{self, JsonValue, Role};
 use crate::expression::{Expr, Node, cast};
-use crate::types::{Charset, Coercibility, Collation, DataType, Family, Type, code};
-use crate::value::Datum;
-use crate::value::json::convert::{self, Origin};
-use crate::value::json::{Path, encode};
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Coercibility, Collation, DataType, Family, Type, code};
+use datum::value::Datum;
+use datum::value::json::convert::{self, Origin};
+use datum::value::json::{Path, encode};
+use syntax::ast::{self, AggregateFunction};
 
 /// A JSON expression as its text; others stay as they are.
 pub(super) fn as_text(expr: &mut Expr) {
@@ -144,7 +144,7 @@ impl Resolver<'_> {
             Some(D::Integer { .. }) => cast::To::Signed,
             Some(D::Json) => cast::To::Json(Origin::PLAIN),
             Some(D::Char { length, charset }) => {
-                collation = crate::types::data_type::resolve_collation(charset, connection)?;
+                collation = datum::types::data_type::resolve_collation(charset, connection)?;
                 let length = length.map(|n| n.min(u64::from(u32::MAX)) as u32);
                 cast::To::Char(Charset::Utf8mb4, collation.charset(), length)
             }

@@ -1,12 +1,12 @@
 //! Literals, columns and variables.
 
 use super::{Columns, Resolver, Scope, Source};
-use crate::ast::{self, Literal};
 use crate::catalog::{ColumnDef, TableDef};
-use crate::error::{self, Result};
 use crate::expression::{Expr, Node, cast};
-use crate::types::{Charset, Coercibility, Collation, Family, Type};
-use crate::value::{DateTime, Datum, Decimal, decimal, temporal_text};
+use datum::error::{self, Result};
+use datum::types::{Charset, Coercibility, Collation, Family, Type};
+use datum::value::{DateTime, Datum, Decimal, decimal, temporal_text};
+use syntax::ast::{self, Literal};
 
 pub(super) fn integer(value: Datum<'static>, unsigned: bool) -> Expr {
     // The sign has a place of its own.
@@ -16,7 +16,7 @@ pub(super) fn integer(value: Datum<'static>, unsigned: bool) -> Expr {
 }
 
 /// The type of a literal with a point.
-pub fn decimal_literal_type(value: &Decimal) -> Type {
+pub(crate) fn decimal_literal_type(value: &Decimal) -> Type {
     let scale = value.shown();
     Type::decimal(value.digits().max(u32::from(scale) + 1), scale).not_null()
 }
@@ -202,7 +202,7 @@ impl Resolver<'_> {
     }
 }
 
-pub(crate) fn unknown_column(name: &ast::ColumnName, clause: &str) -> crate::error::SqlError {
+pub(crate) fn unknown_column(name: &ast::ColumnName, clause: &str) -> datum::error::SqlError {
     let parts = [name.database.as_ref(), name.table.as_ref(), Some(&name.column)];
     let shown: Vec<&str> = parts.into_iter().flatten().map(|i| i.as_str()).collect();
     error::BAD_FIELD_ERROR.with(&[&shown.join("."), &clause])
@@ -264,7 +264,22 @@ impl Scope {
 impl Resolver<'_> {
     /// A ZEROFILL column that is asked for as a text has its zeros.
     pub(super) fn as_digits(&self, expr: &mut Expr) {
-        let Node::Column { source, column } = expr.node else { return };
+        // So has one that CASE, IF or NULLIF chooses.
+        let (source, column) = match &mut expr.node {
+            Node::Column { source, column } => (*source, *column),
+            Node::Case(case) => {
+                let results = case.branches.iter_mut().map(|(_, then)| then).chain(&mut case.otherwise);
+                return results.for_each(|result| self.as_digits(result));
+            }
+            Node::Switch(switch) => {
+                let results = switch.branches.iter_mut().map(|(.., then)| then).chain(&mut switch.otherwise);
+                return results.for_each(|result| self.as_digits(result));
+            }
+            Node::Cast(cast::To::Chosen(..) | cast::To::ChosenNumber(..), chosen) => {
+                return self.as_digits(chosen);
+            }
+            _ => return,
+        };
         let width = self.scope.sources.iter().find_map(|s| s.zero_filled(source, column));
         let Some(width) = width.and_then(|w| u8::try_from(w).ok()) else { return };
         let to = cast::To::ZeroFilled(width);
@@ -301,8 +316,7 @@ impl Source {
         }
     }
 
-    /// A column.
-    pub fn column(&self, column: usize) -> Expr {
+    pub(crate) fn column(&self, column: usize) -> Expr {
         let read = |ty: Type| Expr { node: Node::Column { source: self.slot, column }, ty };
         let mut expr = match &self.columns {
             Columns::Table(table) => {

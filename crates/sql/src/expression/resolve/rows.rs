@@ -1,10 +1,10 @@
 //! Comparisons of rows: `(a, b) = (1, 2)`, `(a, b) IN ((1, 2), ..)`, in terms of their columns.
 
 use super::Resolver;
-use crate::ast::{self, BinaryOp};
-use crate::error::{self, Result, SqlError};
 use crate::expression::{Expr, Node};
-use crate::types::Type;
+use datum::error::{self, Result, SqlError};
+use datum::types::Type;
+use syntax::ast::{self, BinaryOp};
 
 /// The most nodes that the copies of a statement's row operands may have together.
 const COPIED_MAX: usize = 1 << 18;

@@ -4,10 +4,10 @@
 //! or lies in one of some ranges.
 
 use super::{Candidate, Key, RANGES_MAX, Range};
-use crate::ast::{BinaryOp, Truth};
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
-use crate::types::{DataType, Family, Type};
+use datum::types::{DataType, Family, Type};
+use syntax::ast::{BinaryOp, Truth};
 
 /// A condition on one column.
 pub(super) struct Term<'e> {
@@ -16,13 +16,11 @@ pub(super) struct Term<'e> {
 }
 
 pub(super) enum TermKind<'e> {
-    /// One of these.
     Equal(Vec<KeyRef<'e>>),
     /// Not below, or above.
     Lower(By, &'e Expr),
     /// Not above, or below.
     Upper(By, &'e Expr),
-    /// In one of these.
     Ranges(Vec<RangeRef<'e>>),
 }
 
@@ -144,6 +142,10 @@ impl Candidate<'_> {
     /// What the column must be where one of these conditions holds, for each column of which all of
     /// them say something.
     fn collect_alternatives<'e>(&self, list: &'e [Expr], terms: &mut Vec<Term<'e>>) {
+        // Each alternative names a value or a range, if there is to be a term.
+        if list.len() > RANGES_MAX {
+            return;
+        }
         let mut each: Vec<Vec<Term<'e>>> = Vec::with_capacity(list.len());
         for condition in list {
             let mut own = Vec::new();

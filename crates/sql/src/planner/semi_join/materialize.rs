@@ -13,19 +13,19 @@ use super::super::block::{self, Bound};
 use super::super::from::{Item, ItemKind, List, SOURCES_MAX, Slot};
 use super::super::{Body, Derived, JoinKind, Limit, Maker, Size};
 use super::{Flat, Flattener, equal};
-use crate::ast::BinaryOp;
-use crate::error::Result;
 use crate::executor::output::OutputColumn;
 use crate::expression::compare::{By, own_order};
 use crate::expression::subquery::{Candidate, Subquery, Test, new_id};
 use crate::expression::{Expr, Node};
+use datum::error::Result;
+use syntax::ast::BinaryOp;
 
 /// What a row costs that is made, compared with those before it, and kept, in rows read.
 const MADE_ROW_COST: f64 = 0.5;
 
 /// Rows that can take the place of a nest.
 #[derive(Debug)]
-pub struct Materialized {
+pub(crate) struct Materialized {
     /// The nest's slots, one bit each.
     nest: u64,
     /// What is joined instead.
@@ -39,7 +39,7 @@ pub struct Materialized {
 impl Materialized {
     /// The list, where the condition still stands as such, with an inner join instead, if it can be
     /// one.
-    pub fn joined_in(&self, list: &List, conditions: &[(u64, Expr)]) -> Option<List> {
+    pub(crate) fn joined_in(&self, list: &List, conditions: &[(u64, Expr)]) -> Option<List> {
         let (_, condition) = conditions.iter().find(|(nest, _)| self.is_joined && *nest == self.nest)?;
         let mut list = list.clone();
         list.conditions.retain(|e| !e.is_same(condition));
@@ -49,7 +49,7 @@ impl Materialized {
     }
 
     /// The list with the rows in the nest's place.
-    pub fn replaced_in(&self, list: &List) -> List {
+    pub(crate) fn replaced_in(&self, list: &List) -> List {
         let mut list = list.clone();
         for item in list.items.iter_mut().filter(|item| item.slots() == self.nest) {
             *item = self.item.clone();

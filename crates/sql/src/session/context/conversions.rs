@@ -1,8 +1,8 @@
 //! Values as numbers, and the warnings on the way; strict mode makes errors of some.
 
 use super::Context;
-use crate::error::{self, Level, Result, SqlError};
-use crate::value::{Datum, Decimal};
+use datum::error::{self, Level, Result, SqlError};
+use datum::value::{Datum, Decimal};
 
 impl Context {
     /// Adds a warning. Where a strict session stores, some are errors, and fail the statement at

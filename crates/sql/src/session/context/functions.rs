@@ -7,10 +7,10 @@ use storage::lock::Killed;
 
 use super::Context;
 use crate::catalog::ObjectKey;
-use crate::error::{self, Result};
 use crate::routine::Routine;
 use crate::session::series::SeededRandom;
 use crate::variables::ids;
+use datum::error::{self, Result};
 
 impl Context {
     /// A stored function, compiled; error 1305.
@@ -30,28 +30,23 @@ impl Context {
         Ok(function.compiled.get_or_init(|| compiled).clone())
     }
 
-    /// `VERSION()`
-    pub fn version(&self) -> String {
+    pub(crate) fn version(&self) -> String {
         self.instance.globals().text(ids::VERSION).to_string()
     }
 
-    /// `USER()`
-    pub fn user(&self) -> String {
+    pub(crate) fn user(&self) -> String {
         format!("{}@{}", self.user.0, self.user.1)
     }
 
-    /// `CURRENT_USER()`
-    pub fn current_user(&self) -> String {
+    pub(crate) fn current_user(&self) -> String {
         format!("{}@{}", self.account.0, self.account.1)
     }
 
-    /// `CONNECTION_ID()`
-    pub fn connection_id(&self) -> u64 {
+    pub(crate) fn connection_id(&self) -> u64 {
         self.id
     }
 
-    /// `LAST_INSERT_ID(id)`
-    pub fn set_last_insert_id(&mut self, id: u64) {
+    pub(crate) fn set_last_insert_id(&mut self, id: u64) {
         self.status.last_insert_id = id;
         self.status.insert_id = id;
     }

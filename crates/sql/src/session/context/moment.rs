@@ -1,8 +1,8 @@
 //! The moment of a statement, which all of it sees.
 
 use super::Context;
-use crate::value::temporal::SECOND;
-use crate::value::{Date, DateTime};
+use datum::value::temporal::SECOND;
+use datum::value::{Date, DateTime};
 
 impl Context {
     /// Starts a statement: the moment is now, unless `timestamp` is set.

@@ -8,27 +8,22 @@ use super::Context;
 use crate::catalog::ddl::Settings;
 use crate::expression::functions::locale::{self, Locale};
 use crate::session::logged;
-use crate::types::{Charset, Collation};
-use crate::value::store;
-use crate::value::temporal::{DateRules, SECOND};
-use crate::value::zone::Zone;
 use crate::variables::{SessionVariables, Value, ids, sql_mode};
+use datum::types::{Charset, Collation};
+use datum::value::store;
+use datum::value::temporal::{DateRules, SECOND};
+use datum::value::zone::Zone;
 
 /// What the sql_mode means to values and expressions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Modes {
     /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES.
     pub strict: bool,
-    /// ERROR_FOR_DIVISION_BY_ZERO.
-    pub error_for_division_by_zero: bool,
-    /// NO_UNSIGNED_SUBTRACTION.
-    pub no_unsigned_subtraction: bool,
-    /// NO_BACKSLASH_ESCAPES.
-    pub no_backslash_escapes: bool,
-    /// NO_AUTO_VALUE_ON_ZERO.
-    pub no_auto_value_on_zero: bool,
-    /// ONLY_FULL_GROUP_BY.
-    pub only_full_group_by: bool,
+    pub(crate) error_for_division_by_zero: bool,
+    pub(crate) no_unsigned_subtraction: bool,
+    pub(crate) no_backslash_escapes: bool,
+    pub(crate) no_auto_value_on_zero: bool,
+    pub(crate) only_full_group_by: bool,
     /// TIME_TRUNCATE_FRACTIONAL.
     pub truncate_fraction: bool,
     /// Which incomplete dates are allowed.
@@ -129,8 +124,7 @@ impl Context {
         self.session_settings.zone
     }
 
-    /// `collation_connection`
-    pub fn connection_collation(&self) -> Collation {
+    pub(crate) fn connection_collation(&self) -> Collation {
         self.session_settings.connection
     }
 
@@ -140,7 +134,7 @@ impl Context {
     }
 
     /// The character set of the statement's text, behind the door (see
-    /// [`crate::parser::client_text`]).
+    /// [`crate::client_text`]).
     pub fn statement_charset(&self) -> Charset {
         self.session_settings.client.of_statements()
     }
@@ -168,13 +162,11 @@ impl Context {
         self.session_settings.completion
     }
 
-    /// `max_allowed_packet`
-    pub fn max_allowed_packet(&self) -> usize {
+    pub(crate) fn max_allowed_packet(&self) -> usize {
         self.session_settings.max_allowed_packet
     }
 
-    /// `default_week_format`
-    pub fn default_week_format(&self) -> u8 {
+    pub(crate) fn default_week_format(&self) -> u8 {
         self.variables.uint(ids::DEFAULT_WEEK_FORMAT) as u8
     }
 
@@ -184,8 +176,7 @@ impl Context {
         max.min(self.max_allowed_packet())
     }
 
-    /// `div_precision_increment`
-    pub fn div_precision_increment(&self) -> u8 {
+    pub(crate) fn div_precision_increment(&self) -> u8 {
         self.variables.uint(ids::DIV_PRECISION_INCREMENT) as u8
     }
 
@@ -254,9 +245,11 @@ pub(super) fn session_settings_of(variables: &SessionVariables) -> SessionSettin
 
 /// `duramen_statement_memory_max`, in bytes: 0 is a quarter of the machine's memory, on small
 /// machines up to half of it, so that a plain INSERT of as many rows as a packet can have fits.
-fn statement_memory_max(set: u64) -> usize {
+pub fn statement_memory_max(set: u64) -> usize {
     const DEFAULT_WANTED: u64 = 2 << 30;
+    /// What the statement takes that sets another value.
+    const LEAST: u64 = 1 << 20;
     let machine = env::memory::total();
-    let bytes = if set > 0 { set } else { (machine / 4).max(DEFAULT_WANTED.min(machine / 2)) };
+    let bytes = if set > 0 { set.max(LEAST) } else { (machine / 4).max(DEFAULT_WANTED.min(machine / 2)) };
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }

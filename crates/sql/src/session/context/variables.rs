@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{Context, UserVariables};
-use crate::ast::SystemVariable;
-use crate::error::Result;
 use crate::session::variables as session_variables;
-use crate::types::{Charset, Coercibility, Family as F, Type};
-use crate::value::{Datum, json};
+use datum::error::Result;
+use datum::types::{Charset, Coercibility, Family as F, Type};
+use datum::value::{Datum, json};
+use syntax::ast::SystemVariable;
 
 /// MySQL says each variable that is a text as one of so many characters.
 const VARIABLE_LENGTH: u32 = 21_845;
@@ -58,6 +58,11 @@ impl Context {
             self.connection_collation()
         };
         let ty = Type { family, collation, coercibility: Coercibility::Implicit, nullable: true, ..ty };
+        // A decimal's digits are its own.
+        let ty = match &value {
+            Datum::Decimal(d) => Type { decimals: d.shown(), ..ty },
+            _ => ty,
+        };
         let ty = if family == F::Text { Type { length: ty.length.max(255), ..ty } } else { ty };
         self.user_variables.lock().insert(name.to_ascii_lowercase().into(), (value, ty));
     }

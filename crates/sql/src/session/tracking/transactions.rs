@@ -20,9 +20,9 @@
 
 use storage::Xid;
 
-use crate::ast::Isolation;
 use crate::session::transaction::Characteristics;
-use crate::sink::StateChange;
+use datum::sink::StateChange;
+use syntax::ast::Isolation;
 
 /// Bits of the state. Each letter's place is that of its bit; the first place has two.
 const EXPLICIT: u16 = 1;

@@ -37,7 +37,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         "Seconds from which a slow commit is told in the error log, with the step that was slow; 0: never",
     ),
     uint("duramen_statement_memory_max", 0, 0, u64::MAX).both().help_text(
-        "Bytes of memory that one statement may take; 0: a quarter of the machine's, on small ones up to half",
+        "Bytes of memory that one statement may take, 1 MiB at least; 0: a quarter of the machine's, on small ones up to half",
     ),
     uint("duramen_transaction_size_max", 1 << 30, 1 << 20, 1 << 40)
         .block(4096)

@@ -1,8 +1,8 @@
 //! What a session's statements mean, and what a session describes itself.
 
 use super::super::definition::{Variable, VariableType, choice, double, other, switch, text, uint};
-use super::super::ids::sql_mode;
 use crate::expression::functions::cipher;
+use syntax::sql_mode;
 
 const ISOLATION: &[&str] = &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
 

@@ -6,7 +6,7 @@ use storage::TreeId;
 use storage::lock::{BlockedWait, Deadlock, LockMode, NAMES};
 
 use crate::session::Context;
-use crate::value::DateTime;
+use datum::value::DateTime;
 
 /// `(1)` waits for `(2)` and so on, the last for `(1)`.
 pub(super) fn report(cx: &Context, deadlock: &Deadlock, report: &mut String) {

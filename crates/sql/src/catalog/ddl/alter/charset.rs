@@ -1,12 +1,12 @@
 //! CONVERT TO CHARACTER SET.
 
 use super::draft::Changed;
-use crate::ast;
 use crate::catalog::draft::DraftColumn;
 use crate::catalog::table::Default;
-use crate::error::Result;
-use crate::types::{Collation, DataType};
-use crate::value::Datum;
+use datum::error::{self, Result};
+use datum::types::{Collation, DataType};
+use datum::value::{Datum, store};
+use syntax::ast;
 
 impl Changed {
     /// Converts the columns that are there. Those that the statement adds or changes follow, in
@@ -18,7 +18,7 @@ impl Changed {
     ) -> Result<()> {
         let words = ast::Charset { charset: charset.cloned(), collation: collation.cloned(), binary: false };
         let database = self.draft.environment.collation;
-        let to = crate::types::data_type::resolve_collation(&words, database)?;
+        let to = datum::types::data_type::resolve_collation(&words, database)?;
         self.draft.collation = to;
         self.has_options = true;
         self.converts_to = Some(to);
@@ -32,18 +32,21 @@ impl Changed {
                 let is_wider = to.charset().char_len_max() > before.char_len_max();
                 *length_bytes = (*length_bytes + u8::from(is_wider)).min(4);
             }
-            convert_column(column, to);
+            convert_column(column, to, self.refuses_loss)?;
         }
         Ok(())
     }
 }
 
 /// Gives a text column another collation; its texts are brought into its character set.
-pub(super) fn convert_column(column: &mut DraftColumn, to: Collation) {
+///
+/// # Errors
+/// Where `refuses_loss`: 3854 for a member that the character set lacks, 1067 for a default.
+pub(super) fn convert_column(column: &mut DraftColumn, to: Collation, refuses_loss: bool) -> Result<()> {
     if !column.def.ty.is_character() || column.def.ty.collation() == to {
-        return;
+        return Ok(());
     }
-    let from = column.def.ty.collation().charset();
+    let (from, set) = (column.def.ty.collation().charset(), to.charset());
     match &mut column.def.ty {
         DataType::Char { collation, .. }
         | DataType::VarChar { collation, .. }
@@ -51,13 +54,25 @@ pub(super) fn convert_column(column: &mut DraftColumn, to: Collation) {
             *collation = to;
         }
         DataType::Enum { members, collation } | DataType::Set { members, collation } => {
-            let in_new = |member: &[u8]| from.convert(member.into(), to.charset()).0.into_owned().into();
-            *members = members.iter().map(|member| in_new(member)).collect();
+            let in_new = |member: &[u8]| match from.convert(member.into(), set) {
+                (_, true) if refuses_loss => Err(error::CANNOT_CONVERT_STRING.with(&[
+                    &store::escape(member),
+                    &from.name(),
+                    &set.name(),
+                ])),
+                (converted, _) => Ok(converted.into_owned().into()),
+            };
+            *members = members.iter().map(|member| in_new(member)).collect::<Result<_>>()?;
             *collation = to;
         }
         _ => {}
     }
     if let Default::Value(Datum::Bytes(text) | Datum::Label(_, text)) = &mut column.def.default {
-        *text = from.convert(std::mem::take(text), to.charset()).0.into_owned().into();
+        let (converted, is_lossy) = from.convert(std::mem::take(text), set);
+        if is_lossy && refuses_loss {
+            return Err(error::INVALID_DEFAULT.with(&[&column.def.name]));
+        }
+        *text = converted.into_owned().into();
     }
+    Ok(())
 }

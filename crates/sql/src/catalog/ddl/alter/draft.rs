@@ -3,17 +3,17 @@
 use std::collections::HashSet;
 
 use super::super::Settings;
-use super::{charset, row_id};
-use crate::ast::{
-    self, AlterAction as A, AlterTable, ColumnDefault, ColumnPlace, KeyKind, ObjectName, TableOption,
-};
+use super::{charset, existing_names, row_id};
 use crate::catalog::build::{self, Options};
 use crate::catalog::deprecated;
 use crate::catalog::draft::{Draft, DraftColumn, DraftKey, DraftPart};
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
-use crate::error::{self, Result, SqlError};
-use crate::types::{Collation, DataType};
+use datum::error::{self, Result, SqlError};
+use datum::types::{Collation, DataType};
+use syntax::ast::{
+    self, AlterAction as A, AlterTable, ColumnDefault, ColumnPlace, KeyKind, ObjectName, TableOption,
+};
 
 /// The changed draft, and what else was said.
 pub(super) struct Changed {
@@ -32,6 +32,9 @@ pub(super) struct Changed {
     /// CONVERT TO CHARACTER SET: what each text column has in the end, those of the same statement
     /// too.
     pub(super) converts_to: Option<Collation>,
+    /// A conversion that makes `?` of characters of a definition is an error. Statements of a log,
+    /// which older versions took, make it.
+    pub(super) refuses_loss: bool,
     pub(super) warnings: Vec<SqlError>,
 }
 
@@ -52,25 +55,39 @@ pub(super) fn change(
         new_checks: false,
         in_order: false,
         converts_to: None,
+        refuses_loss: settings.from_client,
         warnings: Vec::new(),
     };
     // The default character set counts for columns of the same statement; drops come before what
     // takes their names.
     let order = |action: &A| match action {
         A::Options(_) | A::ConvertCharset { .. } => 0,
-        A::DropColumn(_) | A::DropPrimaryKey | A::DropKey(_) | A::DropCheck(_) | A::DropConstraint(_) => 1,
-        A::RenameColumn { .. } | A::RenameKey { .. } => 2,
-        A::ChangeColumn { .. } | A::SetDefault { .. } | A::DropDefault(_) | A::SetColumnVisible { .. } => 3,
-        A::AddColumns(_) => 4,
-        _ => 5,
+        A::DropPrimaryKey | A::DropKey(_) | A::DropCheck(_) | A::DropConstraint(_) => 1,
+        // It takes keys and checks away that the statement may drop by their names.
+        A::DropColumn(_) => 2,
+        A::RenameColumn { .. } | A::RenameKey { .. } => 3,
+        A::ChangeColumn { .. } | A::SetDefault { .. } | A::DropDefault(_) | A::SetColumnVisible { .. } => 4,
+        A::AddColumns(_) => 5,
+        _ => 6,
     };
     let mut actions: Vec<&A> = alter.actions.iter().collect();
-    actions.sort_by_key(|action| order(action));
+    // What is computed goes before what it is computed of, which stands in front of it.
+    let readers_first = |action: &A| match action {
+        A::DropColumn(name) => {
+            let number = old.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
+            number
+                .filter(|&number| old.columns[number].is_computed())
+                .map_or(0, |number| -(number as i64) - 1)
+        }
+        _ => 0,
+    };
+    actions.sort_by_key(|action| (order(action), readers_first(action)));
     if settings.from_client {
+        existing_names::check_before(old, &actions)?;
         row_id::check_named(old, &actions)?;
     }
     let drops_row_id = row_id::drops(old, &actions);
-    let renames = actions.iter().position(|action| order(action) > 1).unwrap_or(actions.len());
+    let renames = actions.iter().position(|action| order(action) > 2).unwrap_or(actions.len());
     for action in &actions[..renames] {
         match action {
             _ if drops_row_id && row_id::is_drop(old, action) => {}
@@ -81,13 +98,18 @@ pub(super) fn change(
     }
     changed.rename_columns(old, &actions[renames..])?;
     changed.rename_keys(old, &actions[renames..])?;
+    if settings.from_client {
+        existing_names::check_left(old, &changed.draft, &actions)?;
+    }
     changed.in_order = settings.from_client || alter.in_order;
     for action in &actions[renames..] {
         changed.action(old, action)?;
     }
     changed.drop_whole_prefixes(&actions);
     if let Some(to) = changed.converts_to {
-        changed.draft.columns.iter_mut().for_each(|column| charset::convert_column(column, to));
+        let refuses_loss = changed.refuses_loss;
+        let mut columns = changed.draft.columns.iter_mut();
+        columns.try_for_each(|column| charset::convert_column(column, to, refuses_loss))?;
     }
     if changed.in_order {
         changed.place_in_order(old, &alter.actions)?;
@@ -95,7 +117,8 @@ pub(super) fn change(
     if drops_row_id && !changed.draft.drop_row_id() {
         return Err(cannot_drop("PRIMARY"));
     }
-    if changed.draft.columns.iter().all(|column| row_id::is_generated_key(&column.def)) {
+    let is_no_column = |column: &DraftColumn| column.def.is_hidden() || row_id::is_generated_key(&column.def);
+    if changed.draft.columns.iter().all(is_no_column) {
         return Err(error::CANT_REMOVE_ALL_FIELDS.plain());
     }
     Ok(changed)
@@ -182,17 +205,19 @@ impl Changed {
             A::DropPrimaryKey => self.drop_key("PRIMARY")?,
             A::DropKey(name) => self.drop_key(name)?,
             A::DropForeignKey(name) => return Err(cannot_drop(name)),
-            A::DropCheck(name) => {
-                let found = self.check(name);
-                let found = found.ok_or_else(|| error::CHECK_CONSTRAINT_NOT_FOUND.with(&[name]))?;
-                self.draft.checks.remove(found);
-            }
+            A::DropCheck(name) => match self.check(name) {
+                Some(check) => drop(self.draft.checks.remove(check)),
+                // The statement names it twice.
+                None if old.check_named(name).is_some() => {}
+                None => return Err(error::CHECK_CONSTRAINT_NOT_FOUND.with(&[name])),
+            },
             A::DropConstraint(name) => match (self.check(name), self.draft.find_key(name)) {
                 (Some(check), _) => drop(self.draft.checks.remove(check)),
                 (None, Some(key)) if self.draft.keys[key].kind != KeyKind::Index => self.drop_key(name)?,
+                _ if old.check_named(name).is_some() => {}
                 _ => return Err(error::CONSTRAINT_NOT_FOUND.with(&[name])),
             },
-            A::SetCheckEnforced { name, enforced } => {
+            A::SetCheckEnforced { name, enforced, .. } => {
                 let found = self.check(name);
                 let found = found.ok_or_else(|| error::CHECK_CONSTRAINT_NOT_FOUND.with(&[name]))?;
                 let check = &mut self.draft.checks[found];
@@ -370,9 +395,6 @@ impl Changed {
     /// nothing else. If the statement adds one of the same name, that `takes_place` of it in keys.
     fn drop_column(&mut self, name: &str, table: &str, takes_place: bool) -> Result<()> {
         let number = self.draft.find(name).ok_or_else(|| cannot_drop(name))?;
-        if self.draft.columns.iter().filter(|c| !c.def.is_hidden()).count() == 1 {
-            return Err(error::CANT_REMOVE_ALL_FIELDS.plain());
-        }
         self.check_readers(number, table)?;
         let others: Vec<String> = self
             .draft

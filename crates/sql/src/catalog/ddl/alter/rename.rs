@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::draft::{Changed, no_column};
-use crate::ast::AlterAction as A;
 use crate::catalog::TableDef;
 use crate::catalog::build;
-use crate::error::{self, Result};
+use datum::error::{self, Result};
+use syntax::ast::AlterAction as A;
 
 impl Changed {
     /// RENAME COLUMN and CHANGE COLUMN. All of them mean the columns as the statement finds them,

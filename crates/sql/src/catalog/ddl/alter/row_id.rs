@@ -6,13 +6,15 @@
 //! statement's own; with them it is executed, and with them the log has it.
 
 use super::draft::{Changed, cannot_drop, no_column};
-use crate::ast::{AlterAction as A, AlterTable, ColumnDefinition, ColumnPlace, KeyKind, StatementKind};
 use crate::catalog::build::{GENERATED_KEY, ROW_ID_COMMENT};
 use crate::catalog::draft::Draft;
 use crate::catalog::show::{quote, quote_text};
 use crate::catalog::{ColumnDef, TableDef};
-use crate::error::{Result, SqlError};
-use crate::parser::{ParseOptions, parse};
+use datum::bounds::parse_options;
+use datum::error::{Result, SqlError};
+use syntax::ast::{AlterAction as A, AlterTable, ColumnDefinition, ColumnPlace, KeyKind, StatementKind};
+use syntax::parser::parse;
+use syntax::sql_mode;
 
 /// The actions that the statement needs besides its own, as SQL, where `draft` is what its own make
 /// of the table. `None` if the row id stays as it is, or the statement names these actions itself:
@@ -115,7 +117,7 @@ fn definition(name: &str, numbers: &str) -> String {
 
 /// The actions of [`actions`]' text, and those of the statement.
 pub(super) fn in_front(text: &str, others: &[A]) -> Result<Vec<A>> {
-    let statement = parse(format!("ALTER TABLE t {text}").as_bytes(), &ParseOptions::default())?;
+    let statement = parse(format!("ALTER TABLE t {text}").as_bytes(), &parse_options(sql_mode::DEFAULT))?;
     let Some(StatementKind::AlterTable(alter)) = statement.map(|statement| statement.kind) else {
         return Err(SqlError::internal("the actions on a row id are no ALTER TABLE"));
     };

@@ -5,17 +5,17 @@ use storage::layout::{self, ColumnSource};
 use super::super::Settings;
 use super::draft::Changed;
 use super::has_all_layouts;
-use crate::ast::{AlterAlgorithm, AlterLock, AlterTable};
 use crate::catalog::draft::Finished;
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
-use crate::error::{self, Result};
-use crate::types::DataType;
-use crate::value::{DateTime, Datum, image, store};
+use datum::error::{self, Result};
+use datum::types::DataType;
+use datum::value::{DateTime, Datum, image, store};
+use syntax::ast::{AlterAlgorithm, AlterLock, AlterTable};
 
 /// What has to be done.
 #[derive(Debug, Clone)]
-pub enum AlterWork {
+pub(crate) enum AlterWork {
     /// Nothing but a new definition; rows that are there have these columns, if others than the
     /// table now.
     Definition {
@@ -314,7 +314,7 @@ fn constant(column: &ColumnDef, value: &Datum<'_>) -> Result<Option<Box<[u8]>>> 
 }
 
 /// What a new column is in the rows that are there.
-pub fn filler(column: &ColumnDef, settings: &Settings) -> Datum<'static> {
+pub(crate) fn filler(column: &ColumnDef, settings: &Settings) -> Datum<'static> {
     match &column.default {
         Default::Value(value) => value.clone(),
         Default::Now => {

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::table::{END, Table};
-use crate::error::Result;
 use crate::executor::spill::Budget;
 use crate::executor::spill::file::SpillFile;
 use crate::executor::spill::stream::{Reader, Stream, Writer};
 use crate::expression::frame::Frame;
+use datum::error::Result;
 
 /// Parts that a side is divided into.
 const PARTS: usize = 16;

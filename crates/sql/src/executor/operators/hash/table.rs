@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::error::Result;
 use crate::executor::spill::Budget;
 use crate::expression::frame::{Frame, SavedFrames};
+use datum::error::Result;
 
 /// No further row in a chain.
 pub(super) const END: u32 = u32::MAX;

@@ -5,12 +5,13 @@ use binlog::row::RowError;
 
 use super::super::not_null;
 use super::{Call, finish};
-use crate::error::{self, Result};
 use crate::session::Context;
-use crate::value::Datum;
-use crate::value::json::edit::{self, Mode};
-use crate::value::json::path::Leg;
-use crate::value::json::{Path, Tree, convert, damaged};
+use datum::bounds;
+use datum::error::{self, Result};
+use datum::value::Datum;
+use datum::value::json::edit::{self, Mode};
+use datum::value::json::path::Leg;
+use datum::value::json::{Path, Tree, convert, damaged};
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -54,6 +55,7 @@ fn pairs<'a>(
     let mut bytes = 0;
     for i in (1..call.count() - 1).step_by(2) {
         let path = not_null!(call.single_path(cx, i));
+        bounds::check()?;
         check(&path)?;
         let value = call.json(cx, i + 1, &mut bytes)?;
         change(&mut tree, path.legs(), value).map_err(damaged)?;
@@ -64,6 +66,7 @@ fn pairs<'a>(
 pub(super) fn remove<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let mut tree = convert::stored(not_null!(call.document(cx, 0, "json_remove")))?;
     for i in 1..call.count() {
+        bounds::check()?;
         let path = not_null!(call.single_path(cx, i));
         if path.legs().is_empty() {
             return Err(error::JSON_VACUOUS_PATH.plain());

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use super::super::bounded::too_long;
 use super::super::not_null;
 use super::{Call, array_of, finish, own};
-use crate::bounds::{self, Ticker};
-use crate::error::Result;
 use crate::session::Context;
-use crate::types::{Charset, Family};
-use crate::value::Datum;
-use crate::value::json::compare::{compare, sort_key};
-use crate::value::json::convert::{self, Origin};
-use crate::value::json::{self, Json, Node, Tree, damaged};
+use datum::bounds::{self, Ticker};
+use datum::error::Result;
+use datum::types::{Charset, Family};
+use datum::value::Datum;
+use datum::value::json::compare::{compare, sort_key};
+use datum::value::json::convert::{self, Origin};
+use datum::value::json::{self, Json, Node, Tree, damaged};
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -194,17 +194,19 @@ pub(super) fn contains_path<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 pub(super) fn overlaps<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let a = not_null!(call.document(cx, 0, "json_overlaps"));
     let b = not_null!(call.document(cx, 1, "json_overlaps"));
-    overlap(json::root(&a)?, json::root(&b)?).map(Datum::from_bool).map_err(damaged)
+    overlap(json::root(&a)?, json::root(&b)?).map(Datum::from_bool)
 }
 
-fn overlap(a: Json<'_>, b: Json<'_>) -> Result<bool, binlog::row::RowError> {
-    if let (Node::Container(x), Node::Container(y)) = (a.node()?, b.node()?)
+fn overlap(a: Json<'_>, b: Json<'_>) -> Result<bool> {
+    let mut ticker = Ticker::default();
+    if let (Node::Container(x), Node::Container(y)) = (a.node().map_err(damaged)?, b.node().map_err(damaged)?)
         && x.is_object()
         && y.is_object()
     {
         for i in 0..x.len() {
-            if let Some(other) = y.find(x.key(i)?)?
-                && compare(x.value(i)?, other)?.is_eq()
+            ticker.step()?;
+            if let Some(other) = y.find(x.key(i).map_err(damaged)?).map_err(damaged)?
+                && compare(x.value(i).map_err(damaged)?, other).map_err(damaged)?.is_eq()
             {
                 return Ok(true);
             }
@@ -213,26 +215,21 @@ fn overlap(a: Json<'_>, b: Json<'_>) -> Result<bool, binlog::row::RowError> {
     }
     let is_array = |v: Json<'_>| v.container().is_some_and(|c| !c.is_object());
     if !is_array(a) && !is_array(b) {
-        return Ok(compare(a, b)?.is_eq());
+        return Ok(compare(a, b).map_err(damaged)?.is_eq());
     }
     // Equal values have equal sort keys.
     let mut seen = HashSet::new();
     let mut key = Vec::new();
-    let mut ticker = Ticker::default();
-    for element in elements(a)? {
-        if ticker.step().is_err() {
-            return Ok(false); // the caller checks it, too
-        }
+    for element in elements(a).map_err(damaged)? {
+        ticker.step()?;
         key.clear();
-        sort_key(element, &mut key)?;
+        sort_key(element, &mut key).map_err(damaged)?;
         seen.insert(key.clone());
     }
-    for element in elements(b)? {
-        if ticker.step().is_err() {
-            return Ok(false);
-        }
+    for element in elements(b).map_err(damaged)? {
+        ticker.step()?;
         key.clear();
-        sort_key(element, &mut key)?;
+        sort_key(element, &mut key).map_err(damaged)?;
         if seen.contains(&key) {
             return Ok(true);
         }
@@ -257,13 +254,12 @@ pub(super) fn member_of<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let document = not_null!(call.document(cx, 1, "member of"));
     let value = json::encode(&value)?;
     let value = json::root(&value)?;
-    let is_member = elements(json::root(&document)?)
-        .and_then(|all| {
-            all.into_iter()
-                .map(|e| compare(e, value))
-                .find(|order| !matches!(order, Ok(o) if o.is_ne()))
-                .transpose()
-        })
-        .map_err(damaged)?;
-    Ok(Datum::from_bool(is_member.is_some()))
+    let mut ticker = Ticker::default();
+    for element in elements(json::root(&document)?).map_err(damaged)? {
+        ticker.step()?;
+        if compare(element, value).map_err(damaged)?.is_eq() {
+            return Ok(Datum::from_bool(true));
+        }
+    }
+    Ok(Datum::from_bool(false))
 }

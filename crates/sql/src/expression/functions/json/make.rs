@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use super::super::bounded::Growing;
 use super::super::not_null;
 use super::{Call, add_up, finish, unsuitable};
-use crate::error::{self, Result};
 use crate::expression::Node;
 use crate::session::Context;
-use crate::types::Charset;
-use crate::value::Datum;
-use crate::value::json::convert::{self, Origin, Unsuitable};
-use crate::value::json::{self, Json, Node as Kind, Tree, damaged, merge};
+use datum::error::{self, Result};
+use datum::types::Charset;
+use datum::value::Datum;
+use datum::value::json::convert::{self, Origin, Unsuitable};
+use datum::value::json::{self, Json, Node as Kind, Tree, damaged, merge};
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -137,7 +137,7 @@ fn preserve_all<'a>(cx: &mut Context, call: Call<'a>, name: &str) -> Value<'a> {
         let next = not_null!(call.document(cx, i, name));
         // Nothing of a document is lost but its own frame.
         add_up(cx, &mut bytes, next.len() / 2)?;
-        merged = merge::preserve(merged, convert::stored(next)?).map_err(damaged)?;
+        merged = merge::preserve(merged, convert::stored(next)?)?;
     }
     finish(cx, &merged)
 }
@@ -151,7 +151,7 @@ pub(super) fn merge_patch<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
             (_, None) => None,
             (_, Some(next)) if i == 0 || !next.is_object() => Some(next),
             (None, Some(_)) => None,
-            (Some(document), Some(next)) => Some(merge::patch(document, next).map_err(damaged)?),
+            (Some(document), Some(next)) => Some(merge::patch(document, next)?),
         };
     }
     patched.map_or(Ok(Datum::Null), |tree| finish(cx, &tree))

@@ -5,15 +5,15 @@ use std::io::Write;
 
 use super::super::not_null;
 use super::{Call, finish};
-use crate::bounds;
-use crate::error::{self, Result};
 use crate::expression::like;
 use crate::session::Context;
-use crate::types::Collation;
-use crate::value::Datum;
-use crate::value::json::convert::{self, Origin};
-use crate::value::json::path::is_identifier;
-use crate::value::json::{self, Json, Node, Tree, damaged, write_quoted};
+use datum::bounds;
+use datum::error::{self, Result};
+use datum::types::Collation;
+use datum::value::Datum;
+use datum::value::json::convert::{self, Origin};
+use datum::value::json::path::is_identifier;
+use datum::value::json::{self, Json, Node, Tree, damaged, write_quoted};
 
 pub(super) fn search<'a>(cx: &mut Context, call: Call<'a>) -> Result<Datum<'a>> {
     let document = not_null!(call.document(cx, 0, "json_search"));

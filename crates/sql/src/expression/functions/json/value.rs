@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use super::document;
-use crate::error::{self, Result, SqlError};
 use crate::expression::{Expr, Row, cast};
 use crate::session::Context;
-use crate::types::Charset;
-use crate::value::json::convert::{self, Origin};
-use crate::value::json::{self, Json, Node, Path, damaged};
-use crate::value::{Datum, Decimal};
+use datum::error::{self, Result, SqlError};
+use datum::types::{Charset, Family};
+use datum::value::json::convert::{self, Origin};
+use datum::value::json::{self, Json, Node, Path, damaged};
+use datum::value::{Datum, Decimal};
 
-/// A JSON_VALUE.
+/// A call, with the clauses that only this function has.
 #[derive(Debug, Clone)]
 pub struct JsonValue {
-    /// The document.
-    pub document: Expr,
+    pub(crate) document: Expr,
     /// Where the value is.
     pub path: Arc<Path>,
     /// What it becomes.
@@ -29,9 +28,9 @@ pub struct JsonValue {
 /// What is answered instead of a value.
 #[derive(Debug, Clone)]
 pub enum Answer {
-    /// NULL.
+    /// Also if the clause is omitted.
     Null,
-    /// The error.
+    /// The statement fails.
     Error,
     /// DEFAULT: a constant of the type.
     Default(Expr),
@@ -96,8 +95,9 @@ fn type_name(to: &cast::To) -> &'static str {
     match to {
         T::Signed => "SIGNED",
         T::Unsigned => "UNSIGNED",
-        T::Decimal(..) | T::QuietDecimal => "DECIMAL",
-        T::Float => "FLOAT",
+        T::Decimal(..) | T::QuietDecimal | T::ChosenNumber(Family::Decimal, _) => "DECIMAL",
+        T::Float | T::ChosenNumber(Family::Float, _) => "FLOAT",
+        T::ChosenNumber(..) => "DOUBLE",
         T::Double | T::QuietDouble => "DOUBLE",
         T::Char(..) | T::Chosen(..) | T::ZeroFilled(_) | T::Binary(_) => "STRING",
         T::Date => "DATE",

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use fancy_regex::{CompileError, ParseError, Regex, RegexBuilder};
 
 use super::stepped::Stepped;
-use crate::error::{self, Code, Result, SqlError};
+use datum::error::{self, Code, Result, SqlError};
 
 /// A pattern has so many bytes at most: while it is compiled it takes some hundred times as much
 /// memory.
@@ -65,7 +65,6 @@ pub(super) struct Pattern {
 
 /// How a pattern is matched in a text.
 pub(super) enum Matcher<'p> {
-    /// By the library.
     Library(Arc<Regex>),
     /// In steps that can be interrupted.
     Stepped(&'p Stepped),

@@ -16,8 +16,8 @@ use regex_automata::nfa::thompson::{Compiler, Config, NFA, WhichCaptures};
 use regex_automata::{Anchored, Input, MatchKind};
 
 use super::{pattern, threads};
-use crate::bounds;
-use crate::error::Result;
+use datum::bounds;
+use datum::error::Result;
 
 /// So many bytes are read between two questions whether to go on: each may make a state, of all of
 /// the pattern's.

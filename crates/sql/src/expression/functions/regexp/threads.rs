@@ -1,6 +1,6 @@
 //! All ways through a pattern at once, a character at a time: Thompson's simulation with the
 //! captures of each thread ("Pike's virtual machine"). Its time is the number of states for each
-//! byte at most; it asks [`crate::bounds`] as it goes.
+//! byte at most; it asks [`datum::bounds`] as it goes.
 //!
 //! Threads are in the order of their priority, as a backtracking matcher would try them: what comes
 //! after a thread that has matched is dropped.
@@ -8,8 +8,8 @@
 use regex_automata::nfa::thompson::{NFA, State};
 use regex_automata::util::primitives::StateID;
 
-use crate::bounds::{self, Ticker};
-use crate::error::Result;
+use datum::bounds::{self, Ticker};
+use datum::error::Result;
 
 /// A slot that nothing was captured in.
 const NONE: usize = usize::MAX;

@@ -8,8 +8,8 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 
-use crate::bounds;
-use crate::error::{Result, SqlError};
+use datum::bounds;
+use datum::error::{Result, SqlError};
 
 /// What so many bytes' steps may cost is done between two questions whether to go on: a step may
 /// read all of the text.
