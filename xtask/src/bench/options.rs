@@ -41,6 +41,7 @@ for all:
   --profile NAME     the build that is measured (default release; dev only shows that the harness works)
   --duramen PATH     measure this binary, built before, instead of building one
   --out DIR          where the Markdown tables and the SVG plots go (default target/bench)
+  --all-plots        a plot for each table, not only for the four that docs/benchmarks.md shows
   --relative         tables and plots in multiples of one cell, MariaDB's at full durability with the fewest clients: pages
                      that can be kept, since rates say more about the machine (with --out docs/benchmarks)
 w1, w4-insert:
@@ -70,6 +71,7 @@ pub struct Options {
     pub duramen: Option<PathBuf>,
     pub out: PathBuf,
     pub relative: bool,
+    pub all_plots: bool,
     pub scale: f64,
     pub time: u32,
     pub threads: Vec<u32>,
@@ -98,6 +100,7 @@ impl Default for Options {
             duramen: None,
             out: PathBuf::from("target/bench"),
             relative: false,
+            all_plots: false,
             scale: 0.03,
             time: 2,
             threads: vec![1, 4, 16, 64, 256],
@@ -118,8 +121,9 @@ impl Options {
         if args.iter().any(|arg| arg == "--quick") {
             options.shorten();
         }
-        let is_flag = |arg: &String| arg == "--quick" || arg == "--relative";
+        let is_flag = |arg: &String| ["--quick", "--relative", "--all-plots"].contains(&arg.as_str());
         options.relative = args.iter().any(|arg| arg == "--relative");
+        options.all_plots = args.iter().any(|arg| arg == "--all-plots");
         let mut args = args.iter().filter(|arg| !is_flag(arg));
         while let Some(arg) = args.next() {
             if matches!(arg.as_str(), "help" | "--help" | "-h") {

@@ -53,7 +53,13 @@ pub fn print(workload: &dyn Workload, measured: &Measured) {
     }
 }
 
-/// Writes `NAME.md`, and `NAME.svg` or one for each part, into the options' folder; in multiples if
+/// The plots that a run draws unless all are asked for: what `docs/benchmarks.md` shows of four
+/// claims. The pages have every figure as a table; thirty plots that change with each run are
+/// thirty files that nobody compares.
+const DRAWN: [&str; 4] =
+    ["w3-20-ms.svg", "slow-flush-20-ms.svg", "not-durable-oltp_write_only.svg", "hot-row-20-ms.svg"];
+
+/// Writes `NAME.md` and the plots that are drawn of it into the options' folder; in multiples if
 /// they ask for it.
 pub fn write(
     workload: &dyn Workload,
@@ -65,10 +71,12 @@ pub fn write(
     let multiples = options.relative.then(|| measured.in_multiples(workload));
     let shown = multiples.as_ref().unwrap_or(measured);
     for table in &shown.tables {
-        let path = options.out.join(plot_name(workload, &table.part));
-        plot::draw(workload, table, &path)?;
+        if let Some(name) = plot_name(workload, &table.part, options) {
+            plot::draw(workload, table, &options.out.join(name))?;
+        }
     }
-    let text = markdown::section(workload, shown, &bars, machine)?;
+    let plot = |part: &Part| plot_name(workload, part, options);
+    let text = markdown::section(workload, shown, &bars, machine, plot)?;
     Ok(std::fs::write(options.out.join(format!("{}.md", workload.name())), text)?)
 }
 
@@ -95,11 +103,12 @@ fn verdict(bar: &Bar) -> &'static str {
     if bar.met { "met" } else { "**missed**" }
 }
 
-/// The file of a part's plot.
-fn plot_name(workload: &dyn Workload, part: &Part) -> String {
+/// The file of a part's plot, if it is drawn.
+fn plot_name(workload: &dyn Workload, part: &Part, options: &Options) -> Option<String> {
     let part = part.name.replace(' ', "-").replace('.', "_");
     let dash = if part.is_empty() { "" } else { "-" };
-    format!("{}{dash}{part}.svg", workload.name())
+    let name = format!("{}{dash}{part}.svg", workload.name());
+    (options.all_plots || DRAWN.contains(&name.as_str())).then_some(name)
 }
 
 /// The workload's title and the part's name.

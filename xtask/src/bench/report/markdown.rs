@@ -4,17 +4,18 @@ use super::super::machine::Machine;
 use super::super::measure::Measured;
 use super::super::results::{Bar, Line, Sample, Spread, Table};
 use super::super::shape::Shape;
-use super::super::workload::{Who, Workload};
-use super::{compared, figure, plot_name, title, verdict};
+use super::super::workload::{Part, Who, Workload};
+use super::{compared, figure, title, verdict};
 use crate::Result;
 use std::fmt::Write;
 
-/// The page.
+/// The page; `plot` names the file of a part's plot, if it is drawn.
 pub fn section(
     workload: &dyn Workload,
     measured: &Measured,
     bars: &[Bar],
     machine: &Machine,
+    plot: impl Fn(&Part) -> Option<String>,
 ) -> Result<String> {
     let mut text = String::new();
     writeln!(text, "# {}\n\n{}\n", workload.title(), workload.about())?;
@@ -27,7 +28,13 @@ pub fn section(
     }
     write_shapes(&mut text, workload, measured)?;
     for table in &measured.tables {
-        write_table(&mut text, workload, table, &measured.peers)?;
+        write_table(&mut text, workload, table)?;
+        writeln!(text)?;
+        if let Some(name) = plot(&table.part) {
+            writeln!(text, "![{}]({name})\n", title(workload, &table.part))?;
+        }
+        write_notes(&mut text, table, &measured.peers)?;
+        write_details(&mut text, table)?;
     }
     writeln!(text, "## Measured on and with\n")?;
     writeln!(
@@ -99,7 +106,7 @@ pub fn index(pages: &[(String, String)], has_promises: bool) -> Result<String> {
     Ok(text)
 }
 
-fn write_table(text: &mut String, workload: &dyn Workload, table: &Table, peers: &[String]) -> Result<()> {
+fn write_table(text: &mut String, workload: &dyn Workload, table: &Table) -> Result<()> {
     if !table.part.name.is_empty() {
         let flush = if table.part.is_named_by_delay() { " longer for each flush" } else { "" };
         writeln!(text, "## {}{flush}\n", capitalized(&table.part.name))?;
@@ -130,9 +137,7 @@ fn write_table(text: &mut String, workload: &dyn Workload, table: &Table, peers:
             "\n1.00 is {base}, the median of its rounds: its rate here, and its median time, flush and processor time in the details."
         )?;
     }
-    writeln!(text, "\n![{}]({})\n", title(workload, &table.part), plot_name(workload, &table.part))?;
-    write_notes(text, table, peers)?;
-    write_details(text, table)
+    Ok(())
 }
 
 /// What the reader must know to read the table rightly.
