@@ -13,6 +13,7 @@ use env::{Env, OpenMode};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use storage::engine::STORE_FOLDER;
 use thiserror::Error;
 
@@ -85,7 +86,7 @@ impl Datadir {
     pub fn open(env: Arc<dyn Env>, path: &Path, pid_file: &Path) -> Result<Self, DatadirError> {
         make_dir(&*env, path).map_err(|e| failed("make the data directory", path, e))?;
         let lock_path = path.join(LOCK);
-        let lock = env.lock_file(&lock_path).map_err(|e| match e.kind() {
+        let lock = lock(&*env, &lock_path).map_err(|e| match e.kind() {
             ErrorKind::WouldBlock => in_use(&*env, path, pid_file),
             _ => failed("lock", &lock_path, e),
         })?;
@@ -203,6 +204,20 @@ fn failed(action: &'static str, path: &Path, source: io::Error) -> DatadirError 
     DatadirError::Io { action, path: path.to_owned(), source }
 }
 
+/// Takes the lock. A server that was just killed has it until the system has taken its process
+/// apart, so a start right behind `kill -9` waits for that a while, as InnoDB does.
+fn lock(env: &dyn Env, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+    const TRIES: u32 = 150;
+    const PAUSE: Duration = Duration::from_millis(20);
+    for _ in 1..TRIES {
+        match env.lock_file(path) {
+            Err(e) if e.kind() == ErrorKind::WouldBlock => std::thread::sleep(PAUSE),
+            taken_or_failed => return taken_or_failed,
+        }
+    }
+    env.lock_file(path)
+}
+
 fn in_use(env: &dyn Env, path: &Path, pid_file: &Path) -> DatadirError {
     let pid = env.read_file(pid_file).ok().and_then(|text| String::from_utf8(text).ok());
     DatadirError::InUse { dir: path.to_owned(), pid: pid.map(|p| p.trim().to_owned()) }
@@ -307,6 +322,22 @@ mod tests {
             env.power_cut();
             assert!(env.reboot().exists(Path::new("/a/b/data")));
         }
+    }
+
+    /// `kill -9` returns before its process is gone: the start behind it was refused.
+    #[test]
+    fn a_start_waits_for_a_server_that_is_ending() {
+        let env: Arc<dyn Env> = Arc::new(RealEnv);
+        let folder = tempfile::tempdir().unwrap();
+        let pid_file = folder.path().join("duramen.pid");
+        let first = Datadir::open(env.clone(), folder.path(), &pid_file).unwrap();
+        let ending = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(first);
+        });
+        let second = Datadir::open(env, folder.path(), &pid_file);
+        ending.join().unwrap();
+        assert!(second.is_ok(), "{:?}", second.err());
     }
 
     #[test]
