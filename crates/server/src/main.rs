@@ -22,7 +22,7 @@ duramen: a database server that speaks MySQL's protocol and whose binary log is 
 ";
 
 fn main() -> ExitCode {
-    env::memory::join_freed_at_once();
+    env::memory::configure_allocator();
     let args: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     match args.first().map(String::as_str) {
         Some("serve") => serve(&args[1..]),

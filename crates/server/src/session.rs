@@ -352,7 +352,11 @@ impl Client<'_> {
             if self.server.stop.is_requested() {
                 return End::Server("the server stops");
             }
+            let is_large = packet.len() >= LARGE_COMMAND;
             shrink(&mut packet);
+            if is_large {
+                env::memory::release_free_pages();
+            }
         }
     }
 
@@ -394,6 +398,10 @@ impl Client<'_> {
         Ok(())
     }
 }
+
+/// Bytes of a command whose tree takes so much memory, in so small blocks, that free pages are given
+/// back behind it. Parsing it takes longer than that. Dumps' INSERTs are shorter.
+const LARGE_COMMAND: usize = 4 << 20;
 
 /// A huge statement must not stay in memory while its session idles.
 fn shrink(packet: &mut Vec<u8>) {
