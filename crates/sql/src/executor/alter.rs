@@ -303,6 +303,7 @@ impl Running<'_> {
         let committed = committed.inspect_err(|_| catalog.forget_counters())?;
         cx.committed(committed.gtid);
         catalog.publish(&plan.changes, committed.position);
+        cx.rename_locked(&plan.changes);
         catalog.forget_counters();
         for change in &plan.changes {
             if let Change::AlterTable(_, new, _) = change
