@@ -151,6 +151,7 @@ catalogue! {
     OPERAND_COLUMNS = 1241, "21000", "Operand should contain % column(s)";
     SUBQUERY_NO_1_ROW = 1242, "21000", "Subquery returns more than 1 row";
     UNKNOWN_STMT_HANDLER = 1243, "HY000", "Unknown prepared statement handler (%) given to %";
+    AUTO_CONVERT = 1246, "HY000", "Converting column '%' from % to %";
     DERIVED_MUST_HAVE_ALIAS = 1248, "42000", "Every derived table must have its own alias";
     TABLENAME_NOT_ALLOWED_HERE = 1250, "42000", "Table '%' from one of the %s cannot be used in %";
     COLLATION_CHARSET_MISMATCH = 1253, "42000", "COLLATION '%' is not valid for CHARACTER SET '%'";

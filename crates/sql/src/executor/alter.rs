@@ -150,7 +150,7 @@ pub(super) fn report_counts(cx: &mut Context, alter: Alter, rows: u64) {
     let rows = if alter.counts_rows { rows } else { 0 };
     for warning in alter.warnings {
         // DISABLE KEYS is for engines that build indexes later.
-        let is_note = warning.is(error::ILLEGAL_HA);
+        let is_note = warning.is(error::ILLEGAL_HA) || warning.is(error::AUTO_CONVERT);
         if is_note { cx.diagnostics.note(warning) } else { cx.warn(warning) }
     }
     cx.status.affected = rows;

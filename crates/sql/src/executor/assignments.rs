@@ -30,8 +30,8 @@ pub(super) struct Assignments {
     list: Vec<(usize, AssignedValue)>,
     /// Columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned to.
     touched: Vec<usize>,
-    /// A later assignment reads a column that an earlier one writes, or may, as an expression default
-    /// does: each must be applied before the next.
+    /// A later assignment reads a column that an earlier one writes, or may, as an expression
+    /// default does: each must be applied before the next.
     sequential: bool,
     /// IGNORE: a row that would violate a constraint stays as it is, with a warning.
     pub(super) ignore: bool,

@@ -1,7 +1,7 @@
 //! The tables that statements use which run now, one within the other by stored functions.
 //!
-//! (U1) A statement of a function changes no table that a statement around it uses: error 1442. What
-//!      is read around may be read again.
+//! (U1) A statement of a function changes no table that a statement around it uses: error 1442.
+//!      What is read around may be read again.
 
 use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::MetadataLockType;
