@@ -146,7 +146,6 @@ fn refuse(draft: &Draft, node: &ast::Expr, place: ExprContext<'_>) -> Result<()>
         | ExprKind::Match { .. }
         | ExprKind::Default(_)
         | ExprKind::Values(_)
-        | ExprKind::Row(_)
         | ExprKind::Parameter(_) => Err(disallowed(draft, place)),
         _ => Ok(()),
     }
