@@ -86,6 +86,7 @@ pub fn execute(
     text: &[u8],
     sink: &mut dyn ResultSink,
 ) -> Result<Done> {
+    cx.used_tables.clear();
     let done = execute_checked(cx, statement, text, sink);
     if done.is_err() {
         cx.statement_failed(&statement.kind);

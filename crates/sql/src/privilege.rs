@@ -22,4 +22,4 @@ mod tables;
 pub(crate) use check::{Stamp, check, check_expression, check_nested, check_set_password};
 pub(crate) use grants::Grants;
 pub(crate) use set::{DYNAMIC, Dynamic, Privileges, STATIC, find};
-pub(crate) use tables::tables_used;
+pub(crate) use tables::{UsedTable, Uses, tables_used, uses_of, uses_of_expression};

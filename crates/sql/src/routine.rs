@@ -14,6 +14,7 @@
 //! What a function does is in the log as row events, whatever it computes.
 
 mod compile;
+mod names;
 mod plans;
 mod rights;
 mod variables;
@@ -279,7 +280,9 @@ fn with_cached_plan<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Resul
     };
     let cached = plan(cx);
     let around = std::mem::replace(&mut cx.cached_plan, cached);
+    let used_around = cx.used_tables.push();
     let outcome = cx.with_own_results(run);
+    cx.used_tables.pop(used_around);
     let cached = std::mem::replace(&mut cx.cached_plan, around);
     if let Some(frame) = cx.frames.last_mut()
         && let Some(place) = frame.cached.plans.get_mut(frame.at)

@@ -28,6 +28,7 @@ pub(crate) mod table_locks;
 mod temporary;
 pub(crate) mod tracking;
 pub(crate) mod transaction;
+mod used_tables;
 pub(crate) mod variables;
 pub(crate) mod xa;
 

@@ -151,6 +151,7 @@ catalogue! {
     OPERAND_COLUMNS = 1241, "21000", "Operand should contain % column(s)";
     SUBQUERY_NO_1_ROW = 1242, "21000", "Subquery returns more than 1 row";
     UNKNOWN_STMT_HANDLER = 1243, "HY000", "Unknown prepared statement handler (%) given to %";
+    AUTO_CONVERT = 1246, "HY000", "Converting column '%' from % to %";
     DERIVED_MUST_HAVE_ALIAS = 1248, "42000", "Every derived table must have its own alias";
     TABLENAME_NOT_ALLOWED_HERE = 1250, "42000", "Table '%' from one of the %s cannot be used in %";
     COLLATION_CHARSET_MISMATCH = 1253, "42000", "COLLATION '%' is not valid for CHARACTER SET '%'";
@@ -251,6 +252,7 @@ catalogue! {
     PLUGIN_IS_NOT_LOADED = 1524, "HY000", "Plugin '%' is not loaded";
     WRONG_VALUE = 1525, "HY000", "Incorrect % value: '%'";
     EVENT_DOES_NOT_EXIST = 1539, "HY000", "Unknown event '%'";
+    STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT = 1560, "HY000", "Cannot change the binary logging format inside a stored function or trigger";
     CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";
     BASE64_DECODE_ERROR = 1575, "HY000", "Decoding of base64 string failed";
     WRONG_PARAMCOUNT_TO_NATIVE_FCT = 1582, "42000", "Incorrect parameter count in the call to native function '%'";
@@ -266,9 +268,11 @@ catalogue! {
     WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT = 1681, "HY000", "%";
     DATA_OUT_OF_RANGE = 1690, "22003", "% value is out of range in '%'";
     INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN = 1694, "HY000", "Cannot modify @@session.sql_log_bin inside a transaction";
+    STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN = 1695, "HY000", "Cannot change the sql_log_bin inside a stored function or trigger";
     MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '%' and '%'.";
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
     ONLY_FD_AND_RBR_EVENTS_ALLOWED_IN_BINLOG_STATEMENT = 1730, "HY000", "Only Format_description_log_event and row events are allowed in BINLOG statements (but % was provided)";
+    VARIABLE_NOT_SETTABLE_IN_SF_OR_TRIGGER = 1765, "HY000", "The system variable % cannot be set in stored functions or triggers.";
     VARIABLE_NOT_SETTABLE_IN_TRANSACTION = 1766, "HY000", "The system variable % cannot be set when there is an ongoing transaction.";
     MALFORMED_GTID_SET_SPECIFICATION = 1772, "HY000", "Malformed GTID set specification '%'.";
     MALFORMED_GTID_SPECIFICATION = 1774, "HY000", "Malformed GTID specification '%'.";
@@ -406,6 +410,7 @@ catalogue! {
     XA_TEMP_TABLE = 4091, "HY000", "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";
     GIPK_COLUMN_EXISTS = 4108, "HY000", "Failed to generate invisible primary key. Column 'my_row_id' already exists.";
     GIPK_FAILED_AUTOINC_COLUMN_EXISTS = 4109, "HY000", "Failed to generate invisible primary key. Auto-increment column already exists.";
+    GIPK_FAILED_CHANGE_NOT_ALLOWED = 4110, "HY000", "Altering generated invisible primary key column 'my_row_id' is not allowed.";
     USER_LOCK_OVERLONG_NAME = 4163, "42000", "User-level lock name '%' should not exceed % characters.";
     WARN_NO_SPACE_VERSION_COMMENT = 4164, "HY000", "Immediately starting the version comment after the version number is deprecated and may change behavior in a future release. Please insert a white-space character after the version number.";
 }

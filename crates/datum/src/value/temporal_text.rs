@@ -6,6 +6,7 @@
 //! text is no date or time at all.
 
 use super::temporal::{Date, DateTime, SECOND, Time};
+use super::zone::Zone;
 
 /// What was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +84,14 @@ pub fn parse_datetime(text: &[u8]) -> Option<Read<DateTime>> {
     }
 }
 
+/// The same for a text that may name its offset from UTC: it is that moment as the zone has it.
+pub fn parse_datetime_in(text: &[u8], zone: Zone) -> Option<Read<DateTime>> {
+    let (bare, Some(minutes)) = split_offset(text) else { return parse_datetime(text) };
+    let read = parse_datetime(bare)?;
+    let utc = read.value.add_micros(-i64::from(minutes) * 60 * SECOND)?;
+    Some(Read { value: zone.show(utc), ..read })
+}
+
 /// True if `text`, as which `read` was read, goes on after the date with more than an offset from
 /// UTC or a separator, which nothing follows.
 pub fn goes_on(text: &[u8], read: &Read<DateTime>) -> bool {
@@ -101,8 +110,8 @@ pub fn has_time(text: &[u8]) -> bool {
     }
 }
 
-/// Takes the offset off a date with a time of day such as `2024-01-02 03:04:05+02:00`, in minutes
-/// east of UTC.
+/// Takes the offset off a date with a time of day up to its seconds, such as
+/// `2024-01-02 03:04:05+02:00`, in minutes east of UTC.
 pub fn split_offset(text: &[u8]) -> (&[u8], Option<i32>) {
     let text = text.trim_ascii_end();
     let Some((rest, [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2])) = text.split_last_chunk::<6>() else {
@@ -110,7 +119,7 @@ pub fn split_offset(text: &[u8]) -> (&[u8], Option<i32>) {
     };
     let digits = [h1, h2, m1, m2];
     if !digits.iter().all(|d| d.is_ascii_digit())
-        || !rest.contains(&b':')
+        || !has_seconds(rest)
         || !rest.last().is_some_and(u8::is_ascii_digit)
     {
         return (text, None);
@@ -120,6 +129,13 @@ pub fn split_offset(text: &[u8]) -> (&[u8], Option<i32>) {
     let total = if *sign == b'-' { -(hours * 60 + minutes) } else { hours * 60 + minutes };
     let known = minutes < 60 && (-(13 * 60 + 59)..=14 * 60).contains(&total) && (total != 0 || *sign == b'+');
     if known { (rest, Some(total)) } else { (text, None) }
+}
+
+/// True if there are digits for hours, minutes and seconds, with something between them.
+fn has_seconds(text: &[u8]) -> bool {
+    let mut runs = text.split(|b| !b.is_ascii_digit()).filter(|run| !run.is_empty());
+    let of_date = if runs.next().is_some_and(|run| run.len() > 4) { 0 } else { 2 };
+    runs.count() >= of_date + 3
 }
 
 fn parse_separated(mut text: &[u8]) -> Option<Read<DateTime>> {

@@ -153,14 +153,14 @@ impl Plan<'_> {
 
     fn session(&mut self, cx: &mut Context, id: VariableId, assigned: Assigned) -> Result<()> {
         may_set(cx, id.variable().asks())?;
+        if !cx.frames.is_empty() {
+            check_in_function(id)?;
+        }
         if id == ids::GTID_NEXT {
             return self.gtid_next(cx, &assigned);
         }
         if id == ids::SQL_LOG_BIN && cx.transaction.is_some() {
             return Err(error::INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN.plain());
-        }
-        if id == ids::AUTOCOMMIT && !cx.frames.is_empty() {
-            return Err(error::SP_CANT_SET_AUTOCOMMIT.plain());
         }
         if id == ids::SESSION_TRACK_GTIDS && cx.in_transaction() {
             return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&id.variable().name()]));
@@ -259,7 +259,7 @@ impl Plan<'_> {
         read_only: Option<bool>,
     ) -> Result<()> {
         let Some(scope) = scope else {
-            if cx.in_transaction() {
+            if cx.in_transaction() || !cx.frames.is_empty() {
                 return Err(error::CANT_CHANGE_TX_CHARACTERISTICS.plain());
             }
             self.actions.push(SetAction::NextTransaction { isolation, read_only });
@@ -356,6 +356,17 @@ fn warn_of_modes(cx: &mut Context, now: u64) {
     let is_whole = now & strict != 0 && now & dates == dates;
     if now & (strict | dates) != 0 && !is_whole {
         cx.warn(error::SQL_MODE_MERGED.plain());
+    }
+}
+
+/// Errors for the session's variables that a stored function may not set.
+fn check_in_function(id: VariableId) -> Result<()> {
+    match id.variable().name() {
+        "autocommit" => Err(error::SP_CANT_SET_AUTOCOMMIT.plain()),
+        "sql_log_bin" => Err(error::STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN.plain()),
+        "binlog_format" => Err(error::STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT.plain()),
+        name @ "gtid_next" => Err(error::VARIABLE_NOT_SETTABLE_IN_SF_OR_TRIGGER.with(&[&name])),
+        _ => Ok(()),
     }
 }
 

@@ -27,12 +27,40 @@ pub fn show(cx: &mut Context, show: &Show, sink: &mut dyn ResultSink) -> Result<
         let limit = limit(cx, which.limit.as_ref())?;
         return binary_log::events(cx, which, limit, sink);
     }
+    if reads_dictionary(&show.what) {
+        begin_transaction(cx);
+    }
     let mut listing = listing(cx, &show.what)?;
     listing.filter(&show.filter, cx)?;
     if is_query(&show.what) {
         cx.status.found_rows = listing.rows().len() as u64;
     }
     listing.send(cx, sink)
+}
+
+/// True for a SHOW that reads tables of the data dictionary in MySQL.
+fn reads_dictionary(what: &ShowWhat) -> bool {
+    use ShowWhat as W;
+    matches!(
+        what,
+        W::Databases
+            | W::Tables { .. }
+            | W::TableStatus { .. }
+            | W::Columns { .. }
+            | W::Index { .. }
+            | W::Triggers { .. }
+            | W::Events { .. }
+            | W::RoutineStatus(_)
+            | W::CharacterSets
+            | W::Collations
+    )
+}
+
+/// What reads tables begins a transaction where `autocommit` is off.
+fn begin_transaction(cx: &mut Context) {
+    if !cx.autocommit() {
+        cx.transaction().used = true;
+    }
 }
 
 /// True for a SHOW that is a query in MySQL, whose rows FOUND_ROWS() counts.
@@ -67,6 +95,7 @@ pub fn describe(
     column: Option<&Text>,
     sink: &mut dyn ResultSink,
 ) -> Result<()> {
+    begin_transaction(cx);
     let mut listing = objects::columns(cx, table, false)?;
     if let Some(pattern) = column {
         listing.filter(&ShowFilter::Like(pattern.clone()), cx)?;

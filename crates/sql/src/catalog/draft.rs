@@ -27,8 +27,8 @@ use datum::bounds::parse_options;
 use datum::error::{self, Diagnostics, Result, SqlError};
 use datum::types::data_type::ROW_SIZE_MAX;
 use datum::types::{Charset, Collation, DataType};
-use datum::value::{Datum, store};
-use syntax::ast::{self, ColumnDefault, ColumnKey, ExprKind, KeyKind};
+use datum::value::{Datum, store, temporal_text};
+use syntax::ast::{self, ColumnDefault, ColumnKey, ExprKind, KeyKind, LobSize};
 use syntax::parser::parse_expression;
 use syntax::sql_mode;
 
@@ -237,7 +237,13 @@ impl Draft {
         if self.environment.from_client {
             check_length(&ast.ty, name)?;
         }
-        let ty = DataType::resolve(&ast.ty, name, self.collation)?;
+        let ty = match DataType::resolve(&ast.ty, name, self.collation) {
+            Err(e) if e.is(error::TOO_BIG_FIELDLENGTH) && !self.environment.strict => {
+                let lob = as_lob(ast).ok_or(e)?;
+                DataType::resolve(&lob, name, self.collation)?
+            }
+            resolved => resolved?,
+        };
         if self.environment.from_client {
             check_members(&ast.ty, &ty)?;
         }
@@ -597,6 +603,8 @@ fn literal_value(ast: &ast::Expr) -> Option<Datum<'static>> {
                 Datum::owned(bytes.to_vec())
             }
             L::Hex { bytes, .. } | L::Bit { bytes, .. } => Datum::Bits(bytes.to_vec().into()),
+            // What it is depends on the session.
+            L::Timestamp(text) if temporal_text::split_offset(text).1.is_some() => return None,
             L::Date(text) | L::Time(text) | L::Timestamp(text) => Datum::owned(text.to_vec()),
         },
         ExprKind::Unary { op, operand } => {
@@ -629,4 +637,37 @@ fn check_length(ty: &ast::DataType, name: &str) -> Result<()> {
         true => Err(error::TOO_BIG_DISPLAYWIDTH.with(&[&name, &u32::MAX])),
         false => Ok(()),
     }
+}
+
+/// The TEXT or BLOB that a VARCHAR or VARBINARY becomes that is too long for its type, where the
+/// sql_mode is not strict. Not with a default, which those can't have.
+fn as_lob(ast: &ast::ColumnDefinition) -> Option<ast::DataType> {
+    use ast::DataType as D;
+    let has_default = match &ast.attributes.default {
+        Some(ColumnDefault::Literal(literal)) => {
+            !matches!(literal.kind, ExprKind::Literal(ast::Literal::Null))
+        }
+        _ => false,
+    };
+    match &ast.ty {
+        _ if has_default => None,
+        D::Varchar { length, charset } => {
+            Some(D::Text { size: LobSize::Normal, length: Some(*length), charset: charset.clone() })
+        }
+        D::Varbinary { length } => Some(D::Blob { size: LobSize::Normal, length: Some(*length) }),
+        _ => None,
+    }
+}
+
+/// The note that a column became a TEXT or BLOB, if it did.
+pub(crate) fn conversion_note(ast: &ast::ColumnDefinition, table: &TableDef) -> Option<SqlError> {
+    let is_text = matches!(ast.ty, ast::DataType::Varchar { .. } | ast::DataType::Varbinary { .. });
+    let made = table.columns.iter().find(|column| column.name.eq_ignore_ascii_case(&ast.name))?;
+    (is_text && matches!(made.ty, DataType::Lob { .. })).then(|| became_lob(&made.name, &made.ty))
+}
+
+/// The note for a column of this type.
+pub(crate) fn became_lob(name: &str, ty: &DataType) -> SqlError {
+    let (from, to) = if ty.is_character() { ("VARCHAR", "TEXT") } else { ("VARBINARY", "BLOB") };
+    error::AUTO_CONVERT.with(&[&name, &from, &to])
 }

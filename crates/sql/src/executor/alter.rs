@@ -150,7 +150,7 @@ pub(super) fn report_counts(cx: &mut Context, alter: Alter, rows: u64) {
     let rows = if alter.counts_rows { rows } else { 0 };
     for warning in alter.warnings {
         // DISABLE KEYS is for engines that build indexes later.
-        let is_note = warning.is(error::ILLEGAL_HA);
+        let is_note = warning.is(error::ILLEGAL_HA) || warning.is(error::AUTO_CONVERT);
         if is_note { cx.diagnostics.note(warning) } else { cx.warn(warning) }
     }
     cx.status.affected = rows;
@@ -303,6 +303,7 @@ impl Running<'_> {
         let committed = committed.inspect_err(|_| catalog.forget_counters())?;
         cx.committed(committed.gtid);
         catalog.publish(&plan.changes, committed.position);
+        cx.rename_locked(&plan.changes);
         catalog.forget_counters();
         for change in &plan.changes {
             if let Change::AlterTable(_, new, _) = change

@@ -30,8 +30,8 @@ pub(super) struct Assignments {
     list: Vec<(usize, AssignedValue)>,
     /// Columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned to.
     touched: Vec<usize>,
-    /// A later assignment reads a column that an earlier one writes: each must be applied before
-    /// the next.
+    /// A later assignment reads a column that an earlier one writes, or may, as an expression
+    /// default does: each must be applied before the next.
     sequential: bool,
     /// IGNORE: a row that would violate a constraint stays as it is, with a warning.
     pub(super) ignore: bool,
@@ -63,6 +63,7 @@ pub(super) enum Around<'a> {
 /// How a row is made.
 #[derive(Clone, Copy)]
 struct AssignmentInput<'a> {
+    table: &'a Arc<TableDef>,
     around: Around<'a>,
     row_rules: RowRules,
     /// The statement's, if they are not in the context.
@@ -95,7 +96,10 @@ impl Assignments {
             };
             let column = target.ok_or_else(|| unknown_column(&assignment.column, "field list"))?;
             let value = match assignment.value.kind {
-                ExprKind::Default(None) => AssignedValue::Default,
+                ExprKind::Default(None) => {
+                    sequential |= has_expression_default(table, column);
+                    AssignedValue::Default
+                }
                 ExprKind::Parameter(number) => {
                     computed::not_generated(table, column)?;
                     basis.takes(number);
@@ -133,9 +137,13 @@ impl Assignments {
         assignments: &[(usize, &ast::Assignment)],
     ) -> Result<Self> {
         let mut list = Vec::with_capacity(assignments.len());
+        let mut sequential = false;
         for (column, assignment) in assignments {
             let value = match &assignment.value.kind {
-                ExprKind::Default(None) => AssignedValue::Default,
+                ExprKind::Default(None) => {
+                    sequential |= has_expression_default(table, *column);
+                    AssignedValue::Default
+                }
                 _ => {
                     computed::not_generated(table, *column)?;
                     AssignedValue::Expr(resolver.expr(&assignment.value)?)
@@ -146,7 +154,7 @@ impl Assignments {
         Ok(Self {
             touched: untouched_moments(table, &list),
             list,
-            sequential: false,
+            sequential,
             ignore: false,
             memory: Vec::new(),
         })
@@ -171,8 +179,12 @@ impl Assignments {
         // copied.
         let evaluates = self.list.iter().any(|(_, assigned)| matches!(assigned, AssignedValue::Expr(_)));
         let parameters = if evaluates { Vec::new() } else { std::mem::take(&mut cx.parameters) };
-        let stepped =
-            self.steps(cx, before, AssignmentInput { around, row_rules, parameters: &parameters }, after);
+        let stepped = self.steps(
+            cx,
+            before,
+            AssignmentInput { table, around, row_rules, parameters: &parameters },
+            after,
+        );
         if !evaluates {
             cx.parameters = parameters;
         }
@@ -187,7 +199,7 @@ impl Assignments {
         if table.is_plain() {
             return Ok(true);
         }
-        computed::complete(cx, table, after, &self.defaulted(table), row_rules, self.ignore)
+        computed::complete(cx, table, after, &[], row_rules, self.ignore)
     }
 
     /// Makes the image after all assignments.
@@ -209,16 +221,6 @@ impl Assignments {
         Ok(())
     }
 
-    /// Columns that are set to a default that is an expression.
-    fn defaulted(&self, table: &TableDef) -> Vec<usize> {
-        let is_expression = |c: usize| matches!(table.columns[c].default, Default::Expression(_));
-        let all = self
-            .list
-            .iter()
-            .filter(|(c, value)| matches!(value, AssignedValue::Default) && is_expression(*c));
-        all.map(|(c, _)| *c).collect()
-    }
-
     /// Makes the image after some of the assignments, all of which read the one before.
     fn step(
         &self,
@@ -228,8 +230,8 @@ impl Assignments {
         assignments: &[(usize, AssignedValue)],
         after: &mut Vec<u8>,
     ) -> Result<()> {
-        let (table, old) = (before.table, Row::Image(before));
-        let AssignmentInput { around, row_rules, parameters } = way;
+        let old = Row::Image(before);
+        let AssignmentInput { table, around, row_rules, parameters } = way;
         let both;
         let row = match around {
             Around::New(new, selected) => {
@@ -246,7 +248,11 @@ impl Assignments {
                 AssignedValue::Itself => continue,
                 AssignedValue::Default if definition.generated.is_some() => continue,
                 AssignedValue::Default => match &definition.default {
-                    Default::Expression(_) => continue, // evaluated when the row is complete
+                    Default::Expression(_) => {
+                        let value = computed::default_value(cx, before, table, *column, row_rules)?;
+                        values.push((*column, value));
+                        continue;
+                    }
                     Default::Now => {
                         values.push((*column, now(cx, &definition.ty)));
                         continue;
@@ -278,6 +284,10 @@ impl Assignments {
         }
         replaced(before, &values, after)
     }
+}
+
+fn has_expression_default(table: &TableDef, column: usize) -> bool {
+    matches!(table.columns[column].default, Default::Expression(_))
 }
 
 /// The columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned to.

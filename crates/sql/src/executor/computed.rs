@@ -54,6 +54,20 @@ pub(super) fn complete(
     Ok(true)
 }
 
+/// The value of a column's expression default for the row as it is now.
+pub(super) fn default_value(
+    cx: &mut Context,
+    row: ImageRow<'_>,
+    table: &Arc<TableDef>,
+    column: usize,
+    row_rules: RowRules,
+) -> Result<Datum<'static>> {
+    let computed = Computed::of(cx, table)?;
+    let found = computed.defaults.iter().find(|(c, _)| *c == column);
+    let (_, expr) = found.ok_or_else(|| SqlError::internal("an expression default without expression"))?;
+    Ok(evaluate(cx, Row::Image(row), expr, table, column, row_rules)?.into_owned())
+}
+
 fn evaluate<'a>(
     cx: &mut Context,
     row: Row<'a>,

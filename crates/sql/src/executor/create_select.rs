@@ -105,6 +105,7 @@ pub(super) fn log(
         // Somebody has made it meanwhile.
         return add_notes(cx, &plan);
     };
+    plan.notes.iter().for_each(|note| cx.diagnostics.note(note.clone()));
     let text =
         plan.logged.clone().ok_or_else(|| SqlError::internal("a CREATE TABLE .. SELECT without text"))?;
     let mut event = cx.ddl_event(text, &plan.changes);

@@ -118,6 +118,7 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
         let sent = LoggedText { sql: statement.span.of(text).to_vec(), form };
         if let Some(position) = commit(cx, &plan, sent)? {
             catalog.publish(&plan.changes, position);
+            cx.rename_locked(&plan.changes);
         }
         if let S::DropTable(_) = &statement.kind {
             cx.unlock_dropped(&tables);

@@ -318,7 +318,8 @@ fn read_datetime(cx: &mut Context, value: &Datum<'_>, kind: &str, rules: DateRul
     let (Datum::Bytes(text) | Datum::Label(_, text)) = value else {
         return value.to_datetime(|| cx.today()).filter(|d| d.date.check(rules));
     };
-    let read = temporal_text::parse_datetime(text).filter(|read| read.value.date.check(rules))?;
+    let read = temporal_text::parse_datetime_in(text, cx.zone());
+    let read = read.filter(|read| read.value.date.check(rules))?;
     if temporal_text::goes_on(text, &read) {
         let kind = if kind == "datetime" && !temporal_text::has_time(text) { "date" } else { kind };
         cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&kind, &String::from_utf8_lossy(text)]));

@@ -421,8 +421,8 @@ impl<'c> Resolver<'c> {
         self.check_date(&pair[1], &pair[0].ty)?;
         without_day(&mut pair[0], others[1]);
         without_day(&mut pair[1], others[0]);
-        adopt(&mut pair[0], others[1]);
-        adopt(&mut pair[1], others[0]);
+        adopt(&mut pair[0], others[1], self.cx.zone());
+        adopt(&mut pair[1], others[0], self.cx.zone());
         // Numbers that rows give are not read as dates, nor any next to dates that no column has.
         for (date, number) in [(0, 1), (1, 0)] {
             let is_exact = matches!(pair[number].ty.family, Family::Integer | Family::Decimal);
@@ -476,7 +476,7 @@ impl<'c> Resolver<'c> {
         let was_text = [1, 2].map(|i: usize| three[i].ty.family == Family::Text);
         for end in &mut three[1..] {
             self.fold(end, other)?;
-            adopt(end, other);
+            adopt(end, other, self.cx.zone());
         }
         let by = match self.between_as(&three, other, was_text) {
             Some(by) => [by; 2],
@@ -558,7 +558,7 @@ impl<'c> Resolver<'c> {
             other.is_column &= x.ty.family != Family::Year;
         }
         let with_order = |mut candidate: Expr| {
-            adopt(&mut candidate, other);
+            adopt(&mut candidate, other, self.cx.zone());
             let by = match x.ty.family == Family::Time && is_single && candidate.ty.family.is_text() {
                 true if is_read_as_text(&candidate) => compare::By::Text(candidate.ty.collation),
                 _ if is_single

@@ -2,8 +2,8 @@
 
 use super::needs::Needs;
 use super::set::Privileges as P;
-use syntax::ast::visit::Visitor;
-use syntax::ast::{Explain, Ident, ObjectName, StatementKind, TableContent};
+use syntax::ast::visit::{Visitor, expressions_of};
+use syntax::ast::{Explain, Expr, Ident, ObjectName, StatementKind, TableContent};
 
 /// A table that a statement uses.
 pub(crate) struct UsedTable<'a> {
@@ -16,11 +16,24 @@ pub(crate) struct UsedTable<'a> {
     pub defines: bool,
 }
 
+/// What a statement or an expression uses.
+#[derive(Default)]
+pub(crate) struct Uses<'a> {
+    pub(crate) tables: Vec<UsedTable<'a>>,
+    /// Calls of functions that may be stored ones, by database and name.
+    pub(crate) functions: Vec<(Option<&'a Ident>, &'a Ident)>,
+}
+
 /// The tables that a statement uses. `owns` returns whether a table has a column.
 pub(crate) fn tables_used<'a>(
     kind: &'a StatementKind,
     owns: &dyn Fn(&ObjectName, &str) -> bool,
 ) -> Vec<UsedTable<'a>> {
+    uses_of(kind, owns).tables
+}
+
+/// What a statement uses itself, without what the functions use that it calls.
+pub(crate) fn uses_of<'a>(kind: &'a StatementKind, owns: &dyn Fn(&ObjectName, &str) -> bool) -> Uses<'a> {
     use StatementKind as S;
     let mut needs = Needs::new(owns);
     match kind {
@@ -29,13 +42,24 @@ pub(crate) fn tables_used<'a>(
         S::Update(update) => needs.update(update),
         S::Delete(delete) => needs.delete(delete),
         S::LoadData(load) => needs.load(load),
-        S::Do(list) => list.iter().for_each(|e| needs.expr(e)),
+        S::Do(_) | S::Set(_) => expressions_of(kind).into_iter().for_each(|e| needs.expr(e)),
         S::Explain(explain) => match &**explain {
-            Explain::Statement { statement, .. } => return tables_used(&statement.kind, owns),
-            _ => return Vec::new(),
+            Explain::Statement { statement, .. } => return uses_of(&statement.kind, owns),
+            _ => return Uses::default(),
         },
-        _ => return tables_defined(kind),
+        _ => return Uses { tables: tables_defined(kind), functions: Vec::new() },
     }
+    of_needs(needs)
+}
+
+/// What an expression of a function uses.
+pub(crate) fn uses_of_expression<'a>(expr: &'a Expr, owns: &dyn Fn(&ObjectName, &str) -> bool) -> Uses<'a> {
+    let mut needs = Needs::new(owns);
+    needs.expr(expr);
+    of_needs(needs)
+}
+
+fn of_needs<'a>(needs: Needs<'a, '_>) -> Uses<'a> {
     let writes = P::INSERT | P::UPDATE | P::DELETE;
     let used = |need: super::needs::TableNeed<'a>| UsedTable {
         name: need.name,
@@ -43,7 +67,7 @@ pub(crate) fn tables_used<'a>(
         writes: need.privileges.has_any(writes),
         defines: false,
     };
-    needs.tables.into_iter().map(used).collect()
+    Uses { tables: needs.tables.into_iter().map(used).collect(), functions: needs.functions }
 }
 
 /// The tables whose definition a statement changes.
@@ -57,7 +81,11 @@ fn tables_defined(kind: &StatementKind) -> Vec<UsedTable<'_>> {
         S::AlterTable(alter) => vec![&alter.name],
         S::DropTable(drop) if !drop.temporary => drop.names.iter().collect(),
         S::TruncateTable(name) => vec![name],
-        S::RenameTable(pairs) => pairs.iter().map(|(from, _)| from).collect(),
+        S::RenameTable(pairs) => {
+            // A name that the statement has given is nobody else's table.
+            let is_new = |at: usize| pairs[..at].iter().any(|(_, to)| *to == pairs[at].0);
+            (0..pairs.len()).filter(|&at| !is_new(at)).map(|at| &pairs[at].0).collect()
+        }
         S::CreateIndex(create) => vec![&create.table],
         S::DropIndex(drop) => vec![&drop.table],
         S::TableMaintenance(maintenance) => maintenance.tables.iter().collect(),

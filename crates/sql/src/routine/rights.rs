@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::{Action, Routine};
-use crate::privilege::{self, Grants, Privileges, Stamp};
+use crate::privilege::{self, Grants, Privileges, Stamp, Uses};
 use crate::session::Context;
 use datum::error::{self, Result};
+use syntax::ast::ObjectName;
 
 /// Refuses the innermost function if one of its statements or expressions needs more than it may.
 pub(super) fn check(cx: &mut Context, routine: &Routine) -> Result<()> {
@@ -42,6 +43,23 @@ fn check_now(cx: &mut Context, routine: &Routine) -> Result<()> {
         }
     }
     Ok(())
+}
+
+impl Routine {
+    /// What each instruction uses. `owns` returns whether a table has a column.
+    pub(crate) fn uses<'a>(
+        &'a self,
+        owns: &'a dyn Fn(&ObjectName, &str) -> bool,
+    ) -> impl Iterator<Item = Uses<'a>> {
+        self.code.iter().filter_map(move |action| match action {
+            Action::Statement(statement) => Some(privilege::uses_of(&statement.kind, owns)),
+            Action::Assign(_, Some(expr)) => Some(privilege::uses_of_expression(expr, owns)),
+            Action::JumpUnless(expr, _) | Action::Return(expr) => {
+                Some(privilege::uses_of_expression(expr, owns))
+            }
+            Action::Assign(_, None) | Action::Jump(_) | Action::CaseNotFound => None,
+        })
+    }
 }
 
 /// What a function may do that is called now: what its definer may, or what its caller runs with

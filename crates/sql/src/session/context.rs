@@ -164,6 +164,8 @@ pub struct Context {
     pub(super) may_defer_reply: bool,
     /// What the deferred reply waits for.
     pub(super) pending_reply: Option<super::pending_reply::PendingReply>,
+    /// The tables that the running statements use.
+    pub(crate) used_tables: super::used_tables::UsedTables,
     /// LOCK TABLES and its like.
     pub(super) table_locks: super::table_locks::TableLocks,
     /// Temporary tables.
@@ -244,6 +246,7 @@ impl Context {
             started_table: None,
             may_defer_reply: false,
             pending_reply: None,
+            used_tables: super::used_tables::UsedTables::default(),
             table_locks: super::table_locks::TableLocks::default(),
             temporary: super::temporary::SessionTemporaryTables::default(),
             began_expired: cached_grants.expired(),

@@ -16,8 +16,9 @@ use std::time::Duration;
 use super::Context;
 use crate::catalog::metadata_lock::barrier::{Closed, Pass};
 use crate::catalog::metadata_lock::{Guard, MetadataLock, MetadataLockType, Waiter};
-use crate::catalog::{TableDef, database_or};
-use crate::privilege::tables_used;
+use crate::catalog::{Change, TableDef, database_or};
+use crate::privilege::{UsedTable, Uses, uses_of};
+use crate::routine::Routine;
 use crate::variables::ids;
 use datum::bounds::Ticker;
 use datum::error::{self, Result};
@@ -281,36 +282,101 @@ impl Context {
     }
 
     /// Under LOCK TABLES: errors 1100 and 1099 unless the statement's tables are locked for what it
-    /// does with them.
+    /// does with them, and those that the functions use which it calls, whether these come to it or
+    /// not. A lock is one use of the table: the statement and its functions share none, nor do two
+    /// functions.
     pub fn check_locked(&self, kind: &StatementKind) -> Result<()> {
         let Some(locked) = &self.table_locks.tables else { return Ok(()) };
         let owns = |name: &ObjectName, column: &str| self.has_column(name, column);
-        for used in tables_used(kind, &owns) {
+        let uses = uses_of(kind, &owns);
+        let mut taken = HashSet::new();
+        for used in &uses.tables {
             let Ok(database) = database_or(used.name.database.as_deref(), self.default_database()) else {
                 continue; // which has an error of its own
             };
-            let own = self.temporary_table(Some(database), &used.name.name).is_some();
-            if own || crate::system_tables::schema(database).is_some() {
-                continue;
-            }
-            let alias = used.alias.unwrap_or(&used.name.name);
-            let named = |n: &&Name| {
-                n.database == database && *n.table == *used.name.name && n.alias.eq_ignore_ascii_case(alias)
+            taken.extend(self.check_use(locked, used, database, &HashSet::new())?);
+        }
+        let mut called = Vec::new();
+        self.add_routines(&mut called, &uses, self.default_database());
+        let mut next = 0;
+        while let Some(routine) = called.get(next).cloned() {
+            datum::bounds::check()?;
+            next += 1;
+            let owns = |name: &ObjectName, column: &str| {
+                let database = name.database.clone().or_else(|| Some(routine.database().into()));
+                self.has_column(&ObjectName { database, name: name.name.clone() }, column)
             };
-            let by_definition = |n: &&Name| n.database == database && *n.table == *used.name.name;
-            let found = match used.defines {
-                true => locked.names.iter().filter(by_definition).max_by_key(|n| n.write),
-                false => locked.names.iter().find(named),
-            };
-            match found {
-                None => return Err(error::TABLE_NOT_LOCKED.with(&[alias])),
-                Some(name) if used.writes && !name.write => {
-                    return Err(error::TABLE_NOT_LOCKED_FOR_WRITE.with(&[alias]));
+            let mut own = HashSet::new();
+            for uses in routine.uses(&owns) {
+                for used in &uses.tables {
+                    let database = used.name.database.as_deref().unwrap_or(routine.database());
+                    own.extend(self.check_use(locked, used, database, &taken)?);
                 }
-                Some(_) => {}
+                self.add_routines(&mut called, &uses, Some(routine.database()));
             }
+            taken.extend(own);
         }
         Ok(())
+    }
+
+    /// Adds the stored functions that are called and not in the list yet.
+    fn add_routines(&self, list: &mut Vec<Arc<Routine>>, uses: &Uses<'_>, default: Option<&str>) {
+        for (database, name) in &uses.functions {
+            let Some(database) = database.map(|d| d.as_str()).or(default) else { continue };
+            if let Ok(routine) = self.routine(database, name)
+                && !list.iter().any(|known| Arc::ptr_eq(known, &routine))
+            {
+                list.push(routine);
+            }
+        }
+    }
+
+    /// Errors 1100 and 1099; the database and the alias if the table needs a lock, which must not
+    /// be taken already.
+    fn check_use(
+        &self,
+        locked: &Locked,
+        used: &UsedTable<'_>,
+        database: &str,
+        taken: &HashSet<(String, String)>,
+    ) -> Result<Option<(String, String)>> {
+        let own = self.temporary_table(Some(database), &used.name.name).is_some();
+        if own || crate::system_tables::schema(database).is_some() {
+            return Ok(None);
+        }
+        let alias = used.alias.unwrap_or(&used.name.name);
+        let named = |n: &&Name| {
+            n.database == database && *n.table == *used.name.name && n.alias.eq_ignore_ascii_case(alias)
+        };
+        let by_definition = |n: &&Name| n.database == database && *n.table == *used.name.name;
+        let found = match used.defines {
+            true => locked.names.iter().filter(by_definition).max_by_key(|n| n.write),
+            false => locked.names.iter().find(named),
+        };
+        let key = (database.to_owned(), alias.to_ascii_lowercase());
+        match found.filter(|_| !taken.contains(&key)) {
+            None => Err(error::TABLE_NOT_LOCKED.with(&[alias])),
+            Some(name) if used.writes && !name.write => Err(error::TABLE_NOT_LOCKED_FOR_WRITE.with(&[alias])),
+            Some(_) => Ok(Some(key)),
+        }
+    }
+
+    /// After RENAME and ALTER TABLE under LOCK TABLES: the table's locks are of its new name. One
+    /// without an alias is used under the new name, others under the alias as before.
+    pub(crate) fn rename_locked(&mut self, changes: &[Change]) {
+        let Some(locked) = &mut self.table_locks.tables else { return };
+        for change in changes {
+            let Change::AlterTable(old, new, _) = change else { continue };
+            for name in &mut locked.names {
+                if (&name.database, &name.table) == (&old.database, &old.name) {
+                    if name.alias == name.table {
+                        name.alias.clone_from(&new.name);
+                    }
+                    name.database.clone_from(&new.database);
+                    name.table.clone_from(&new.name);
+                }
+            }
+        }
     }
 
     /// Exclusive locks of the tables that a DDL statement changes, in the order of their names

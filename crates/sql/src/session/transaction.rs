@@ -191,13 +191,13 @@ impl Context {
             }
             // LOCK TABLES has said already what may be done with the table.
             if enough || self.table_locks.kind_of(&table.lock).is_some() {
-                self.check_snapshot(&table, kind)?;
+                self.use_table(&table, kind)?;
                 return Ok(table);
             }
             let guard = self.lock_metadata(&table.lock, kind, held, &[])?;
             // DDL may have been faster.
             if held || self.catalog().is_current(&table) {
-                self.check_snapshot(&table, kind)?;
+                self.use_table(&table, kind)?;
                 self.hold(guard, &table);
                 return Ok(table);
             }
@@ -223,9 +223,10 @@ impl Context {
         self.transaction().tables.push(guard);
     }
 
-    /// Error 1412 if the table is to be read as of a snapshot that is older than its rows' trees.
-    /// Changes read what is there now.
-    fn check_snapshot(&mut self, table: &TableDef, kind: MetadataLockType) -> Result<()> {
+    /// The statement uses the table. Error 1412 if it is to be read as of a snapshot that is older
+    /// than its rows' trees; changes read what is there now. Error 1442 (U1 of `used_tables.rs`).
+    fn use_table(&mut self, table: &TableDef, kind: MetadataLockType) -> Result<()> {
+        self.used_tables.add(table, kind)?;
         match self.transaction().storage_transaction.snapshot_position() {
             Some(snapshot) if kind == MetadataLockType::Read && snapshot < table.readable_from => {
                 Err(error::TABLE_DEF_CHANGED.plain())
@@ -271,7 +272,7 @@ impl Context {
             held = true;
             pinned |= guard.pins(table);
             if guard.pins(table) && (guard.kind() == kind || kind == MetadataLockType::Read) {
-                self.check_snapshot(table, kind)?;
+                self.use_table(table, kind)?;
                 return Ok(true);
             }
         }
@@ -281,7 +282,7 @@ impl Context {
         let guard = self.lock_metadata(&table.lock, kind, held, &[])?;
         let is_same = pinned || self.catalog().definitions_epoch().load(Ordering::Acquire) == definitions;
         if is_same {
-            self.check_snapshot(table, kind)?;
+            self.use_table(table, kind)?;
             self.hold(guard, table);
         }
         Ok(is_same)

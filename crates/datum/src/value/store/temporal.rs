@@ -33,15 +33,8 @@ const LARGEST_NUMBER: f64 = 1e14;
 fn checked_datetime(v: &Datum<'_>, to: &Target<'_>) -> Option<(DateTime, bool)> {
     let (value, truncated) = match v {
         Datum::Bytes(b) | Datum::Label(_, b) => {
-            let (text, minutes) = temporal_text::split_offset(b);
-            let read = temporal_text::parse_datetime(text)?;
-            let value = match minutes {
-                Some(minutes) => {
-                    to.rules.zone.show(read.value.add_micros(-i64::from(minutes) * 60 * SECOND)?)
-                }
-                None if to.rules.truncate_fraction => read.cut(),
-                None => read.value,
-            };
+            let read = temporal_text::parse_datetime_in(b, to.rules.zone)?;
+            let value = if to.rules.truncate_fraction { read.cut() } else { read.value };
             (value, read.truncated)
         }
         Datum::Int(0) | Datum::UInt(0) => (DateTime::ZERO, false),

@@ -26,7 +26,7 @@ use super::table::{check_names_of_checks, check_required_key, put_next, repeated
 use super::{Plan, Settings, check_name, check_not_system};
 use crate::catalog::TableDef;
 use crate::catalog::build::{Numbers, Options};
-use crate::catalog::draft::{Draft, Finished};
+use crate::catalog::draft::{Draft, Finished, conversion_note};
 use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
@@ -192,6 +192,16 @@ impl Alter {
         }
         let (work, counts_rows) = work::classify(&old, &finished, &changed, alter, settings)?;
         let mut warnings = changed.warnings;
+        for action in &alter.actions {
+            let note = |column| conversion_note(column, &finished.table);
+            match action {
+                AlterAction::AddColumns(columns) => {
+                    warnings.extend(columns.iter().filter_map(|(column, _)| note(column)));
+                }
+                AlterAction::ChangeColumn { definition, .. } => warnings.extend(note(definition)),
+                _ => {}
+            }
+        }
         warnings.extend(repeated_indexes(&finished.table, |index| finished.indexes[index].is_none()));
         let only_renames = alter.actions.iter().all(|action| matches!(action, AlterAction::Rename(_)));
         let created = match only_renames && !alter.actions.is_empty() {

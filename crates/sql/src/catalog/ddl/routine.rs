@@ -59,7 +59,11 @@ pub(super) fn create(
         compiled: OnceLock::new(),
     };
     // What does not compile is no function.
-    crate::routine::Routine::compile(&function)?;
+    let compiled = crate::routine::Routine::compile(&function)?;
+    // Older versions took what is refused here, and logs have it.
+    if settings.from_client {
+        compiled.check_variables()?;
+    }
     // The body is the client's text, so all of it is for the session's settings, which the function
     // keeps.
     let logged = LoggedText { sql: log_text(&function, settings), form: TextForm::Session };

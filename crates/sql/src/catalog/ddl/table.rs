@@ -94,13 +94,19 @@ pub(super) fn create(
         }
         TableContent::Like(_) => Vec::new(),
     };
+    let notes = match &create.content {
+        TableContent::Definition(definition) => {
+            definition.columns.iter().filter_map(|column| draft::conversion_note(column, &table)).collect()
+        }
+        TableContent::Like(_) => Vec::new(),
+    };
     let logged =
         (needs_text(&table) || !is_clear).then(|| LoggedText::canonical(qualified_text(&table, settings)));
     let change = match create.temporary {
         true => Change::PutTable(Arc::new(table), state.next),
         false => put(table, state),
     };
-    Ok(Plan { logged, warnings, ..Plan::one(change) })
+    Ok(Plan { logged, warnings, notes, ..Plan::one(change) })
 }
 
 /// True for a table that the log has as its own text, not as the statement.

@@ -8,6 +8,7 @@ use super::super::table::Default;
 use super::{Draft, DraftColumn, DraftKey};
 use datum::error::{self, Result, SqlError};
 use datum::types::Charset;
+use datum::value::temporal_text;
 use syntax::ast::{self, ExprKind, Literal};
 use syntax::unparse;
 
@@ -89,6 +90,12 @@ pub(super) fn canonical(draft: &Draft, mut expr: ast::Expr, place: ExprContext<'
                 let charset = if same { connection } else { Charset::Utf8mb4 };
                 *introducer = Some(ast::Ident::new(charset.name()));
             }
+            // A moment, as the session's time zone has it now.
+            ExprKind::Literal(Literal::Timestamp(text)) if temporal_text::split_offset(text).1.is_some() => {
+                let read = temporal_text::parse_datetime_in(text, draft.environment.zone);
+                let wrong = || error::WRONG_VALUE.with(&[&"DATETIME", &String::from_utf8_lossy(text)]);
+                *text = ast::Text::new(read.ok_or_else(wrong)?.value.to_string().into_bytes());
+            }
             _ => {}
         }
         Ok::<(), SqlError>(())
@@ -139,7 +146,6 @@ fn refuse(draft: &Draft, node: &ast::Expr, place: ExprContext<'_>) -> Result<()>
         | ExprKind::Match { .. }
         | ExprKind::Default(_)
         | ExprKind::Values(_)
-        | ExprKind::Row(_)
         | ExprKind::Parameter(_) => Err(disallowed(draft, place)),
         _ => Ok(()),
     }

@@ -37,7 +37,8 @@ pub(super) fn run(cx: &mut Context, running: &mut Running<'_>) -> Result<u64> {
     let store = cx.instance.engine().store().clone();
     let trees: Vec<TreeId> = alter.to_build().iter().map(|_| store.new_tree()).collect();
     let mut copy = Copy::new(cx, alter, trees)?;
-    let outcome = copy.rows(cx).and_then(|rows| {
+    let copied = strictly(cx, |cx| copy.rows(cx));
+    let outcome = copied.and_then(|rows| {
         let _alone = running.alone(cx)?;
         // The numbers that rows have, or were given, are used.
         let used = copy.new.counter.next().saturating_sub(1);
@@ -54,31 +55,16 @@ pub(in crate::executor) fn into_temporary(
     new: Arc<TableDef>,
 ) -> Result<u64> {
     let copy = Copy { new, ..Copy::new(cx, alter, trees_of(&alter.finished.table))? };
-    let mut reader = cx.scratch_transaction();
-    let mut writer = cx.scratch_transaction();
-    let schema = &alter.old.schema;
-    let mut scan = reader.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
-    let mut rows = 0_u64;
-    while scan.next(&mut reader)? {
-        rows += 1;
-        if rows.is_multiple_of(INTERRUPT_STEPS) {
-            cx.check_interrupt()?;
-        }
-        let image = copy.row(cx, scan.row(), rows)?;
-        match writer.insert_row(&copy.new.schema, &image) {
-            Ok(()) => {}
-            Err(TransactionError::DuplicateKey { index, .. }) => {
-                return Err(duplicate_entry(cx, &copy.new, index, &image)?);
-            }
-            Err(e) => return Err(e.into()),
-        }
-        if writer.bytes() > PORTION {
-            std::mem::replace(&mut writer, cx.scratch_transaction()).commit()?;
-        }
-    }
-    drop(scan);
-    writer.commit()?;
-    Ok(rows)
+    strictly(cx, |cx| copy.temporary_rows(cx))
+}
+
+/// What is computed of the rows is computed as for an INSERT: what a strict session would only be
+/// warned of elsewhere is an error.
+fn strictly<T>(cx: &mut Context, copy: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    let around = std::mem::replace(&mut cx.storing, true);
+    let outcome = copy(cx);
+    cx.storing = around;
+    outcome
 }
 
 /// A temporary table's rows are copied in transactions of about so many bytes.
@@ -135,6 +121,34 @@ impl<'a> Copy<'a> {
             trees,
             is_replay: false,
         })
+    }
+
+    fn temporary_rows(&self, cx: &mut Context) -> Result<u64> {
+        let mut reader = cx.scratch_transaction();
+        let mut writer = cx.scratch_transaction();
+        let schema = &self.alter.old.schema;
+        let mut scan = reader.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
+        let mut rows = 0_u64;
+        while scan.next(&mut reader)? {
+            rows += 1;
+            if rows.is_multiple_of(INTERRUPT_STEPS) {
+                cx.check_interrupt()?;
+            }
+            let image = self.row(cx, scan.row(), rows)?;
+            match writer.insert_row(&self.new.schema, &image) {
+                Ok(()) => {}
+                Err(TransactionError::DuplicateKey { index, .. }) => {
+                    return Err(duplicate_entry(cx, &self.new, index, &image)?);
+                }
+                Err(e) => return Err(e.into()),
+            }
+            if writer.bytes() > PORTION {
+                std::mem::replace(&mut writer, cx.scratch_transaction()).commit()?;
+            }
+        }
+        drop(scan);
+        writer.commit()?;
+        Ok(rows)
     }
 
     fn rows(&mut self, cx: &mut Context) -> Result<u64> {
@@ -216,6 +230,7 @@ impl<'a> Copy<'a> {
             let ignore = self.is_replay;
             let row_rules = RowRules { row: number, rules: self.rules };
             computed::complete(cx, &self.new, &mut out, &self.defaulted, row_rules, ignore)?;
+            cx.strict_error().map_or(Ok(()), Err)?;
         }
         self.new.count_row(&out);
         Ok(out)

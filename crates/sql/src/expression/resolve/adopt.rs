@@ -6,6 +6,7 @@ use crate::catalog::ColumnDef;
 use crate::expression::{Expr, Node, Row, arithmetic};
 use datum::error::{self, Diagnostics, Level, Result};
 use datum::types::{Charset, Family, Type, code};
+use datum::value::zone::Zone;
 use datum::value::{Datum, Time, store, temporal_text};
 
 /// What a constant is compared with.
@@ -26,14 +27,14 @@ impl Other {
 }
 
 /// A constant compared with a date, a time or a number is read once, here.
-pub(super) fn adopt(constant: &mut Expr, other: Other) {
+pub(super) fn adopt(constant: &mut Expr, other: Other, zone: Zone) {
     if other.is_year() {
         return adopt_year(constant);
     }
     let Some(Datum::Bytes(text)) = constant.as_constant() else { return };
     let value = match other.ty.family {
         Family::Date | Family::DateTime => {
-            temporal_text::parse_datetime(text).map(|r| Datum::DateTime(r.value))
+            temporal_text::parse_datetime_in(text, zone).map(|r| Datum::DateTime(r.value))
         }
         Family::Time => {
             let whole = temporal_text::parse_time(text).filter(|read| !read.truncated);

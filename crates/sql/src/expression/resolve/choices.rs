@@ -154,7 +154,8 @@ impl Resolver<'_> {
         let mut whens = compared.split_off(1);
         let operand = compared.swap_remove(0);
         let other = Other::of(&operand);
-        whens.iter_mut().for_each(|when| adopt(when, other));
+        let zone = self.cx.zone();
+        whens.iter_mut().for_each(|when| adopt(when, other, zone));
         let (mut results, ty) = self.same_type(results, "case")?;
         let otherwise = if has_else { results.pop() } else { None };
         let mut ticker = Ticker::default();

@@ -104,13 +104,26 @@ impl Resolver<'_> {
                 }
                 _ => return Err(error::WRONG_VALUE.with(&[&"TIME", &text.to_str_lossy()])),
             },
-            Literal::Timestamp(text) => match self.date_literal(text) {
-                Some(read) if temporal_text::has_time(text) => {
-                    Expr::constant(Datum::DateTime(read), Type::datetime(read.fsp).not_null())
-                }
-                _ => return Err(error::WRONG_VALUE.with(&[&"DATETIME", &text.to_str_lossy()])),
-            },
+            Literal::Timestamp(text) => {
+                let read = self.timestamp_literal(text)?;
+                Expr::constant(Datum::DateTime(read), Type::datetime(read.fsp).not_null())
+            }
         })
+    }
+
+    /// A date with a time; where an offset follows, that moment as the session's time zone has it.
+    fn timestamp_literal(&self, text: &[u8]) -> Result<DateTime> {
+        let (bare, offset) = temporal_text::split_offset(text);
+        let read = self.date_literal(bare).filter(|_| temporal_text::has_time(bare));
+        let read =
+            read.ok_or_else(|| error::WRONG_VALUE.with(&[&"DATETIME", &String::from_utf8_lossy(text)]))?;
+        if offset.is_none() {
+            return Ok(read);
+        }
+        let is_whole = read.date.month > 0 && read.date.day > 0;
+        let moved = temporal_text::parse_datetime_in(text, self.cx.zone()).filter(|_| is_whole);
+        let moved = moved.map(|read| if self.cx.modes().truncate_fraction { read.cut() } else { read.value });
+        moved.ok_or_else(|| error::TRUNCATED_WRONG_VALUE.with(&[&"temporal", &String::from_utf8_lossy(text)]))
     }
 
     /// A date, with a time or without, that the SQL mode allows.

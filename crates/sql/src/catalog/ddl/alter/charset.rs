@@ -1,9 +1,10 @@
 //! CONVERT TO CHARACTER SET.
 
 use super::draft::Changed;
-use crate::catalog::draft::DraftColumn;
+use crate::catalog::draft::{DraftColumn, became_lob};
 use crate::catalog::table::Default;
 use datum::error::{self, Result};
+use datum::types::data_type::ROW_SIZE_MAX;
 use datum::types::{Collation, DataType};
 use datum::value::{Datum, store};
 use syntax::ast;
@@ -33,6 +34,27 @@ impl Changed {
                 *length_bytes = (*length_bytes + u8::from(is_wider)).min(4);
             }
             convert_column(column, to, self.refuses_loss)?;
+        }
+        Ok(())
+    }
+
+    /// A VARCHAR that is too long for its new character set is error 1074, or becomes TEXT where
+    /// the sql_mode is not strict and it has no default.
+    pub(super) fn convert_to_lobs(&mut self) -> Result<()> {
+        let strict = self.draft.environment.strict;
+        for DraftColumn { def, expr, .. } in &mut self.draft.columns {
+            let DataType::VarChar { collation, .. } = def.ty else { continue };
+            if def.ty.byte_length() <= ROW_SIZE_MAX {
+                continue;
+            }
+            let has_default = !matches!(def.default, Default::None | Default::Value(Datum::Null));
+            if strict || has_default && expr.is_none() {
+                let max = ROW_SIZE_MAX / collation.charset().char_len_max();
+                return Err(error::TOO_BIG_FIELDLENGTH.with(&[&def.name, &max]));
+            }
+            // MEDIUMTEXT: no VARCHAR was longer than 65,535 characters.
+            def.ty = DataType::Lob { length_bytes: 3, collation };
+            self.warnings.push(became_lob(&def.name, &def.ty));
         }
         Ok(())
     }

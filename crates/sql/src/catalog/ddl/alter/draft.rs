@@ -110,6 +110,7 @@ pub(super) fn change(
         let refuses_loss = changed.refuses_loss;
         let mut columns = changed.draft.columns.iter_mut();
         columns.try_for_each(|column| charset::convert_column(column, to, refuses_loss))?;
+        changed.convert_to_lobs()?;
     }
     if changed.in_order {
         changed.place_in_order(old, &alter.actions)?;

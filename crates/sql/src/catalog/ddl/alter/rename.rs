@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::draft::{Changed, no_column};
+use super::row_id::is_generated_key;
 use crate::catalog::TableDef;
 use crate::catalog::build;
 use datum::error::{self, Result};
@@ -24,6 +25,10 @@ impl Changed {
                 return Err(no_column(from, old));
             }
             build::check_name(to, error::WRONG_COLUMN_NAME)?;
+            let is_another = !from.eq_ignore_ascii_case(to);
+            if is_another && self.draft.environment.from_client && is_generated_primary_key(old, from) {
+                return Err(error::GIPK_FAILED_CHANGE_NOT_ALLOWED.plain());
+            }
             self.check_rename(number, to, &old.name)?;
             renamed.push((number, to));
         }
@@ -90,4 +95,15 @@ impl Changed {
         }
         Ok(())
     }
+}
+
+/// True for the primary key of `sql_generate_invisible_primary_key`, or one that looks like it.
+fn is_generated_primary_key(table: &TableDef, name: &str) -> bool {
+    let Some(column) = table.auto_column.filter(|&column| column == 0) else { return false };
+    let key = table.indexes.first().filter(|index| index.name == "PRIMARY");
+    let definition = &table.columns[column];
+    definition.name.eq_ignore_ascii_case(name)
+        && !definition.is_row_id()
+        && is_generated_key(definition)
+        && key.is_some_and(|key| matches!(&key.parts[..], [part] if part.column == column))
 }
