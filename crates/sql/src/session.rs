@@ -61,6 +61,9 @@ pub(crate) use context::{Examined, UserVariables};
 pub use pending_reply::PendingReply;
 pub use prepared::{Description, Parameter};
 
+/// Bytes of a text whose tree is given back behind the reply.
+const LARGE_TEXT: usize = 1 << 20;
+
 /// What a connection's TLS is like, for SHOW STATUS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TlsSession {
@@ -249,7 +252,12 @@ impl Session {
                     Noted::Seen(statement) => self.statement(&statement, rest, None, false, sink),
                 };
             }
-            self.statement(&statement, &own, None, !last, sink)?;
+            let outcome = self.statement(&statement, &own, None, !last, sink);
+            if last && rest.len() >= LARGE_TEXT {
+                // The reply goes out before a tree of millions of small blocks is given back.
+                stdx::memory::defer_releases();
+            }
+            outcome?;
             if last {
                 return Ok(());
             }

@@ -19,6 +19,7 @@ impl Parser<'_> {
         let mut alter = AlterTable { name, actions, algorithm, lock, validation, name_end, in_order };
         if !matches!(self.current.token, Token::End | Token::Semicolon) {
             loop {
+                self.ask_caller()?;
                 self.alter_item(&mut alter)?;
                 if self.is(K::PARTITION) || self.is(K::REMOVE) {
                     continue; // may follow without a comma

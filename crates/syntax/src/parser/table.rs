@@ -108,6 +108,7 @@ impl Parser<'_> {
         if self.current.token == Token::LeftParen && !is_query {
             self.advance();
             loop {
+                self.ask_caller()?;
                 match self.table_element()? {
                     TableElement::Column(column) => table.columns.push(*column),
                     TableElement::Key(key) => table.keys.push(key),
