@@ -361,7 +361,11 @@ fn complete(cx: &mut Context, completion: Completion, ended: Option<Characterist
 pub(crate) fn use_database(cx: &mut Context, name: &str) -> Result<()> {
     // Whether a database is there is not for everybody to know.
     if !cx.grants().sees_tables(name) {
-        return Err(error::DBACCESS_DENIED_ERROR.with(&[&cx.account.0, &cx.account.1, &name]));
+        return Err(error::DBACCESS_DENIED_ERROR.with(&[
+            &cx.connection.account.0,
+            &cx.connection.account.1,
+            &name,
+        ]));
     }
     if cx.catalog().state().database(name).is_none() && crate::system_tables::schema(name).is_none() {
         return Err(error::BAD_DB_ERROR.with(&[&name]));

@@ -191,13 +191,13 @@ pub(crate) fn call(
     }
     locals.resize(routine.variables.len(), Datum::Null);
     let grants = rights::of_call(cx, routine)?;
-    let mut cached = cx.routine_plans.take(routine);
+    let mut cached = cx.functions.plans.take(routine);
     let around = plans::enter(cx, &mut cached);
     let status = cx.status.clone();
     cx.frames.push(Frame { locals, routine: routine.clone(), at: 0, cached, grants });
     let outcome = rights::check(cx, routine).and_then(|()| run(cx, routine));
     if let Some(frame) = cx.frames.pop() {
-        cx.routine_plans.put(frame.cached);
+        cx.functions.plans.put(frame.cached);
     }
     // The calling statement's figures are its own again.
     cx.status = status;

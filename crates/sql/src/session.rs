@@ -158,8 +158,8 @@ impl Session {
         if logs.enabled() & statement_log::GENERAL == 0 {
             return;
         }
-        let (user, host) = &self.cx.user;
-        let way = if self.cx.tls.is_some() { " using SSL/TLS" } else { "" };
+        let (user, host) = &self.cx.connection.user;
+        let way = if self.cx.connection.tls.is_some() { " using SSL/TLS" } else { "" };
         let database = self.cx.default_database().unwrap_or_default();
         logs.command(&self.cx, "Connect", format!("{user}@{host} on {database}{way}").as_bytes());
     }
@@ -171,7 +171,7 @@ impl Session {
 
     /// The connection's id.
     pub fn id(&self) -> u64 {
-        self.cx.id
+        self.cx.connection.id
     }
 
     /// Runs the statements of `text`, one after the other, until one fails.
@@ -601,7 +601,7 @@ impl Session {
 
     /// Counts what this session does into `counters` from now on.
     pub fn set_counters(&mut self, counters: Arc<crate::status::Counters>) {
-        self.cx.counters = counters;
+        self.cx.statistics.counters = counters;
     }
 }
 

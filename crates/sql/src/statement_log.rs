@@ -118,7 +118,7 @@ impl StatementLogs {
         let row = LogRow {
             at: self.env.now(),
             user_host: user_host(cx),
-            thread: cx.id,
+            thread: cx.connection.id,
             command,
             text: text.into(),
             ..LogRow::default()
@@ -133,7 +133,7 @@ impl StatementLogs {
             at: self.env.now(),
             began: timing.began,
             user_host: user_host(cx),
-            thread: cx.id,
+            thread: cx.connection.id,
             server: self.globals.uint(ids::SERVER_ID),
             command: "Query",
             took,
@@ -164,7 +164,12 @@ impl Timing {
     pub(crate) fn begin(cx: &Context) -> Self {
         let env = cx.instance.env();
         let waited = storage::lock::waited_by_thread();
-        Self { start: env.monotonic(), began: env.now() / 1_000_000, waited, examined: cx.examined }
+        Self {
+            start: env.monotonic(),
+            began: env.now() / 1_000_000,
+            waited,
+            examined: cx.statistics.examined,
+        }
     }
 
     /// The statement has ended, and sent so many rows. As in MySQL statements that administer
@@ -181,10 +186,10 @@ impl Timing {
             cx.count(Counter::SlowQueries);
         }
         let variables = cx.variables();
-        let reads_all = cx.examined.full_scans > self.examined.full_scans;
+        let reads_all = cx.statistics.examined.full_scans > self.examined.full_scans;
         let globals = cx.instance.globals();
         let is_unindexed = || reads_all && globals.bool(ids::LOG_QUERIES_NOT_USING_INDEXES);
-        let rows_examined = cx.examined.rows - self.examined.rows;
+        let rows_examined = cx.statistics.examined.rows - self.examined.rows;
         if !is_slow && !is_unindexed() || rows_examined < variables.uint(ids::MIN_EXAMINED_ROW_LIMIT) {
             return;
         }
@@ -199,7 +204,7 @@ impl Timing {
 
 /// `user[account] @ host [address]`
 fn user_host(cx: &Context) -> Box<str> {
-    let ((user, from), (account, _)) = (&cx.user, &cx.account);
+    let ((user, from), (account, _)) = (&cx.connection.user, &cx.connection.account);
     let (host, address) = match from.parse::<IpAddr>() {
         Ok(_) => ("", from.as_str()),
         Err(_) => (from.as_str(), ""),

@@ -64,7 +64,7 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8], form
         }
         let alter = plan(cx, statement)?;
         check_expressions(cx, &alter.finished.table)?;
-        if let Some(process) = cx.instance.process(cx.id) {
+        if let Some(process) = cx.instance.process(cx.connection.id) {
             process.set_state("altering table");
         }
         let actions_in_front = alter.actions_in_front.clone();

@@ -270,7 +270,7 @@ fn update_rows(
         }
     })?;
     cx.status.found_rows = matched;
-    cx.status.affected = if cx.count_found_rows { matched } else { changed };
+    cx.status.affected = if cx.connection.count_found_rows { matched } else { changed };
     let warnings = cx.diagnostics.warning_count();
     cx.status.set_info(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
     Ok(())

@@ -188,7 +188,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
         Ok(())
     })?;
     cx.status.found_rows = 0;
-    cx.status.affected = if cx.count_found_rows { matched } else { changed };
+    cx.status.affected = if cx.connection.count_found_rows { matched } else { changed };
     let warnings = cx.diagnostics.warning_count();
     cx.status.set_info(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
     Ok(())

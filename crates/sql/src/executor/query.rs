@@ -221,7 +221,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     for derived in &block.made_first {
         derived_rows(cx, derived.id, &derived.plan, Vec::new(), derived.is_volatile)?;
     }
-    let mut frame = cx.frame_pool.get(block.slots.iter());
+    let mut frame = cx.scratch.frames.get(block.slots.iter());
     if passes_constant_filter(cx, block)? {
         out.rows(cx, &mut frame)?;
     } else if let Some(group) = &block.group {
@@ -235,7 +235,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
         };
         profile::note(cx, block, PlanStage::Sort, began, sorted);
     }
-    cx.frame_pool.put(frame);
+    cx.scratch.frames.put(frame);
     let BlockOutput { limit_filter, each, .. } = out;
     limit_filter.finish(cx, each)
 }

@@ -173,7 +173,7 @@ impl Budget {
         Self {
             shared: cx.instance.spill().clone(),
             interrupt: cx.interrupt.clone(),
-            counters: cx.counters.clone(),
+            counters: cx.statistics.counters.clone(),
             purpose,
             limit: limit.max(LIMIT_MIN),
             used: 0,

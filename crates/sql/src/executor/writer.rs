@@ -475,8 +475,8 @@ impl<'p> Writer<'p> {
         let around = Around::New(new_row, Row::Values(&self.selected));
         if !assignments.apply(cx, self.table, old_row, around, self.row_rules(), &mut after)? {
             // A client that counts the rows found counts those that were so already, too.
-            cx.status.affected += u64::from(cx.count_found_rows);
-            self.counts.updated += u64::from(cx.count_found_rows);
+            cx.status.affected += u64::from(cx.connection.count_found_rows);
+            self.counts.updated += u64::from(cx.connection.count_found_rows);
             return Ok(());
         }
         match cx.storage_transaction().update_row(&self.table.schema, &old, &after) {

@@ -317,8 +317,8 @@ impl Checker<'_> {
     }
 
     pub(super) fn access_denied(&self) -> SqlError {
-        let (user, host) = &self.cx.account;
-        let using = if self.cx.with_password { "YES" } else { "NO" };
+        let (user, host) = &self.cx.connection.account;
+        let using = if self.cx.connection.with_password { "YES" } else { "NO" };
         error::ACCESS_DENIED_ERROR.with(&[user, host, &using])
     }
 
@@ -330,7 +330,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn no_database(&self, name: &str) -> SqlError {
-        let (user, host) = &self.cx.account;
+        let (user, host) = &self.cx.connection.account;
         error::DBACCESS_DENIED_ERROR.with(&[user, host, &name])
     }
 
@@ -368,7 +368,7 @@ impl Checker<'_> {
     }
 
     fn no_table(&self, missing: P, name: &ObjectName) -> SqlError {
-        let (user, host) = (&self.cx.account.0, &self.cx.user.1);
+        let (user, host) = (&self.cx.connection.account.0, &self.cx.connection.user.1);
         error::TABLEACCESS_DENIED_ERROR.with(&[&missing, user, host, &name.name])
     }
 
@@ -386,7 +386,7 @@ impl Checker<'_> {
     /// SELECT of a column, which the table's other privileges do not mean.
     fn column(&self, name: &ObjectName, column: &str) -> Result<()> {
         self.table(name, P::SELECT).map_err(|_| {
-            let (user, host) = (&self.cx.account.0, &self.cx.user.1);
+            let (user, host) = (&self.cx.connection.account.0, &self.cx.connection.user.1);
             error::COLUMNACCESS_DENIED_ERROR.with(&[&P::SELECT, user, host, &column, &name.name])
         })
     }
@@ -417,7 +417,12 @@ impl Checker<'_> {
         }
         let shown = format!("{database}.{}", name.name);
         let verb = if privilege == P::EXECUTE { "execute" } else { "alter routine" };
-        Err(error::PROCACCESS_DENIED_ERROR.with(&[&verb, &self.cx.account.0, &self.cx.account.1, &shown]))
+        Err(error::PROCACCESS_DENIED_ERROR.with(&[
+            &verb,
+            &self.cx.connection.account.0,
+            &self.cx.connection.account.1,
+            &shown,
+        ]))
     }
 
     /// CREATE ROUTINE; for a function as a definer of one's own choice what [`Self::definer`] asks

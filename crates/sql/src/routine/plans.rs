@@ -20,7 +20,7 @@ const FUNCTIONS_MAX: usize = 32;
 
 /// The functions that a session called last, the newest last.
 #[derive(Default)]
-pub struct RoutinePlans {
+pub(crate) struct RoutinePlans {
     called: Vec<RoutineCache>,
 }
 

@@ -2,10 +2,13 @@
 //! and where warnings go. Expressions and executors are given it; nothing else of a session is
 //! theirs.
 
+mod connection;
 mod conversions;
 mod functions;
 mod moment;
+mod scratch;
 mod settings;
+mod statistics;
 mod variables;
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,17 +23,21 @@ use super::series::SeededRandom;
 use super::transaction::SessionTransaction;
 use crate::catalog::Catalog;
 use crate::expression::Expr;
-use crate::expression::frame::FramePool;
-use crate::expression::functions::regexp;
 use crate::expression::subquery::SubqueryResult;
 use crate::instance::Instance;
 use crate::routine::Frame;
-use crate::status::{Counter, Counters};
+use crate::status::Counter;
 use crate::variables::{SessionVariables, Value, ids};
+use connection::ConnectionInfo;
 use datum::error::{self, Diagnostics, Result, SqlError};
 use datum::types::{Charset, Collation, Type};
 use datum::value::Datum;
+use functions::FunctionState;
+use scratch::Scratch;
 use settings::{SessionSettings, session_settings_of};
+use statistics::Statistics;
+
+pub(crate) use statistics::Examined;
 
 pub use settings::{Modes, statement_memory_max};
 
@@ -74,24 +81,18 @@ fn push_digits(out: &mut String, number: u64) {
 pub struct Context {
     /// The server.
     pub instance: Arc<Instance>,
-    /// The connection's id.
-    pub id: u64,
-    /// The name that the client gave, and where it comes from.
-    pub user: (String, String),
-    /// The account: user and host pattern.
-    pub account: (String, String),
-    /// True if the client has given a password.
-    pub with_password: bool,
-    /// What TLS is like on the connection, if it has TLS.
-    pub tls: Option<super::TlsSession>,
-    /// CLIENT_FOUND_ROWS.
-    pub count_found_rows: bool,
+    /// The client.
+    pub(crate) connection: ConnectionInfo,
+    /// What it has counted.
+    pub(crate) statistics: Statistics,
+    /// What functions keep.
+    pub(crate) functions: FunctionState,
+    /// Memory for the next statement.
+    pub(crate) scratch: Scratch,
     /// Warnings of the statement.
     pub diagnostics: Diagnostics,
     /// What the statement did.
     pub status: StatementStatus,
-    /// Counters for SHOW STATUS.
-    pub counters: Arc<Counters>,
     /// The transaction, if one is open.
     pub transaction: Option<SessionTransaction>,
     /// How the next transaction differs from the session's settings (SET TRANSACTION without
@@ -115,8 +116,6 @@ pub struct Context {
     /// The plan of the statement that runs, cached from its last execution for its next one; `None`
     /// if the statement is not cached itself.
     pub cached_plan: Option<crate::planner::plan::CachedPlan>,
-    /// Cached plans of the functions that were called.
-    pub routine_plans: crate::routine::RoutinePlans,
     /// The number that the settings have now.
     settings_version: u64,
     /// The last number that settings got.
@@ -127,14 +126,6 @@ pub struct Context {
     pub(crate) query_attributes: Vec<(Box<[u8]>, Datum<'static>)>,
     /// What BINLOG statements have said of the log that they come from.
     pub(crate) log_reader: crate::executor::row_events::LogReader,
-    /// Memory of the last transaction for the next one.
-    pub(super) transaction_memory: storage::transaction::TransactionBuffers,
-    /// Memory for the key of a row that is looked up.
-    pub(crate) key_memory: Vec<u8>,
-    /// Memory for the key and the values of a row that is to be sorted.
-    pub(crate) sort_buffers: [Vec<u8>; 2],
-    /// Memory for the rows of the blocks that run.
-    pub(crate) frame_pool: FramePool,
     /// The constants that the statement was warned of.
     misread: std::collections::BTreeSet<u64>,
     /// What executes a prepared statement, as error 1210 names it.
@@ -147,15 +138,10 @@ pub struct Context {
     pub interrupt: Arc<Interrupt>,
     /// What others may know of the transaction.
     pub(crate) open_transaction: Arc<OpenTransaction>,
-    /// What statements have read of tables, since the session began.
-    pub(crate) examined: Examined,
-    /// Regular expressions used before.
-    pub(crate) regexps: regexp::Cache,
     /// GET_LOCK was granted, so that there may be locks to give back.
     pub(crate) holds_named_locks: bool,
     /// The `BEGIN` event of transactions, as long as the settings in it stay.
     pub(super) begin_event: Option<Arc<EncodedQuery>>,
-    pub(super) cached_grants: super::grants::CachedGrants,
     /// The XA branch that it runs.
     pub(super) branch: Option<super::xa::Branch>,
     /// A table that COMMIT makes.
@@ -168,15 +154,12 @@ pub struct Context {
     pub(super) table_locks: super::table_locks::TableLocks,
     /// Temporary tables.
     pub(super) temporary: super::temporary::SessionTemporaryTables,
-    /// The password had expired when the session began.
-    pub(super) began_expired: bool,
     default_database: Option<String>,
     variables: SessionVariables,
     session_settings: SessionSettings,
     user_variables: Arc<UserVariables>,
     /// The statement's moment: microseconds since 1970, UTC.
     moment: i64,
-    random: stdx::random::Random,
     seeded: Vec<(usize, SeededRandom)>,
     strict_error: Option<SqlError>,
 }
@@ -185,31 +168,17 @@ pub struct Context {
 /// `performance_schema.user_variables_by_thread`. The latch is held for one of them, or for a copy.
 pub(crate) type UserVariables = Mutex<HashMap<Box<str>, (Datum<'static>, Type)>>;
 
-/// What was read of tables.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Examined {
-    pub rows: u64,
-    /// Tables and indexes that were read from one end to the other.
-    pub full_scans: u64,
-}
-
 impl Context {
     pub(super) fn new(instance: Arc<Instance>, connection: &super::Connection) -> Self {
         let variables = SessionVariables::new(instance.globals());
-        let mut seed = [0; 8];
-        instance.env().random(&mut seed);
         let session_settings = session_settings_of(&variables);
-        let cached_grants = super::grants::CachedGrants::of(instance.catalog(), &connection.account);
         Self {
-            id: connection.id,
-            user: (connection.user.clone(), connection.host.clone()),
-            account: connection.account.clone(),
-            with_password: connection.with_password,
-            tls: connection.tls,
-            count_found_rows: connection.found_rows,
+            connection: ConnectionInfo::new(connection, instance.catalog()),
+            statistics: Statistics::default(),
+            functions: FunctionState::new(&**instance.env()),
+            scratch: Scratch::default(),
             diagnostics: Diagnostics::default(),
             status: StatementStatus::default(),
-            counters: Arc::default(),
             transaction: None,
             next_transaction: super::transaction::Characteristics::default(),
             gtid_next: super::gtid_next::GtidNext::default(),
@@ -220,24 +189,17 @@ impl Context {
             profile: None,
             tracker: super::tracking::Tracker::default(),
             cached_plan: None,
-            routine_plans: crate::routine::RoutinePlans::default(),
             settings_version: 0,
             last_settings: 0,
             parameters: Vec::new(),
             query_attributes: Vec::new(),
             log_reader: None,
-            transaction_memory: storage::transaction::TransactionBuffers::default(),
-            key_memory: Vec::new(),
-            sort_buffers: Default::default(),
-            frame_pool: FramePool::default(),
             misread: std::collections::BTreeSet::new(),
             executed_by: "EXECUTE",
             rows_found: 0,
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
             open_transaction: Arc::default(),
-            examined: Examined::default(),
-            regexps: regexp::Cache::default(),
             holds_named_locks: false,
             begin_event: None,
             branch: None,
@@ -246,14 +208,11 @@ impl Context {
             pending_reply: None,
             table_locks: super::table_locks::TableLocks::default(),
             temporary: super::temporary::SessionTemporaryTables::default(),
-            began_expired: cached_grants.expired(),
-            cached_grants,
             default_database: None,
             variables,
             session_settings,
             user_variables: Arc::default(),
             moment: instance.env().now() as i64,
-            random: stdx::random::Random::new(u64::from_le_bytes(seed)),
             seeded: Vec::new(),
             strict_error: None,
             instance,
@@ -291,7 +250,7 @@ impl Context {
 
     /// Counts something.
     pub fn count(&self, counter: Counter) {
-        self.counters.count(counter);
+        self.statistics.counters.count(counter);
     }
 
     /// The default database: inside a function the function's own.

@@ -98,7 +98,7 @@ impl Context {
             return Ok(());
         };
         let instance = self.instance.clone();
-        while !instance.owned_gtids().take(gtid, self.id) {
+        while !instance.owned_gtids().take(gtid, self.connection.id) {
             self.interrupt.sleep(PAUSE);
             self.check_interrupt()?;
         }

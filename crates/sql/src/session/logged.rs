@@ -63,7 +63,7 @@ impl Context {
     /// `pseudo_thread_id`: the connection's number, or what was set.
     pub(super) fn logged_thread_id(&self) -> u64 {
         match self.variables().uint(ids::PSEUDO_THREAD_ID) {
-            0 => self.id,
+            0 => self.connection.id,
             set => set,
         }
     }
@@ -103,7 +103,7 @@ impl Context {
                 }
                 C::PutDatabase(..) => status.default_table_encryption = Some(0),
                 C::PutFunction(_) | C::DropFunction(..) | C::PutUser(_) | C::DropUser(..) => {
-                    let (user, host) = &self.account;
+                    let (user, host) = &self.connection.account;
                     status.invoker = Some(Account {
                         user: user.as_bytes().to_vec().into(),
                         host: host.as_bytes().to_vec().into(),
@@ -140,7 +140,7 @@ impl Context {
         });
         self.begin_moment_at(settings.moment);
         self.set_default_database(settings.database);
-        self.account = settings.account;
+        self.connection.account = settings.account;
     }
 
     /// A statement with the settings that any depends on.

@@ -400,7 +400,7 @@ fn describe(cx: &mut Context, parsed: &Parsed) -> Result<Vec<ColumnMeta>> {
     if !has_columns {
         return Ok(Vec::new());
     }
-    let counters = std::mem::take(&mut cx.counters); // nothing was asked for yet
+    let counters = std::mem::take(&mut cx.statistics.counters); // nothing was asked for yet
     let (was_open, next) = (cx.transaction.is_some(), cx.next_transaction);
     cx.parameters = vec![Parameter::unknown(cx); parsed.statement.parameters as usize];
     let mut sink = UntilColumns(None);
@@ -410,7 +410,7 @@ fn describe(cx: &mut Context, parsed: &Parsed) -> Result<Vec<ColumnMeta>> {
         cx.rollback();
         cx.next_transaction = next; // still to come
     }
-    cx.counters = counters;
+    cx.statistics.counters = counters;
     match sink.0 {
         Some(columns) => Ok(columns),
         None => outcome.map(|_| Vec::new()),

@@ -98,7 +98,7 @@ impl Context {
             state.users.get(account).is_some_and(|user| may_stay_offline(&user.grants))
         };
         for process in self.instance.processes() {
-            if process.id != self.id && !stays(process.account()) {
+            if process.id != self.connection.id && !stays(process.account()) {
                 process.kill(crate::instance::Kill::Connection);
             }
         }

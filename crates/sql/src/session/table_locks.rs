@@ -90,7 +90,7 @@ impl Context {
         };
         let began = Cell::new(Duration::ZERO);
         let waiter = Waiter {
-            session: self.id,
+            session: self.connection.id,
             interrupt: &self.interrupt,
             timeout: self.metadata_timeout(),
             waits: self.instance.metadata_waits(),
@@ -101,7 +101,7 @@ impl Context {
                     true => began.set(now),
                     false => storage::lock::note_wait(now.saturating_sub(began.get())),
                 }
-                if let Some(process) = self.instance.process(self.id) {
+                if let Some(process) = self.instance.process(self.connection.id) {
                     process.set_state(if begins { "Waiting for table metadata lock" } else { "executing" });
                 }
             },

@@ -120,7 +120,7 @@ impl Context {
             gtid: self.owned_gtid(),
         };
         let mut storage_transaction = self.instance.engine().begin(self.interrupt.clone(), options);
-        storage_transaction.reuse_buffers(std::mem::take(&mut self.transaction_memory));
+        storage_transaction.reuse_buffers(std::mem::take(&mut self.scratch.transaction));
         self.transaction = Some(SessionTransaction {
             storage_transaction,
             explicit,
@@ -458,7 +458,7 @@ impl Context {
         }
         let newest = storage_transaction.newest_read();
         let changed = SmallVec::<[u64; 4]>::from_slice(storage_transaction.changed_tables());
-        Ok(match storage_transaction.enqueue(&mut self.transaction_memory)? {
+        Ok(match storage_transaction.enqueue(&mut self.scratch.transaction)? {
             Some(pending) => {
                 self.note_changes(&changed);
                 self.forget_original_commit();

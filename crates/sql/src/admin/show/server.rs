@@ -144,7 +144,7 @@ pub(crate) fn processes_of(cx: &Context, full: bool, all: bool) -> Listing {
     let now = cx.instance.env().monotonic_coarse();
     for process in cx.instance.processes() {
         let (user, host) = process.user();
-        if !all && *user != cx.user.0 {
+        if !all && *user != cx.connection.user.0 {
             continue;
         }
         let (statement, since) = process.running();

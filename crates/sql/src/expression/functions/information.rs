@@ -23,11 +23,11 @@ pub(super) fn version<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn user<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    text(cx.user())
+    text(cx.connection.user_text())
 }
 
 pub(super) fn current_user<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    text(cx.current_user())
+    text(cx.connection.account_text())
 }
 
 pub(super) fn database<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
@@ -38,7 +38,7 @@ pub(super) fn database<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn connection_id<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    Ok(Datum::UInt(cx.connection_id()))
+    Ok(Datum::UInt(cx.connection.id))
 }
 
 /// The thread that serves a connection; here it has the connection's number. NULL if there is no

@@ -139,7 +139,7 @@ fn search<'a>(cx: &mut Context, call: Call<'a>, flags_at: usize, name: &str) -> 
         let Some(letters) = call.text(cx, flags_at)? else { return Ok(None) };
         flags = flags.read(&letters).ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&name]))?;
     }
-    let pattern = cx.regexps.get(&pattern, flags)?;
+    let pattern = cx.functions.regexps.get(&pattern, flags)?;
     Ok(Some(Search { text, pattern }))
 }
 

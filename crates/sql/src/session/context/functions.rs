@@ -3,14 +3,44 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use env::Env;
+use stdx::random::Random;
 use storage::lock::Killed;
 
 use super::Context;
 use crate::catalog::ObjectKey;
-use crate::routine::Routine;
+use crate::expression::functions::regexp;
+use crate::routine::{Routine, RoutinePlans};
 use crate::session::series::SeededRandom;
 use crate::variables::ids;
 use datum::error::{self, Result};
+
+/// What functions keep from one call to the next, over statements: COM_RESET_CONNECTION keeps it too.
+pub(crate) struct FunctionState {
+    /// Regular expressions used before.
+    pub(crate) regexps: regexp::Cache,
+    /// Cached plans of the stored functions that were called.
+    pub(crate) plans: RoutinePlans,
+    /// What `RAND()` draws from.
+    random: Random,
+}
+
+impl FunctionState {
+    pub(super) fn new(env: &dyn Env) -> Self {
+        let mut seed = [0; 8];
+        env.random(&mut seed);
+        Self {
+            regexps: regexp::Cache::default(),
+            plans: RoutinePlans::default(),
+            random: Random::new(u64::from_le_bytes(seed)),
+        }
+    }
+
+    /// `RAND()`
+    pub(crate) fn random(&mut self) -> f64 {
+        (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
 
 impl Context {
     /// A stored function, compiled; error 1305.
@@ -34,26 +64,9 @@ impl Context {
         self.instance.globals().text(ids::VERSION).to_string()
     }
 
-    pub(crate) fn user(&self) -> String {
-        format!("{}@{}", self.user.0, self.user.1)
-    }
-
-    pub(crate) fn current_user(&self) -> String {
-        format!("{}@{}", self.account.0, self.account.1)
-    }
-
-    pub(crate) fn connection_id(&self) -> u64 {
-        self.id
-    }
-
     pub(crate) fn set_last_insert_id(&mut self, id: u64) {
         self.status.last_insert_id = id;
         self.status.insert_id = id;
-    }
-
-    /// `RAND()`
-    pub fn random(&mut self) -> f64 {
-        unit(&mut self.random)
     }
 
     /// `RAND(seed)`: a constant seed starts a series in each statement, one for each `call`;
@@ -86,7 +99,7 @@ impl Context {
         if !std::mem::take(&mut self.holds_named_locks) {
             return 0;
         }
-        self.instance.named_locks().release_all(self.id)
+        self.instance.named_locks().release_all(self.connection.id)
     }
 
     /// `SLEEP(seconds)`: true if it was interrupted.
@@ -110,8 +123,4 @@ impl Context {
             Some(_) => Err(error::QUERY_INTERRUPTED.plain()),
         }
     }
-}
-
-fn unit(random: &mut stdx::random::Random) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }

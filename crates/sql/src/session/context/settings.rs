@@ -207,7 +207,7 @@ impl Context {
             server: server.unwrap_or(Collation::UTF8MB4_0900_AI_CI),
             zone: self.session_settings.zone,
             moment: self.moment,
-            account: self.account.clone(),
+            account: self.connection.account.clone(),
             generates_key: self.variables.bool(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY),
             requires_key: self.variables.bool(ids::SQL_REQUIRE_PRIMARY_KEY),
             from_client: true,
