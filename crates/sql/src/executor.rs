@@ -182,7 +182,7 @@ fn execute_checked(
         }
         S::Commit(completion) => {
             cx.count(Counter::ComCommit);
-            let ended = cx.characteristics();
+            let ended = cx.transactions.characteristics();
             create_start::commit(cx)?;
             match is_plain(cx, *completion) {
                 true => cx.commit_or_defer()?,
@@ -193,7 +193,7 @@ fn execute_checked(
         }
         S::Rollback(completion) => {
             cx.count(Counter::ComRollback);
-            let ended = cx.characteristics();
+            let ended = cx.transactions.characteristics();
             cx.rollback();
             complete(cx, *completion, ended)
         }

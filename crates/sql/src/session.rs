@@ -126,7 +126,7 @@ impl Session {
         let user = (connection.user, connection.host);
         let handles = SessionHandles {
             interrupt: cx.interrupt.clone(),
-            transaction: cx.open_transaction.clone(),
+            transaction: cx.transactions.published.clone(),
             user_variables: cx.shared_user_variables().clone(),
         };
         let process = Process::new(connection.id, user, connection.account, handles, connection.on_kill);
@@ -375,7 +375,7 @@ impl Session {
     ) -> Result<()> {
         let cx = &mut self.cx;
         assert!(
-            cx.pending_reply.is_none(),
+            cx.log.pending_reply.is_none(),
             "L1 of pending_reply.rs: a statement runs once the one before is complete"
         );
         cx.begin_moment();
@@ -405,7 +405,8 @@ impl Session {
                 let cx = &mut self.cx;
                 cx.status.row_count = if done.has_rows { -1 } else { cx.status.affected as i64 };
                 self.released |= done.release;
-                let ended = !cx.in_transaction() && !matches!(statement.kind, StatementKind::Rollback(_));
+                let ended =
+                    !cx.transactions.is_explicit() && !matches!(statement.kind, StatementKind::Rollback(_));
                 cx.tracker.statement_ends(done.has_rows, ended);
                 let mut ok = self.ok(more);
                 if let StatementKind::DropDatabase { .. } = statement.kind {
@@ -485,7 +486,7 @@ impl Session {
     /// caller: what was written to the sink holds once it is complete, and the session may run
     /// nothing before.
     pub fn take_pending_reply(&mut self) -> Option<PendingReply> {
-        self.cx.pending_reply.take()
+        self.cx.log.pending_reply.take()
     }
 
     /// CLIENT_SESSION_TRACK: the client wants to know what its statements change in the session.
@@ -529,7 +530,7 @@ impl Session {
         self.cx.set_default_database(database);
         self.cx.clear_user_variables();
         self.prepared.clear();
-        self.cx.next_transaction = transaction::Characteristics::default();
+        self.cx.transactions.next = transaction::Characteristics::default();
         self.cx.status = StatementStatus::default();
         self.cx.diagnostics.clear();
         self.set_interactive(self.interactive);
@@ -562,7 +563,7 @@ impl Session {
         if self.cx.autocommit() {
             flags |= status_flag::AUTOCOMMIT;
         }
-        if let Some(open) = self.cx.transaction.as_ref().filter(|t| t.explicit) {
+        if let Some(open) = self.cx.transactions.open.as_ref().filter(|t| t.explicit) {
             flags |= status_flag::IN_TRANS;
             if open.read_only {
                 flags |= status_flag::IN_TRANS_READONLY;
@@ -619,7 +620,7 @@ impl Drop for Session {
 
 /// Commits or takes back what the statement did, unless the transaction goes on after it.
 fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Result<executor::Done> {
-    let Some(open) = &cx.transaction else { return outcome };
+    let Some(open) = &cx.transactions.open else { return outcome };
     let ends = |e: &SqlError| {
         let timeout = e.is(error::LOCK_WAIT_TIMEOUT);
         e.ends_transaction() || (timeout && cx.instance.globals().bool(ids::INNODB_ROLLBACK_ON_TIMEOUT))

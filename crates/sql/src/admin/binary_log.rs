@@ -54,7 +54,7 @@ pub fn status(cx: &Context) -> Result<Listing> {
 /// What the session sees of the log, durable (B1).
 pub fn published(cx: &Context) -> Result<Published> {
     let log = cx.instance.log();
-    let published = cx.snapshot_start().cloned().unwrap_or_else(|| log.published());
+    let published = cx.transactions.snapshot_start().cloned().unwrap_or_else(|| log.published());
     log.ensure_durable(published.position).map_err(SqlError::internal)?;
     Ok(published)
 }

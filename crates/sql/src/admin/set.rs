@@ -156,13 +156,13 @@ impl Plan<'_> {
         if id == ids::GTID_NEXT {
             return self.gtid_next(cx, &assigned);
         }
-        if id == ids::SQL_LOG_BIN && cx.transaction.is_some() {
+        if id == ids::SQL_LOG_BIN && cx.transactions.open.is_some() {
             return Err(error::INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN.plain());
         }
         if id == ids::AUTOCOMMIT && !cx.frames.is_empty() {
             return Err(error::SP_CANT_SET_AUTOCOMMIT.plain());
         }
-        if id == ids::SESSION_TRACK_GTIDS && cx.in_transaction() {
+        if id == ids::SESSION_TRACK_GTIDS && cx.transactions.is_explicit() {
             return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&id.variable().name()]));
         }
         let warning = self.session.set(cx.instance.globals(), id, &assigned)?;
@@ -211,7 +211,7 @@ impl Plan<'_> {
     }
 
     fn gtid_purged(&mut self, cx: &mut Context, assigned: &Assigned) -> Result<()> {
-        if cx.transaction.is_some() {
+        if cx.transactions.open.is_some() {
             return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&"gtid_purged"]));
         }
         let Assigned::Text(text) = assigned else { return Err(wrong_value("gtid_purged", assigned)) };
@@ -259,7 +259,7 @@ impl Plan<'_> {
         read_only: Option<bool>,
     ) -> Result<()> {
         let Some(scope) = scope else {
-            if cx.in_transaction() {
+            if cx.transactions.is_explicit() {
                 return Err(error::CANT_CHANGE_TX_CHARACTERISTICS.plain());
             }
             self.actions.push(SetAction::NextTransaction { isolation, read_only });
@@ -311,8 +311,8 @@ impl Plan<'_> {
                 }
                 SetAction::LastInsertId(id) => cx.status.last_insert_id = id,
                 SetAction::NextTransaction { isolation, read_only } => {
-                    cx.next_transaction.isolation = isolation.or(cx.next_transaction.isolation);
-                    cx.next_transaction.read_only = read_only.or(cx.next_transaction.read_only);
+                    cx.transactions.next.isolation = isolation.or(cx.transactions.next.isolation);
+                    cx.transactions.next.read_only = read_only.or(cx.transactions.next.read_only);
                     cx.tracker.transactions.one_shot_set();
                 }
             }

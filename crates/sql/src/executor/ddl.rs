@@ -147,7 +147,8 @@ fn commit(cx: &mut Context, plan: &Plan, sent: LoggedText) -> Result<Option<LogP
     // What was interrupted is not unreadable.
     let batch = batch.map_err(|e| datum::bounds::check().err().unwrap_or(e))?;
     drop(state);
-    let committed = cx.instance.engine().commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
+    let committed =
+        cx.instance.engine().commit_ddl(cx.group_context(), &event, batch, cx.log.owned_gtid())?;
     cx.committed(committed.gtid);
     Ok(Some(committed.position))
 }

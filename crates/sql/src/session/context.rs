@@ -5,22 +5,22 @@
 mod connection;
 mod conversions;
 mod functions;
+mod locks;
+mod log;
 mod moment;
 mod scratch;
 mod settings;
 mod statistics;
+mod transactions;
 mod variables;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use binlog::event::EncodedQuery;
 use parking_lot::Mutex;
 use storage::Interrupt;
 
-use super::open_transaction::OpenTransaction;
 use super::series::SeededRandom;
-use super::transaction::SessionTransaction;
 use crate::catalog::Catalog;
 use crate::expression::Expr;
 use crate::expression::subquery::SubqueryResult;
@@ -33,9 +33,12 @@ use datum::error::{self, Diagnostics, Result, SqlError};
 use datum::types::{Charset, Collation, Type};
 use datum::value::Datum;
 use functions::FunctionState;
+use locks::SessionLocks;
+use log::LogState;
 use scratch::Scratch;
 use settings::{SessionSettings, session_settings_of};
 use statistics::Statistics;
+use transactions::TransactionState;
 
 pub(crate) use statistics::Examined;
 
@@ -87,19 +90,18 @@ pub struct Context {
     pub(crate) statistics: Statistics,
     /// What functions keep.
     pub(crate) functions: FunctionState,
+    /// The transaction that is open, and the next one.
+    pub(crate) transactions: TransactionState,
+    /// LOCK TABLES, GET_LOCK() and their like.
+    pub(crate) locks: SessionLocks,
+    /// Its side of the log.
+    pub(crate) log: LogState,
     /// Memory for the next statement.
     pub(crate) scratch: Scratch,
     /// Warnings of the statement.
     pub diagnostics: Diagnostics,
     /// What the statement did.
     pub status: StatementStatus,
-    /// The transaction, if one is open.
-    pub transaction: Option<SessionTransaction>,
-    /// How the next transaction differs from the session's settings (SET TRANSACTION without
-    /// scope).
-    pub next_transaction: super::transaction::Characteristics,
-    /// What names the next transaction.
-    pub(super) gtid_next: super::gtid_next::GtidNext,
     /// Routines that are running, the innermost last.
     pub frames: Vec<Frame>,
     /// The values that the subqueries and derived tables that run take from around them, the
@@ -124,8 +126,6 @@ pub struct Context {
     pub parameters: Vec<super::Parameter>,
     /// Named values that the client sent along with the statement, as utf8mb4 text.
     pub(crate) query_attributes: Vec<(Box<[u8]>, Datum<'static>)>,
-    /// What BINLOG statements have said of the log that they come from.
-    pub(crate) log_reader: crate::executor::row_events::LogReader,
     /// The constants that the statement was warned of.
     misread: std::collections::BTreeSet<u64>,
     /// What executes a prepared statement, as error 1210 names it.
@@ -136,22 +136,6 @@ pub struct Context {
     pub storing: bool,
     /// What KILL sets.
     pub interrupt: Arc<Interrupt>,
-    /// What others may know of the transaction.
-    pub(crate) open_transaction: Arc<OpenTransaction>,
-    /// GET_LOCK was granted, so that there may be locks to give back.
-    pub(crate) holds_named_locks: bool,
-    /// The `BEGIN` event of transactions, as long as the settings in it stay.
-    pub(super) begin_event: Option<Arc<EncodedQuery>>,
-    /// The XA branch that it runs.
-    pub(super) branch: Option<super::xa::Branch>,
-    /// A table that COMMIT makes.
-    pub(crate) started_table: Option<crate::executor::create_start::StartedTable>,
-    /// The reply to the statement that runs may be sent later, by another thread.
-    pub(super) may_defer_reply: bool,
-    /// What the deferred reply waits for.
-    pub(super) pending_reply: Option<super::pending_reply::PendingReply>,
-    /// LOCK TABLES and its like.
-    pub(super) table_locks: super::table_locks::TableLocks,
     /// Temporary tables.
     pub(super) temporary: super::temporary::SessionTemporaryTables,
     default_database: Option<String>,
@@ -176,12 +160,12 @@ impl Context {
             connection: ConnectionInfo::new(connection, instance.catalog()),
             statistics: Statistics::default(),
             functions: FunctionState::new(&**instance.env()),
+            transactions: TransactionState::default(),
+            locks: SessionLocks::default(),
+            log: LogState::default(),
             scratch: Scratch::default(),
             diagnostics: Diagnostics::default(),
             status: StatementStatus::default(),
-            transaction: None,
-            next_transaction: super::transaction::Characteristics::default(),
-            gtid_next: super::gtid_next::GtidNext::default(),
             frames: Vec::new(),
             outer: Vec::new(),
             subquery_results: BTreeMap::new(),
@@ -193,20 +177,11 @@ impl Context {
             last_settings: 0,
             parameters: Vec::new(),
             query_attributes: Vec::new(),
-            log_reader: None,
             misread: std::collections::BTreeSet::new(),
             executed_by: "EXECUTE",
             rows_found: 0,
             storing: false,
             interrupt: Arc::new(Interrupt::new()),
-            open_transaction: Arc::default(),
-            holds_named_locks: false,
-            begin_event: None,
-            branch: None,
-            started_table: None,
-            may_defer_reply: false,
-            pending_reply: None,
-            table_locks: super::table_locks::TableLocks::default(),
             temporary: super::temporary::SessionTemporaryTables::default(),
             default_database: None,
             variables,

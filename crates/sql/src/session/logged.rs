@@ -69,11 +69,11 @@ impl Context {
     }
 
     pub(super) fn begin_event(&mut self) -> Arc<EncodedQuery> {
-        if let Some(event) = &self.begin_event {
+        if let Some(event) = &self.log.begin_event {
             return event.clone();
         }
         let event = Arc::new(EncodedQuery::from(&self.bracket_event(b"BEGIN".to_vec())));
-        self.begin_event = Some(event.clone());
+        self.log.begin_event = Some(event.clone());
         event
     }
 

@@ -401,14 +401,14 @@ fn describe(cx: &mut Context, parsed: &Parsed) -> Result<Vec<ColumnMeta>> {
         return Ok(Vec::new());
     }
     let counters = std::mem::take(&mut cx.statistics.counters); // nothing was asked for yet
-    let (was_open, next) = (cx.transaction.is_some(), cx.next_transaction);
+    let (was_open, next) = (cx.transactions.open.is_some(), cx.transactions.next);
     cx.parameters = vec![Parameter::unknown(cx); parsed.statement.parameters as usize];
     let mut sink = UntilColumns(None);
     let outcome = executor::execute(cx, &parsed.statement, &parsed.text, &mut sink);
     cx.parameters.clear();
     if !was_open {
         cx.rollback();
-        cx.next_transaction = next; // still to come
+        cx.transactions.next = next; // still to come
     }
     cx.statistics.counters = counters;
     match sink.0 {

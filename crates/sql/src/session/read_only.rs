@@ -75,7 +75,7 @@ impl Context {
     /// Error 1192 where `read_only` may not be set: the session has locked tables, or a transaction
     /// that is open.
     pub(crate) fn check_may_set_read_only(&self) -> Result<()> {
-        match self.in_transaction() || self.table_locks.has_tables() {
+        match self.transactions.is_explicit() || self.locks.tables.has_tables() {
             true => Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain()),
             false => Ok(()),
         }
@@ -84,7 +84,7 @@ impl Context {
     /// Keeps commits away while `read_only` is set (W1). Error 1205 if somebody holds them up for
     /// longer than `lock_wait_timeout`.
     pub(crate) fn close_commits(&self) -> Result<Option<Closed>> {
-        match self.table_locks.has_global() {
+        match self.locks.tables.has_global() {
             true => Ok(None),
             false => self.instance.commit_barrier().close(&self.interrupt, self.metadata_timeout()).map(Some),
         }

@@ -146,7 +146,7 @@ pub(super) fn take_changes(cx: &mut Context) -> Vec<StateChange> {
         changes.push(StateChange::Gtids(notes.own_gtids.to_string()));
     }
     cx.tracker.transactions = transactions;
-    let (locked, next) = (cx.table_locks.has_tables(), cx.next_transaction);
+    let (locked, next) = (cx.locks.tables.has_tables(), cx.transactions.next);
     cx.tracker.transactions.report(locked, next, &mut changes);
     changes
 }

@@ -56,8 +56,8 @@ fn computed<'a>(cx: &mut Context, id: VariableId) -> Option<Datum<'a>> {
         ids::ERROR_COUNT => Datum::UInt(cx.diagnostics.error_count()),
         ids::WARNING_COUNT => Datum::UInt(cx.diagnostics.warning_count()),
         ids::LAST_INSERT_ID | ids::IDENTITY => Datum::UInt(cx.status.last_insert_id),
-        ids::GTID_NEXT => Datum::owned(cx.gtid_next_text()),
-        ids::GTID_OWNED => Datum::owned(cx.owned_gtid().map(|gtid| gtid.to_string()).unwrap_or_default()),
+        ids::GTID_NEXT => Datum::owned(cx.log.gtid_next_text()),
+        ids::GTID_OWNED => Datum::owned(cx.log.owned_gtid().map(|gtid| gtid.to_string()).unwrap_or_default()),
         ids::PSEUDO_THREAD_ID => Datum::UInt(cx.logged_thread_id()),
         ids::TIMESTAMP => {
             let micros = datum::value::Decimal::from_parts(cx.moment().into(), 6)?;

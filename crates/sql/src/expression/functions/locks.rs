@@ -38,7 +38,7 @@ fn get_lock<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let limit = (seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.round().min(1e9)));
     let instance = cx.instance.clone();
     let granted = instance.named_locks().acquire(&name, cx.connection.id, limit, &cx.interrupt)?;
-    cx.holds_named_locks |= granted;
+    cx.locks.holds_named |= granted;
     Ok(Datum::from_bool(granted))
 }
 

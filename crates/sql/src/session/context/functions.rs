@@ -96,7 +96,7 @@ impl Context {
 
     /// Gives back what GET_LOCK took; how many holds there were.
     pub fn release_named_locks(&mut self) -> u64 {
-        if !std::mem::take(&mut self.holds_named_locks) {
+        if !std::mem::take(&mut self.locks.holds_named) {
             return 0;
         }
         self.instance.named_locks().release_all(self.connection.id)

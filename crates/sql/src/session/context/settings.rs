@@ -94,7 +94,7 @@ impl Context {
         self.tracker.configure(&self.variables);
         let kept_max = self.variables.uint(ids::MAX_ERROR_COUNT);
         self.diagnostics.configure(kept_max as usize, self.variables.bool(ids::SQL_NOTES));
-        self.begin_event = None;
+        self.log.begin_event = None;
         result
     }
 
