@@ -243,16 +243,16 @@ fn administer(
 
 /// Executes a statement of a stored function, within the calling one.
 pub fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
-    cx.status.affected = 0;
-    cx.status.insert_id = 0;
-    let storing = cx.storing;
+    cx.statement.status.affected = 0;
+    cx.statement.status.insert_id = 0;
+    let storing = cx.statement.storing;
     let outcome = match &statement.kind {
         StatementKind::Set(items) => crate::admin::set::set(cx, items, text),
         _ => rows(cx, statement, text, &mut Discard).map(|_| ()),
     };
-    cx.storing = storing;
+    cx.statement.storing = storing;
     outcome?;
-    cx.status.row_count = cx.status.affected as i64;
+    cx.statement.status.row_count = cx.statement.status.affected as i64;
     Ok(())
 }
 
@@ -295,7 +295,7 @@ fn in_statement<T>(cx: &mut Context, text: &[u8], run: impl FnOnce(&mut Context)
     cx.begin_statement(text);
     let outcome = cx.with_own_results(run);
     // It came before what else went wrong.
-    let outcome = match cx.strict_error() {
+    let outcome = match cx.statement.take_strict_error() {
         Some(e) => Err(e),
         None => outcome,
     };
@@ -325,7 +325,7 @@ fn fit<'a>(
         table: &table.name,
         row,
         rules,
-        diagnostics: &mut cx.diagnostics,
+        diagnostics: &mut cx.statement.diagnostics,
     };
     store::fit(value, charset, &column.ty, &mut target)
 }
@@ -336,7 +336,7 @@ fn evaluate_all(cx: &mut Context, list: &[Expr], text: &[u8]) -> Result<()> {
         let expr = Resolver::new(cx, scope).with_text(text).expr(ast)?;
         expr.eval(cx, Row::None)?;
     }
-    cx.status.found_rows = 1;
+    cx.statement.status.found_rows = 1;
     Ok(())
 }
 

@@ -170,9 +170,9 @@ pub(crate) fn execute(
 
 /// Runs the query, and says what its parts did.
 fn measured(cx: &mut Context, subject: &Subject) -> Result<Box<Profile>> {
-    cx.profile = Some(Box::default());
+    cx.statement.profile = Some(Box::default());
     let outcome = subject.query().map_or(Ok(0), |query| query::run(cx, query, &mut |_, _| Ok(true)));
-    let profile = cx.profile.take().unwrap_or_default();
+    let profile = cx.statement.profile.take().unwrap_or_default();
     outcome.map(|_| profile)
 }
 

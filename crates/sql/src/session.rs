@@ -210,7 +210,7 @@ impl Session {
             if let Some(parsed) = key.and_then(|key| self.cache.find(key, rest)).cloned() {
                 return self.run_cached_statement(&parsed, false, sink);
             }
-            self.cx.cached_plan = None;
+            self.cx.statement.cached_plan = None;
             let options = ParseOptions { from_client: true, ..parse_options(sql_mode) };
             let (own, converted_end) = match converted {
                 true => {
@@ -259,18 +259,20 @@ impl Session {
     /// A text of comments is a statement that does nothing: the `mysql` client sends those that it
     /// reads.
     fn nothing(&mut self, sink: &mut dyn ResultSink) -> Result<()> {
-        self.cx.diagnostics.clear();
-        self.cx.status =
-            StatementStatus { last_insert_id: self.cx.status.last_insert_id, ..StatementStatus::default() };
+        self.cx.statement.diagnostics.clear();
+        self.cx.statement.status = StatementStatus {
+            last_insert_id: self.cx.statement.status.last_insert_id,
+            ..StatementStatus::default()
+        };
         let ok = self.ok(false);
         sink.finish(&ok).map_err(client_gone)
     }
 
     /// A statement that could not even begin.
     fn fail<T>(&mut self, e: SqlError) -> Result<T> {
-        self.cx.diagnostics.clear();
-        self.cx.diagnostics.fail(&e);
-        self.cx.status.row_count = -1;
+        self.cx.statement.diagnostics.clear();
+        self.cx.statement.diagnostics.fail(&e);
+        self.cx.statement.status.row_count = -1;
         Err(e)
     }
 
@@ -286,9 +288,9 @@ impl Session {
             true => CachedPlan::default(),
             false => std::mem::take(&mut *parsed.cached_plan.lock()),
         };
-        self.cx.cached_plan = Some(cached);
+        self.cx.statement.cached_plan = Some(cached);
         let outcome = self.statement(&parsed.statement, &parsed.text, Some(parsed), more, sink);
-        *parsed.cached_plan.lock() = self.cx.cached_plan.take().unwrap_or_default();
+        *parsed.cached_plan.lock() = self.cx.statement.cached_plan.take().unwrap_or_default();
         outcome
     }
 
@@ -350,7 +352,10 @@ impl Session {
         let (command, own) = match self.executes_prepared {
             true => {
                 let len_max = self.cx.max_allowed_packet();
-                ("Execute", statement_log::with_parameters(own, &self.cx.parameters, sql_mode, len_max))
+                (
+                    "Execute",
+                    statement_log::with_parameters(own, &self.cx.statement.parameters, sql_mode, len_max),
+                )
             }
             false => ("Query", Cow::Borrowed(own)),
         };
@@ -378,19 +383,14 @@ impl Session {
             cx.log.pending_reply.is_none(),
             "L1 of pending_reply.rs: a statement runs once the one before is complete"
         );
-        cx.begin_moment();
+        cx.begin_client_statement(&statement.kind);
         cx.count(Counter::Questions);
-        if !executor::keeps_diagnostics(&statement.kind) {
-            cx.diagnostics.clear();
-        }
         let remarks = &statement.remarks;
-        remarks.list.iter().for_each(|remark| cx.diagnostics.warn(datum::error::remark::warning(remark)));
+        remarks
+            .list
+            .iter()
+            .for_each(|remark| cx.statement.diagnostics.warn(datum::error::remark::warning(remark)));
         let before = if remarks.hints.is_empty() { None } else { hints::apply(cx, &remarks.hints) };
-        cx.status.affected = 0;
-        cx.status.insert_id = 0;
-        cx.status.info.clear();
-        cx.storing = false;
-        cx.strict_error();
         cx.tracker.statement_begins();
         cx.set_may_defer_reply(self.may_defer_reply && !more, &statement.kind);
         let deadline = self.deadline(statement);
@@ -398,12 +398,13 @@ impl Session {
         let outcome = self.end_deadline(deadline, outcome);
         let cx = &mut self.cx;
         let outcome = finish_transaction(cx, outcome);
-        cx.end_series();
+        cx.statement.end();
         hints::restore(cx, before);
         match outcome {
             Ok(done) => {
                 let cx = &mut self.cx;
-                cx.status.row_count = if done.has_rows { -1 } else { cx.status.affected as i64 };
+                cx.statement.status.row_count =
+                    if done.has_rows { -1 } else { cx.statement.status.affected as i64 };
                 self.released |= done.release;
                 let ended =
                     !cx.transactions.is_explicit() && !matches!(statement.kind, StatementKind::Rollback(_));
@@ -418,8 +419,8 @@ impl Session {
                 sink.finish(&ok).map_err(client_gone)
             }
             Err(e) => {
-                self.cx.status.row_count = -1;
-                self.cx.diagnostics.fail(&e);
+                self.cx.statement.status.row_count = -1;
+                self.cx.statement.diagnostics.fail(&e);
                 Err(e)
             }
         }
@@ -455,7 +456,7 @@ impl Session {
         match &statement.kind {
             StatementKind::Prepare { name, source } => {
                 self.prepare_named(name, source)?;
-                self.cx.status.info.push_str("Statement prepared");
+                self.cx.statement.status.info.push_str("Statement prepared");
             }
             StatementKind::Deallocate(name) => self.deallocate(name)?,
             _ => return executor::execute(&mut self.cx, statement, text, sink),
@@ -465,12 +466,12 @@ impl Session {
 
     fn ok(&mut self, more: bool) -> OkInfo<'_> {
         let changes = self.take_changes();
-        let status = &self.cx.status;
+        let status = &self.cx.statement.status;
         OkInfo {
             affected_rows: status.affected,
             last_insert_id: status.insert_id,
             status: self.status() | if more { status_flag::MORE_RESULTS_EXISTS } else { 0 },
-            warnings: self.cx.diagnostics.warning_count().min(u16::MAX.into()) as u16,
+            warnings: self.cx.statement.diagnostics.warning_count().min(u16::MAX.into()) as u16,
             info: Cow::Borrowed(&status.info),
             changes,
         }
@@ -531,8 +532,8 @@ impl Session {
         self.cx.clear_user_variables();
         self.prepared.clear();
         self.cx.transactions.next = transaction::Characteristics::default();
-        self.cx.status = StatementStatus::default();
-        self.cx.diagnostics.clear();
+        self.cx.statement.status = StatementStatus::default();
+        self.cx.statement.diagnostics.clear();
         self.set_interactive(self.interactive);
         Ok(())
     }

@@ -372,8 +372,8 @@ impl StatementStart {
         sums.add(Sum::LockTime, picoseconds(storage::lock::waited_by_thread().saturating_sub(self.waited)));
         sums.add(Sum::Errors, failed.into());
         // As in MySQL, the error is no warning here.
-        sums.add(Sum::Warnings, if failed { 0 } else { cx.diagnostics.warning_count() });
-        sums.add(Sum::RowsAffected, if failed { 0 } else { cx.status.affected });
+        sums.add(Sum::Warnings, if failed { 0 } else { cx.statement.diagnostics.warning_count() });
+        sums.add(Sum::RowsAffected, if failed { 0 } else { cx.statement.status.affected });
         sums.add(Sum::RowsSent, rows_sent);
         sums.add(Sum::RowsExamined, cx.statistics.examined.rows - self.examined.rows);
         sums.add(Sum::NoIndexUsed, u64::from(cx.statistics.examined.full_scans > self.examined.full_scans));

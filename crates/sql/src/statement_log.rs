@@ -141,8 +141,8 @@ impl StatementLogs {
             rows_sent,
             rows_examined,
             database: cx.default_database().unwrap_or_default().into(),
-            last_insert_id: cx.status.last_insert_id,
-            insert_id: cx.status.insert_id,
+            last_insert_id: cx.statement.status.last_insert_id,
+            insert_id: cx.statement.status.insert_id,
             text: text.into(),
         };
         self.slow.write(&self.globals, row, LogRow::slow_lines);

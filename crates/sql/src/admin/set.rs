@@ -96,7 +96,7 @@ impl Plan<'_> {
         let expr = Resolver::new(cx, scope).expr(ast)?;
         let mut calls = false;
         expr.walk(&mut |e| calls |= matches!(e.node, Node::Stored(..)));
-        if calls && !self.in_statement && cx.frames.is_empty() {
+        if calls && !self.in_statement && cx.statement.frames.is_empty() {
             cx.begin_statement(self.text);
             self.in_statement = true;
         }
@@ -159,7 +159,7 @@ impl Plan<'_> {
         if id == ids::SQL_LOG_BIN && cx.transactions.open.is_some() {
             return Err(error::INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN.plain());
         }
-        if id == ids::AUTOCOMMIT && !cx.frames.is_empty() {
+        if id == ids::AUTOCOMMIT && !cx.statement.frames.is_empty() {
             return Err(error::SP_CANT_SET_AUTOCOMMIT.plain());
         }
         if id == ids::SESSION_TRACK_GTIDS && cx.transactions.is_explicit() {
@@ -309,7 +309,7 @@ impl Plan<'_> {
                 SetAction::Local(place, of, value, ty) => {
                     routine::assign(cx, place, &of, value, ty.collation.charset())?;
                 }
-                SetAction::LastInsertId(id) => cx.status.last_insert_id = id,
+                SetAction::LastInsertId(id) => cx.statement.status.last_insert_id = id,
                 SetAction::NextTransaction { isolation, read_only } => {
                     cx.transactions.next.isolation = isolation.or(cx.transactions.next.isolation);
                     cx.transactions.next.read_only = read_only.or(cx.transactions.next.read_only);
@@ -318,7 +318,7 @@ impl Plan<'_> {
             }
         }
         if self.assigned.contains(&ids::SQL_LOG_BIN) && !cx.variables().bool(ids::SQL_LOG_BIN) {
-            cx.diagnostics.note(SqlError {
+            cx.statement.diagnostics.note(SqlError {
                 message: "The log is the database: changes of this session are logged all the same"
                     .to_owned(),
                 ..error::NOT_SUPPORTED_YET.plain()

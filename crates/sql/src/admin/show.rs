@@ -30,7 +30,7 @@ pub fn show(cx: &mut Context, show: &Show, sink: &mut dyn ResultSink) -> Result<
     let mut listing = listing(cx, &show.what)?;
     listing.filter(&show.filter, cx)?;
     if is_query(&show.what) {
-        cx.status.found_rows = listing.rows().len() as u64;
+        cx.statement.status.found_rows = listing.rows().len() as u64;
     }
     listing.send(cx, sink)
 }
@@ -71,7 +71,7 @@ pub fn describe(
     if let Some(pattern) = column {
         listing.filter(&ShowFilter::Like(pattern.clone()), cx)?;
     }
-    cx.status.found_rows = listing.rows().len() as u64;
+    cx.statement.status.found_rows = listing.rows().len() as u64;
     listing.send(cx, sink)
 }
 

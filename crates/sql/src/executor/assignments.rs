@@ -170,11 +170,11 @@ impl Assignments {
         // Expressions look for parameters in the context; without such their values need not be
         // copied.
         let evaluates = self.list.iter().any(|(_, assigned)| matches!(assigned, AssignedValue::Expr(_)));
-        let parameters = if evaluates { Vec::new() } else { std::mem::take(&mut cx.parameters) };
+        let parameters = if evaluates { Vec::new() } else { std::mem::take(&mut cx.statement.parameters) };
         let stepped =
             self.steps(cx, before, AssignmentInput { around, row_rules, parameters: &parameters }, after);
         if !evaluates {
-            cx.parameters = parameters;
+            cx.statement.parameters = parameters;
         }
         stepped?;
         if after == before.image {
@@ -262,7 +262,7 @@ impl Assignments {
                 AssignedValue::Expr(expr) => (expr.eval_with_own_digits(cx, row)?, charset_of(expr)),
                 AssignedValue::Parameter(number) => match parameters.get(*number) {
                     Some(parameter) => (parameter.value.borrow(), parameter.charset()),
-                    None => cx.parameter_text(*number),
+                    None => cx.statement.parameter_text(*number),
                 },
             };
             if value.is_null() && !definition.nullable {

@@ -83,7 +83,7 @@ pub(super) fn execute(
 }
 
 fn add_notes(cx: &mut Context, plan: &Plan) -> Result<()> {
-    plan.notes.iter().for_each(|note| cx.diagnostics.note(note.clone()));
+    plan.notes.iter().for_each(|note| cx.statement.diagnostics.note(note.clone()));
     Ok(())
 }
 
@@ -111,9 +111,9 @@ pub(super) fn log(
     // The text says NULL and DEFAULT of each TIMESTAMP; `mysqlbinlog` prints the setting as a SET,
     // which fails within a transaction.
     event.status.explicit_defaults_for_timestamp = None;
-    let records = checked_records(&plan.changes, &event, cx.timestamp(), &catalog.state(), &[])?;
+    let records = checked_records(&plan.changes, &event, cx.statement.timestamp(), &catalog.state(), &[])?;
     let mut transaction = cx.logged_transaction();
-    transaction.begin_statement(cx.timestamp(), None);
+    transaction.begin_statement(cx.statement.timestamp(), None);
     transaction.define(&event, &records);
     let mut reader = cx.scratch_transaction();
     let mut scan =

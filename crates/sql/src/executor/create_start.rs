@@ -63,7 +63,7 @@ pub(super) fn start(cx: &mut Context, create: &CreateTable) -> Result<()> {
     plan.warnings.iter().for_each(|warning| cx.warn(warning.clone()));
     let Some(Change::PutTable(table, _)) = plan.changes.first() else {
         // IF NOT EXISTS: the rows are for the table that is there.
-        plan.notes.iter().for_each(|note| cx.diagnostics.note(note.clone()));
+        plan.notes.iter().for_each(|note| cx.statement.diagnostics.note(note.clone()));
         return cx.begin(TransactionOptions::default());
     };
     if cx.temporary_table(Some(&table.database), &table.name).is_some() {

@@ -103,10 +103,10 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
             continue;
         }
         for note in &plan.notes {
-            cx.diagnostics.note(note.clone());
+            cx.statement.diagnostics.note(note.clone());
         }
         plan.warnings.iter().for_each(|warning| cx.warn(warning.clone()));
-        cx.status.affected = plan.affected;
+        cx.statement.status.affected = plan.affected;
         for change in &plan.changes {
             if let Change::PutTable(table, _) = change {
                 super::alter::check_expressions(cx, table)?;
@@ -143,7 +143,7 @@ fn commit(cx: &mut Context, plan: &Plan, sent: LoggedText) -> Result<Option<LogP
     }
     let event = cx.ddl_event(plan.logged.clone().unwrap_or(sent), &plan.changes);
     let state = cx.catalog().state();
-    let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, &[]);
+    let batch = checked_records(&plan.changes, &event, cx.statement.timestamp(), &state, &[]);
     // What was interrupted is not unreadable.
     let batch = batch.map_err(|e| datum::bounds::check().err().unwrap_or(e))?;
     drop(state);

@@ -195,7 +195,7 @@ impl<'a> Loading<'a> {
         delimiters: Delimiters,
         pieces: &mut dyn Pieces,
     ) -> Result<()> {
-        cx.storing = !self.ignore;
+        cx.statement.storing = !self.ignore;
         let replaces = load.on_duplicate == LoadDuplicates::Replace;
         let on_duplicate = without_update(replaces);
         let mut writer = Writer::new(cx, &table, &on_duplicate, self.ignore, 0);
@@ -206,7 +206,7 @@ impl<'a> Loading<'a> {
         }
         let outcome = self.rows(cx, &mut writer, &mut lines);
         writer.finish(cx, outcome)?;
-        cx.status.insert_id = 0;
+        cx.statement.status.insert_id = 0;
         writer.report_load_counts(cx);
         Ok(())
     }

@@ -62,8 +62,8 @@ fn with_file(
     let outcome = write(cx, &mut output).and_then(|rows| output.write_if(true).map(|()| rows));
     match outcome {
         Ok(rows) => {
-            cx.status.affected = rows;
-            cx.status.found_rows = cx.rows_found;
+            cx.statement.status.affected = rows;
+            cx.statement.status.found_rows = cx.statement.rows_found;
             Ok(())
         }
         Err(e) => {

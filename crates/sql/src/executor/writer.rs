@@ -408,7 +408,7 @@ impl<'p> Writer<'p> {
 
     /// The row is in the table.
     fn written(&mut self, cx: &mut Context) -> bool {
-        cx.status.affected += 1;
+        cx.statement.status.affected += 1;
         self.counts.copied += 1;
         self.last_number = self.numbers.current;
         self.count_given(cx);
@@ -446,14 +446,14 @@ impl<'p> Writer<'p> {
         if !is_last {
             transaction.delete_row(&self.table.schema, &old)?;
             cx.count(Counter::HandlerDelete);
-            cx.status.affected += 1;
+            cx.statement.status.affected += 1;
             self.counts.deleted += 1;
             return Ok(false);
         }
         if !is_same_row(self.table, &old, image)? {
             transaction.update_row(&self.table.schema, &old, image)?;
             cx.count(Counter::HandlerUpdate);
-            cx.status.affected += 1;
+            cx.statement.status.affected += 1;
             self.counts.deleted += 1;
         }
         Ok(true)
@@ -475,7 +475,7 @@ impl<'p> Writer<'p> {
         let around = Around::New(new_row, Row::Values(&self.selected));
         if !assignments.apply(cx, self.table, old_row, around, self.row_rules(), &mut after)? {
             // A client that counts the rows found counts those that were so already, too.
-            cx.status.affected += u64::from(cx.connection.count_found_rows);
+            cx.statement.status.affected += u64::from(cx.connection.count_found_rows);
             self.counts.updated += u64::from(cx.connection.count_found_rows);
             return Ok(());
         }
@@ -488,7 +488,7 @@ impl<'p> Writer<'p> {
         }
         cx.count(Counter::HandlerUpdate);
         self.table.count_row(&after);
-        cx.status.affected += 2;
+        cx.statement.status.affected += 2;
         self.counts.copied += 1;
         self.counts.updated += 1;
         if let Some(column) = self.table.auto_column {
@@ -506,7 +506,7 @@ impl<'p> Writer<'p> {
     pub(super) fn finish(&self, cx: &mut Context, outcome: Result<()>) -> Result<()> {
         match (&outcome, self.first_generated) {
             (Ok(()), _) => self.report_insert_id(cx),
-            (Err(_), Some(id)) => cx.status.last_insert_id = id,
+            (Err(_), Some(id)) => cx.statement.status.last_insert_id = id,
             (Err(_), None) => {}
         }
         outcome
@@ -515,10 +515,10 @@ impl<'p> Writer<'p> {
     fn report_insert_id(&self, cx: &mut Context) {
         let auto = self.table.auto_column.filter(|c| self.table.columns[*c].visible);
         if let (Some(id), Some(_)) = (self.first_generated, auto) {
-            cx.status.last_insert_id = id;
-            cx.status.insert_id = id;
-        } else if auto.is_some() && self.counts.copied > 0 && cx.status.insert_id == 0 {
-            cx.status.insert_id = self.last_number;
+            cx.statement.status.last_insert_id = id;
+            cx.statement.status.insert_id = id;
+        } else if auto.is_some() && self.counts.copied > 0 && cx.statement.status.insert_id == 0 {
+            cx.statement.status.insert_id = self.last_number;
         }
     }
 
@@ -526,16 +526,20 @@ impl<'p> Writer<'p> {
     pub(super) fn report_counts(&self, cx: &mut Context) {
         let Counts { records, copied, deleted, updated } = self.counts;
         let duplicates = if self.ignore { records.saturating_sub(copied) } else { deleted + updated };
-        let warnings = cx.diagnostics.warning_count();
-        cx.status.set_info(&[("Records", records), ("Duplicates", duplicates), ("Warnings", warnings)]);
+        let warnings = cx.statement.diagnostics.warning_count();
+        cx.statement.status.set_info(&[
+            ("Records", records),
+            ("Duplicates", duplicates),
+            ("Warnings", warnings),
+        ]);
     }
 
     /// `Records: 3  Deleted: 0  Skipped: 1  Warnings: 1`
     pub(super) fn report_load_counts(&self, cx: &mut Context) {
         let Counts { records, copied, deleted, .. } = self.counts;
         let skipped = records.saturating_sub(copied);
-        let warnings = cx.diagnostics.warning_count();
-        cx.status.set_info(&[
+        let warnings = cx.statement.diagnostics.warning_count();
+        cx.statement.status.set_info(&[
             ("Records", records),
             ("Deleted", deleted),
             ("Skipped", skipped),

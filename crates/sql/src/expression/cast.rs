@@ -141,7 +141,7 @@ pub(crate) fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Da
         To::QuietDecimal => {
             if number::scan(&value.to_bytes()).is_none() {
                 let e = error::TRUNCATED_WRONG_VALUE_FOR_FIELD.with(&[&"DECIMAL", &0, &"", &-1]);
-                if cx.storing && cx.modes().strict {
+                if cx.statement.storing && cx.modes().strict {
                     return Err(e);
                 }
                 cx.warn(e);

@@ -24,14 +24,14 @@ use syntax::ast::{
 /// A moment's definitions, accounts and settings, which together say what a statement needs and
 /// what an account may do. Equal stamps of one session are answers to the same questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub(crate) struct Stamp {
     definitions: u64,
     settings: u64,
 }
 
 impl Stamp {
     /// That of now; `None` for a session with temporary tables, which hide others.
-    pub fn now(cx: &Context) -> Option<Stamp> {
+    pub(crate) fn now(cx: &Context) -> Option<Stamp> {
         let definitions = cx.catalog().definitions_epoch().load(Ordering::Acquire);
         let settings = cx.settings_version();
         (!cx.has_temporary_tables()).then_some(Stamp { definitions, settings })
@@ -41,7 +41,7 @@ impl Stamp {
 /// Refuses a client's statement that its account may not run. A cached statement is not asked
 /// again before something has changed that could matter.
 pub(crate) fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
-    let now = match &cx.cached_plan {
+    let now = match &cx.statement.cached_plan {
         Some(cached) => {
             let now = Stamp::now(cx);
             if now.is_some() && cached.granted == now {
@@ -52,7 +52,7 @@ pub(crate) fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
         None => None,
     };
     check_now(cx, kind)?;
-    if let Some(cached) = &mut cx.cached_plan {
+    if let Some(cached) = &mut cx.statement.cached_plan {
         cached.granted = now;
     }
     Ok(())

@@ -62,7 +62,7 @@ impl Context {
     /// What may be done now: what the account could do when the statement began, or the definer of
     /// the function that runs.
     pub fn grants_now(&self) -> &Grants {
-        let inside = self.frames.last().and_then(|frame| frame.grants());
+        let inside = self.statement.frames.last().and_then(|frame| frame.grants());
         inside.unwrap_or(&self.connection.cached_grants.grants)
     }
 }

@@ -28,7 +28,8 @@ impl Context {
     /// What the events of a transaction that begins now have in common.
     pub fn group_context(&self) -> GroupContext {
         let globals = self.instance.globals();
-        let mut context = GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.timestamp(), VERSION);
+        let mut context =
+            GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.statement.timestamp(), VERSION);
         context.row_event_max_size = globals.uint(ids::BINLOG_ROW_EVENT_MAX_SIZE) as usize;
         context.compress = self.variables().bool(ids::BINLOG_TRANSACTION_COMPRESSION);
         context.rows_flags = self.session_settings().rows_flags;
@@ -126,7 +127,7 @@ impl Context {
     /// `timestamp` is the event's.
     pub(crate) fn take_over(&mut self, query: &QueryEvent<'_>, timestamp: u32) {
         let settings = settings_of(query, timestamp);
-        self.diagnostics.clear();
+        self.statement.diagnostics.clear();
         put_charsets(self, settings.client, settings.connection);
         let (increment, offset) = query.status.auto_increment.unwrap_or((1, 1));
         self.change_variables(|v| {

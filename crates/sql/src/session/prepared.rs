@@ -162,7 +162,7 @@ impl Session {
         self.cx.interrupt.statement_begins();
         self.process.begin(&shown, self.cx.instance.env().monotonic_coarse());
         self.cx.begin_moment();
-        self.cx.diagnostics.clear();
+        self.cx.statement.diagnostics.clear();
         let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
         let text = client_text::to_utf8(text, client, sql_mode).map_err(SqlError::from);
         let outcome = text.and_then(|text| self.try_prepare(&text));
@@ -182,7 +182,7 @@ impl Session {
         let mut parsed = parse(&self.cx, text)?;
         // Its executions are not reported again.
         for remark in std::mem::take(&mut parsed.statement.remarks.list) {
-            self.cx.diagnostics.warn(datum::error::remark::warning(&remark));
+            self.cx.statement.diagnostics.warn(datum::error::remark::warning(&remark));
         }
         let columns = describe(&mut self.cx, &parsed)?;
         // What came since its columns were known is meant for it, not for its execution.
@@ -194,7 +194,7 @@ impl Session {
     /// An empty list for the values of [`Session::execute_prepared`], in memory that is kept from
     /// execution to execution.
     pub fn parameters_to_fill(&mut self) -> Vec<Parameter> {
-        std::mem::take(&mut self.cx.parameters)
+        std::mem::take(&mut self.cx.statement.parameters)
     }
 
     /// COM_STMT_EXECUTE: runs a prepared statement with a value for each of its parameters. Error
@@ -213,7 +213,7 @@ impl Session {
         }
         self.cx.interrupt.statement_begins();
         self.process.begin(&parsed.text, self.cx.instance.env().monotonic_coarse());
-        self.cx.executed_by = "mysqld_stmt_execute";
+        self.cx.statement.executed_by = "mysqld_stmt_execute";
         let _bounded = self.cx.begin_bounds();
         let outcome = self.run_parsed(&parsed, parameters, false, sink);
         self.process.end(self.cx.instance.env().monotonic_coarse(), self.cx.default_database());
@@ -228,12 +228,12 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        self.cx.parameters = parameters;
+        self.cx.statement.parameters = parameters;
         let nested = std::mem::replace(&mut self.executes_prepared, true);
         let outcome = self.run_cached_statement(parsed, more, sink);
         self.executes_prepared = nested;
-        self.cx.parameters.clear();
-        self.cx.parameters.shrink_to(PARAMETERS_CAPACITY_MAX);
+        self.cx.statement.parameters.clear();
+        self.cx.statement.parameters.shrink_to(PARAMETERS_CAPACITY_MAX);
         outcome
     }
 
@@ -279,7 +279,7 @@ impl Session {
             let name = client.convert(name.into(), Charset::Utf8mb4).0;
             (name.into_owned().into(), as_text(parameter))
         });
-        self.cx.query_attributes = named.collect();
+        self.cx.statement.query_attributes = named.collect();
     }
 
     /// PREPARE name FROM: a statement that had the name is forgotten first, even if this one fails.
@@ -322,7 +322,7 @@ impl Session {
             ty: self.cx.user_variable_type(name),
         };
         let parameters = using.iter().map(value).collect();
-        self.cx.executed_by = "EXECUTE";
+        self.cx.statement.executed_by = "EXECUTE";
         self.run_parsed(&parsed, parameters, more, sink)
     }
 
@@ -402,10 +402,10 @@ fn describe(cx: &mut Context, parsed: &Parsed) -> Result<Vec<ColumnMeta>> {
     }
     let counters = std::mem::take(&mut cx.statistics.counters); // nothing was asked for yet
     let (was_open, next) = (cx.transactions.open.is_some(), cx.transactions.next);
-    cx.parameters = vec![Parameter::unknown(cx); parsed.statement.parameters as usize];
+    cx.statement.parameters = vec![Parameter::unknown(cx); parsed.statement.parameters as usize];
     let mut sink = UntilColumns(None);
     let outcome = executor::execute(cx, &parsed.statement, &parsed.text, &mut sink);
-    cx.parameters.clear();
+    cx.statement.parameters.clear();
     if !was_open {
         cx.rollback();
         cx.transactions.next = next; // still to come

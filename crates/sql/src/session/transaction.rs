@@ -510,9 +510,9 @@ impl Context {
 
     /// Begins a statement's part of the transaction.
     pub fn begin_statement(&mut self, text: &[u8]) {
-        let timestamp = self.timestamp();
+        let timestamp = self.statement.timestamp();
         let settings = *self.session_settings();
-        let log_text = settings.logs_texts && self.frames.is_empty();
+        let log_text = settings.logs_texts && self.statement.frames.is_empty();
         let transaction = self.storage_transaction();
         transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
         transaction.set_row_images(settings.row_images);

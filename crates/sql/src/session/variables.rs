@@ -53,14 +53,14 @@ pub(crate) fn shown(cx: &mut Context, id: VariableId, global: bool) -> Option<St
 
 fn computed<'a>(cx: &mut Context, id: VariableId) -> Option<Datum<'a>> {
     Some(match id {
-        ids::ERROR_COUNT => Datum::UInt(cx.diagnostics.error_count()),
-        ids::WARNING_COUNT => Datum::UInt(cx.diagnostics.warning_count()),
-        ids::LAST_INSERT_ID | ids::IDENTITY => Datum::UInt(cx.status.last_insert_id),
+        ids::ERROR_COUNT => Datum::UInt(cx.statement.diagnostics.error_count()),
+        ids::WARNING_COUNT => Datum::UInt(cx.statement.diagnostics.warning_count()),
+        ids::LAST_INSERT_ID | ids::IDENTITY => Datum::UInt(cx.statement.status.last_insert_id),
         ids::GTID_NEXT => Datum::owned(cx.log.gtid_next_text()),
         ids::GTID_OWNED => Datum::owned(cx.log.owned_gtid().map(|gtid| gtid.to_string()).unwrap_or_default()),
         ids::PSEUDO_THREAD_ID => Datum::UInt(cx.logged_thread_id()),
         ids::TIMESTAMP => {
-            let micros = datum::value::Decimal::from_parts(cx.moment().into(), 6)?;
+            let micros = datum::value::Decimal::from_parts(cx.statement.moment().into(), 6)?;
             Datum::Decimal(micros)
         }
         _ => return None,

@@ -281,7 +281,7 @@ impl<'a> Copy<'a> {
             table: &self.new.name,
             row: number,
             rules,
-            diagnostics: &mut cx.diagnostics,
+            diagnostics: &mut cx.statement.diagnostics,
         };
         let value = store::copied(value, before, &column.ty, &mut target)?;
         store::fit(value, charset, &column.ty, &mut target)

@@ -56,7 +56,7 @@ impl Resolver<'_> {
     /// when it runs.
     pub(super) fn parameter(&mut self, number: u32) -> Result<Expr> {
         let number = number as usize;
-        let parameter = self.cx.parameters.get(number);
+        let parameter = self.cx.statement.parameters.get(number);
         let parameter = parameter.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]))?;
         Ok(Expr { node: Node::Parameter(number), ty: parameter.ty })
     }

@@ -11,7 +11,6 @@ use super::Context;
 use crate::catalog::ObjectKey;
 use crate::expression::functions::regexp;
 use crate::routine::{Routine, RoutinePlans};
-use crate::session::series::SeededRandom;
 use crate::variables::ids;
 use datum::error::{self, Result};
 
@@ -65,26 +64,8 @@ impl Context {
     }
 
     pub(crate) fn set_last_insert_id(&mut self, id: u64) {
-        self.status.last_insert_id = id;
-        self.status.insert_id = id;
-    }
-
-    /// `RAND(seed)`: a constant seed starts a series in each statement, one for each `call`;
-    /// another one is a series of one.
-    pub fn random_from(&mut self, seed: i64, call: Option<usize>) -> f64 {
-        let Some(call) = call else { return SeededRandom::new(seed).draw() };
-        if let Some((_, series)) = self.seeded.iter_mut().find(|(known, _)| *known == call) {
-            return series.draw();
-        }
-        let mut series = SeededRandom::new(seed);
-        let first = series.draw();
-        self.seeded.push((call, series));
-        first
-    }
-
-    /// Forgets what belongs to one statement only.
-    pub fn end_series(&mut self) {
-        self.seeded.clear();
+        self.statement.status.last_insert_id = id;
+        self.statement.status.insert_id = id;
     }
 
     /// Sixteen random bytes.

@@ -93,7 +93,7 @@ impl Context {
         self.settings_version = self.last_settings;
         self.tracker.configure(&self.variables);
         let kept_max = self.variables.uint(ids::MAX_ERROR_COUNT);
-        self.diagnostics.configure(kept_max as usize, self.variables.bool(ids::SQL_NOTES));
+        self.statement.diagnostics.configure(kept_max as usize, self.variables.bool(ids::SQL_NOTES));
         self.log.begin_event = None;
         result
     }
@@ -191,7 +191,7 @@ impl Context {
             strict: self.session_settings.modes.strict && !ignore,
             dates: self.session_settings.modes.dates,
             zone: self.session_settings.zone,
-            moment: self.moment,
+            moment: self.statement.moment,
             truncate_fraction: self.session_settings.modes.truncate_fraction,
         }
     }
@@ -206,7 +206,7 @@ impl Context {
             connection: self.session_settings.connection,
             server: server.unwrap_or(Collation::UTF8MB4_0900_AI_CI),
             zone: self.session_settings.zone,
-            moment: self.moment,
+            moment: self.statement.moment,
             account: self.connection.account.clone(),
             generates_key: self.variables.bool(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY),
             requires_key: self.variables.bool(ids::SQL_REQUIRE_PRIMARY_KEY),

@@ -93,10 +93,4 @@ impl Context {
             _ => Type::text(Charset::Utf8mb3.default_collation(), Coercibility::System, VARIABLE_LENGTH),
         })
     }
-
-    /// A variable or parameter of the innermost routine.
-    pub fn local(&self, index: usize) -> &Datum<'static> {
-        const NULL: &Datum<'static> = &Datum::Null;
-        self.frames.last().and_then(|frame| frame.locals.get(index)).unwrap_or(NULL)
-    }
 }
