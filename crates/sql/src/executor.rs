@@ -343,13 +343,13 @@ fn evaluate_all(cx: &mut Context, list: &[Expr], text: &[u8]) -> Result<()> {
 /// True if nothing follows the transaction's end: neither another transaction nor the session's
 /// end.
 fn is_plain(cx: &Context, completion: Completion) -> bool {
-    completion == Completion::default() && cx.completion_type() == 0
+    completion == Completion::default() && cx.settings.completion_type() == 0
 }
 
 /// After COMMIT and ROLLBACK: what the statement says, or `completion_type`. A chained transaction
 /// is like the one before.
 fn complete(cx: &mut Context, completion: Completion, ended: Option<Characteristics>) -> Result<Done> {
-    let default = cx.completion_type();
+    let default = cx.settings.completion_type();
     let chain = completion.chain.unwrap_or(default == 1 && completion.release != Some(true));
     let release = completion.release.unwrap_or(default == 2 && completion.chain != Some(true));
     if chain {

@@ -126,7 +126,7 @@ enum Format {
 /// Error 1791 for a format that there is not, 1235 for those that are missing. Without a name
 /// `explain_format` counts, for which EXPLAIN ANALYZE takes TREE in the place of a traditional one.
 fn format(cx: &Context, name: Option<&str>, analyze: bool) -> Result<Format> {
-    let implied = match cx.variables().uint(ids::EXPLAIN_FORMAT) {
+    let implied = match cx.settings.variables().uint(ids::EXPLAIN_FORMAT) {
         EXPLAIN_FORMAT_JSON => "json",
         EXPLAIN_FORMAT_TREE => "tree",
         _ if analyze => "tree",

@@ -187,7 +187,7 @@ pub(crate) fn call(
     }
     datum::stack::check()?;
     let mut locals = Vec::with_capacity(routine.variables.len());
-    let charset = cx.connection_collation().charset();
+    let charset = cx.settings.connection_collation().charset();
     for (value, ty) in arguments.into_iter().zip(routine.variables.types()).take(routine.parameters) {
         locals.push(fit(cx, value, charset, ty, &routine.name)?);
     }

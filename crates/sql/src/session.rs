@@ -1,15 +1,19 @@
 //! A session: one client's state, and the statements it runs.
 //!
-//! 1. [`Session::execute`] takes the statements off the text, one by one.
-//! 2. Each starts a new moment and an empty list of warnings, is executed ([`crate::executor`]),
-//!    and ends: outside of a longer transaction its changes are committed, or taken back if it
-//!    failed.
-//! 3. Only then the client gets its reply ([`ResultSink::finish`]), so that no client learns of
-//!    what is not committed. A caller that has to wait for more commands anyhow may take the wait
-//!    for the log from the session ([`Session::take_pending_reply`]).
+//! 1. parse   [`Session::execute`] takes the statements off the text, one by one.
+//! 2. begin   Each starts a new moment and an empty list of warnings.
+//! 3. execute It is executed ([`crate::executor`]). A result set's rows go to the [`ResultSink`] as
+//!    they are found, before it is known how the statement ends; the error comes after them.
+//! 4. end     Outside of a longer transaction its changes are rolled back if it failed, and else
+//!    enqueued for the log.
+//! 5. reply   The end of the reply is written to the sink ([`ResultSink::finish`]). It may be sent
+//!    once the commit is as durable as the settings ask. By default the session waits for that
+//!    before it writes. Where the caller allows it ([`Session::allow_deferred_replies`]) and the
+//!    statement permits it, the session writes at once, and the caller holds the reply back until
+//!    what [`Session::take_pending_reply`] returns is complete.
 //!
-//! A result set's rows go out as they are found, before the statement's end is known; the error
-//! comes after them.
+//! Who sends the OK then, and when: the head of `server/src/deferred_reply.rs`. What a statement
+//! knows of its session is in [`Context`].
 
 mod context;
 pub(crate) mod deadline;
@@ -127,7 +131,7 @@ impl Session {
         let handles = SessionHandles {
             interrupt: cx.interrupt.clone(),
             transaction: cx.transactions.published.clone(),
-            user_variables: cx.shared_user_variables().clone(),
+            user_variables: cx.settings.shared_user_variables().clone(),
         };
         let process = Process::new(connection.id, user, connection.account, handles, connection.on_kill);
         let process = Arc::new(process);
@@ -179,7 +183,7 @@ impl Session {
         // Who runs statements without a server waits for no reply.
         stdx::memory::release_deferred();
         let text = without_terminator(text);
-        let shown = client_text::shown(text, self.cx.client_charset());
+        let shown = client_text::shown(text, self.cx.settings.client_charset());
         self.cx.interrupt.statement_begins();
         self.process.begin(&shown, self.cx.instance.env().monotonic_coarse());
         let outcome = self.statements(text, sink);
@@ -199,8 +203,8 @@ impl Session {
             // The settings may change from statement to statement, and the parser goes by them.
             drop(bounded.take());
             bounded = Some(self.cx.begin_bounds());
-            let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
-            let client = self.cx.client_charset();
+            let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
+            let client = self.cx.settings.client_charset();
             let rest = &text[at..];
             let converted =
                 client != client.of_statements() && at < *ascii_from.get_or_insert_with(find_ascii);
@@ -311,7 +315,7 @@ impl Session {
         if !digests.is_on() {
             return self.uncounted_statement(statement, text, more, sink);
         }
-        let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
+        let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
         let own = statement.span.of(text);
         let tally = match parsed {
             Some(parsed) => digests.of_cached(&self.cx, &mut parsed.tally.lock(), own, sql_mode),
@@ -347,11 +351,11 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
+        let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
         let own = statement.span.of(text);
         let (command, own) = match self.executes_prepared {
             true => {
-                let len_max = self.cx.max_allowed_packet();
+                let len_max = self.cx.settings.max_allowed_packet();
                 (
                     "Execute",
                     statement_log::with_parameters(own, &self.cx.statement.parameters, sql_mode, len_max),
@@ -429,7 +433,7 @@ impl Session {
     /// `max_execution_time` and the hint of that name, which are for queries only.
     fn deadline(&self, statement: &Statement) -> Option<Deadline> {
         let hinted = hints::time_limit(&statement.remarks.hints).filter(|limit| !limit.is_zero());
-        let limit = hinted.unwrap_or(self.cx.session_settings().max_execution_time);
+        let limit = hinted.unwrap_or(self.cx.settings.decoded().max_execution_time);
         let instance = &self.cx.instance;
         let limited = !limit.is_zero() && matches!(statement.kind, StatementKind::Query(_));
         limited.then(|| instance.deadlines().set(instance.env(), &self.cx.interrupt, limit))
@@ -506,14 +510,14 @@ impl Session {
 
     /// COM_INIT_DB: the name comes in the client's character set.
     pub fn use_database_of_client(&mut self, name: &[u8]) -> Result<()> {
-        let name = client_text::shown(name, self.cx.client_charset());
+        let name = client_text::shown(name, self.cx.settings.client_charset());
         self.log_command("Init DB", &name);
         self.use_database(&String::from_utf8_lossy(&name))
     }
 
     /// `character_set_results`; `None` if results are sent as they are.
     pub fn results_charset(&self) -> Option<Charset> {
-        self.cx.results_charset()
+        self.cx.settings.results_charset()
     }
 
     /// COM_RESET_CONNECTION: rolls back, and makes everything as it was right after the connect.
@@ -529,7 +533,7 @@ impl Session {
         variables::put_charsets(&mut self.cx, self.collation.charset(), self.collation);
         let database = self.cx.default_database().map(str::to_owned);
         self.cx.set_default_database(database);
-        self.cx.clear_user_variables();
+        self.cx.settings.clear_user_variables();
         self.prepared.clear();
         self.cx.transactions.next = transaction::Characteristics::default();
         self.cx.statement.status = StatementStatus::default();
@@ -542,7 +546,7 @@ impl Session {
     pub fn set_interactive(&mut self, interactive: bool) {
         self.interactive = interactive;
         if interactive {
-            let idle = self.cx.variables().get(ids::INTERACTIVE_TIMEOUT).clone();
+            let idle = self.cx.settings.variables().get(ids::INTERACTIVE_TIMEOUT).clone();
             self.cx.change_variables(|v| v.put(ids::WAIT_TIMEOUT, idle));
         }
     }
@@ -561,7 +565,7 @@ impl Session {
     /// Status flags for a packet that is no statement's.
     pub fn status(&self) -> u16 {
         let mut flags = 0;
-        if self.cx.autocommit() {
+        if self.cx.settings.autocommit() {
             flags |= status_flag::AUTOCOMMIT;
         }
         if let Some(open) = self.cx.transactions.open.as_ref().filter(|t| t.explicit) {
@@ -570,7 +574,7 @@ impl Session {
                 flags |= status_flag::IN_TRANS_READONLY;
             }
         }
-        if self.cx.modes().no_backslash_escapes {
+        if self.cx.settings.modes().no_backslash_escapes {
             flags |= status_flag::NO_BACKSLASH_ESCAPES;
         }
         flags
@@ -583,17 +587,17 @@ impl Session {
 
     /// What SET SESSION changes; a new session has the global values.
     pub fn variables(&self) -> &SessionVariables {
-        self.cx.variables()
+        self.cx.settings.variables()
     }
 
     /// Changes whenever a variable of the session may have changed.
     pub fn settings_version(&self) -> u64 {
-        self.cx.settings_version()
+        self.cx.settings.version()
     }
 
     /// A user variable's value; NULL if it was never set. `name` is without `@`.
     pub fn user_variable(&self, name: &str) -> Datum<'static> {
-        self.cx.user_variable(name)
+        self.cx.settings.user_variable(name)
     }
 
     /// What keeps the rows of a cursor: in memory, and beyond `tmp_table_size` in a temporary file.

@@ -392,7 +392,7 @@ impl StatementStart {
         let sample_time = &tally.form.sample_time;
         if sample_time.load(Relaxed) < time {
             sample_time.store(time, Relaxed);
-            let sql_mode = cx.variables().uint(crate::variables::ids::SQL_MODE);
+            let sql_mode = cx.settings.variables().uint(crate::variables::ids::SQL_MODE);
             let mut text = statement_log::hidden(kind, text, sql_mode).into_owned();
             if text.len() > TEXT_MAX {
                 text.truncate(String::from_utf8_lossy(&text[..TEXT_MAX]).trim_end_matches('\u{fffd}').len());

@@ -112,7 +112,7 @@ impl StatementLogs {
 
     /// A command of a session, if the general log is on for it.
     pub fn command(&self, cx: &Context, command: &'static str, text: &[u8]) {
-        if self.enabled() & GENERAL == 0 || cx.variables().bool(ids::SQL_LOG_OFF) {
+        if self.enabled() & GENERAL == 0 || cx.settings.variables().bool(ids::SQL_LOG_OFF) {
             return;
         }
         let row = LogRow {
@@ -177,7 +177,7 @@ impl Timing {
     pub(crate) fn end(self, cx: &Context, kind: &StatementKind, text: &[u8], rows_sent: u64) {
         use StatementKind as S;
         let took = cx.instance.env().monotonic().saturating_sub(self.start);
-        let limit = match cx.variables().get(ids::LONG_QUERY_TIME) {
+        let limit = match cx.settings.variables().get(ids::LONG_QUERY_TIME) {
             Value::Double(seconds) => Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX),
             _ => Duration::MAX,
         };
@@ -185,7 +185,7 @@ impl Timing {
         if is_slow {
             cx.count(Counter::SlowQueries);
         }
-        let variables = cx.variables();
+        let variables = cx.settings.variables();
         let reads_all = cx.statistics.examined.full_scans > self.examined.full_scans;
         let globals = cx.instance.globals();
         let is_unindexed = || reads_all && globals.bool(ids::LOG_QUERIES_NOT_USING_INDEXES);

@@ -258,7 +258,7 @@ fn unix_micros(cx: &mut Context, moment: &syntax::ast::Expr) -> Result<i64> {
     };
     let local = local.and_then(|moment| moment.unix_micros());
     let local = local.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&"PURGE LOGS BEFORE"]))?;
-    Ok(cx.zone().to_utc(local).micros)
+    Ok(cx.settings.zone().to_utc(local).micros)
 }
 
 /// The oldest file that was still written to at or after a moment. A file was left when the next

@@ -47,7 +47,7 @@ struct Plan<'t> {
 
 /// Does all items, or none. `text` is the statement's.
 pub(crate) fn set(cx: &mut Context, items: &[SetItem], text: &[u8]) -> Result<()> {
-    let session = cx.variables().clone();
+    let session = cx.settings.variables().clone();
     let (actions, warnings, assigned) = (Vec::new(), Vec::new(), Vec::new());
     let modes = Vec::new();
     let mut plan = Plan { session, actions, warnings, modes, assigned, text, in_statement: false };
@@ -276,7 +276,7 @@ impl Plan<'_> {
     }
 
     fn apply(self, cx: &mut Context) -> Result<()> {
-        if self.session.bool(ids::AUTOCOMMIT) && !cx.autocommit() {
+        if self.session.bool(ids::AUTOCOMMIT) && !cx.settings.autocommit() {
             cx.commit()?;
         }
         let strict = is_strict(cx);
@@ -317,7 +317,7 @@ impl Plan<'_> {
                 }
             }
         }
-        if self.assigned.contains(&ids::SQL_LOG_BIN) && !cx.variables().bool(ids::SQL_LOG_BIN) {
+        if self.assigned.contains(&ids::SQL_LOG_BIN) && !cx.settings.variables().bool(ids::SQL_LOG_BIN) {
             cx.statement.diagnostics.note(SqlError {
                 message: "The log is the database: changes of this session are logged all the same"
                     .to_owned(),
@@ -414,7 +414,7 @@ fn wrong_value(name: &str, assigned: &Assigned) -> SqlError {
 }
 
 fn is_strict(cx: &Context) -> bool {
-    cx.variables().uint(ids::SQL_MODE) & sql_mode::STRICT_ALL_TABLES != 0
+    cx.settings.variables().uint(ids::SQL_MODE) & sql_mode::STRICT_ALL_TABLES != 0
 }
 
 fn find(name: &VariableName) -> Result<VariableId> {

@@ -532,7 +532,7 @@ fn encode(
         None => false,
         Some(raw) => {
             // What comes back must be the same for the comparison that the condition makes.
-            let back = image::read(raw, &table.column_types[column], &definition.ty, cx.zone())?;
+            let back = image::read(raw, &table.column_types[column], &definition.ty, cx.settings.zone())?;
             by.compare(cx, &back, value)?.is_some_and(|order| order.is_eq())
         }
     };

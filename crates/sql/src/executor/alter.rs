@@ -162,7 +162,7 @@ pub(super) fn report_counts(cx: &mut Context, alter: Alter, rows: u64) {
 }
 
 pub(super) fn plan(cx: &Context, statement: &Statement) -> Result<Alter> {
-    alter::of(&statement.kind, &cx.catalog().state(), &cx.settings())
+    alter::of(&statement.kind, &cx.catalog().state(), &cx.ddl_settings())
         .unwrap_or_else(|| Err(SqlError::internal("a statement that alters no table")))
 }
 

@@ -74,7 +74,7 @@ struct Target {
 /// `sql_safe_updates`: error 1175 for a statement that reads all of a table. Asked when it is known
 /// that there may be rows.
 pub(super) fn check_safe(cx: &Context, from: &Operator) -> Result<()> {
-    match cx.safe_updates() && reads_all(from) {
+    match cx.settings.safe_updates() && reads_all(from) {
         true => Err(error::UPDATE_WITHOUT_KEY_IN_SAFE_MODE.plain()),
         false => Ok(()),
     }

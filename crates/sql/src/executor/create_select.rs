@@ -43,17 +43,18 @@ pub(super) fn execute(
     text: &[u8],
 ) -> Result<()> {
     // Only to look at: the state may be another one when the table is made.
-    if ddl::is_there(create, &cx.catalog().state(), &cx.settings())? {
+    if ddl::is_there(create, &cx.catalog().state(), &cx.ddl_settings())? {
         return add_notes(
             cx,
-            &ddl::create_selecting(create, &[], None, &cx.catalog().state(), &cx.settings())?,
+            &ddl::create_selecting(create, &[], None, &cx.catalog().state(), &cx.ddl_settings())?,
         );
     }
     let mut filled = None;
     let outcome = super::in_statement(cx, statement.span.of(text), |cx| {
         let query = plan::query_once(cx, &source.query, text)?;
         let selected: Vec<ColumnDef> = query.columns.iter().map(|c| definition(cx, c)).collect();
-        let planned = ddl::create_selecting(create, &selected, None, &cx.catalog().state(), &cx.settings())?;
+        let planned =
+            ddl::create_selecting(create, &selected, None, &cx.catalog().state(), &cx.ddl_settings())?;
         let Some(Change::PutTable(table, _)) = planned.changes.first() else {
             return Ok(None);
         };
@@ -100,7 +101,7 @@ pub(super) fn log(
     let next = filled.counter.next();
     let next = largest.filter(|largest| next > largest.saturating_add(1)).map(|_| next);
     let _one_at_a_time = catalog.lock_ddl();
-    let plan = ddl::create_selecting(create, selected, next, &catalog.state(), &cx.settings())?;
+    let plan = ddl::create_selecting(create, selected, next, &catalog.state(), &cx.ddl_settings())?;
     let Some(Change::PutTable(table, _)) = plan.changes.first() else {
         // Somebody has made it meanwhile.
         return add_notes(cx, &plan);

@@ -59,7 +59,7 @@ pub(super) fn start(cx: &mut Context, create: &CreateTable) -> Result<()> {
     if create.temporary {
         return Err(error::NOT_ALLOWED_WITH_START_TRANSACTION.with(&[&"to create temporary tables."]));
     }
-    let plan = ddl::create_selecting(create, &[], None, &cx.catalog().state(), &cx.settings())?;
+    let plan = ddl::create_selecting(create, &[], None, &cx.catalog().state(), &cx.ddl_settings())?;
     plan.warnings.iter().for_each(|warning| cx.warn(warning.clone()));
     let Some(Change::PutTable(table, _)) = plan.changes.first() else {
         // IF NOT EXISTS: the rows are for the table that is there.

@@ -81,10 +81,10 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
         return create_select::execute(cx, statement, source, text);
     }
     let instance = cx.instance.clone();
-    let settings = cx.settings();
+    let settings = cx.ddl_settings();
     loop {
         // Clients prove that they know the bytes that they send, which are not UTF-8.
-        let client = cx.client_charset();
+        let client = cx.settings.client_charset();
         let own = |password: &[u8]| settings.client.convert(password.to_vec().into(), client).0;
         let hasher = |plugin: &str, password: &[u8]| instance.hash_password(plugin, &own(password));
         // Before the locks: whom to lock. The plan is made again under the latch, for what was seen

@@ -326,8 +326,8 @@ struct Bare {
 
 impl Bare {
     fn new(cx: &Context) -> Self {
-        let connection = cx.connection_collation().charset();
-        Self { charset: (cx.statement_charset() == connection).then_some(connection) }
+        let connection = cx.settings.connection_collation().charset();
+        Self { charset: (cx.settings.statement_charset() == connection).then_some(connection) }
     }
 
     fn is(&self, expr: &ast::Expr) -> bool {

@@ -87,7 +87,11 @@ pub(super) fn delimited(
         None => Charset::Binary,
     };
     let writer = Fields {
-        delimiters: Delimiters::new(format, cx.statement_charset(), cx.connection_collation().charset())?,
+        delimiters: Delimiters::new(
+            format,
+            cx.settings.statement_charset(),
+            cx.settings.connection_collation().charset(),
+        )?,
         charset,
     };
     let types: Vec<Type> = plan.columns.iter().map(|c| c.ty).collect();

@@ -27,7 +27,7 @@ fn run(cx: &mut Context, query: &ast::Query, plan: &Query, sink: &mut dyn Result
     let mut output = Output::begin(sink, Described::cached(cx, &plan.described, &plan.columns))?;
     // Of a client's own queries only, and where they have no limit themselves.
     let limit = match query.limit.is_none() && cx.statement.frames.is_empty() {
-        true => cx.variables().uint(ids::SQL_SELECT_LIMIT),
+        true => cx.settings.variables().uint(ids::SQL_SELECT_LIMIT),
         false => u64::MAX,
     };
     let mut left = limit;

@@ -285,7 +285,7 @@ impl<'p> Writer<'p> {
             ColumnInput::Fitted(value) => return Ok(value),
             ColumnInput::Default if column.generated.is_some() => return Ok(Datum::Null),
             // MariaDB's dumps hold the values, and set a mode that is not strict.
-            ColumnInput::Value(..) if column.generated.is_some() && !cx.modes().strict => {
+            ColumnInput::Value(..) if column.generated.is_some() && !cx.settings.modes().strict => {
                 cx.warn(computed::generated_value(self.table, number));
                 return Ok(Datum::Null);
             }
@@ -306,7 +306,7 @@ impl<'p> Writer<'p> {
         let fitted = fit(cx, self.table, column, self.row_rules(), value, charset)?;
         if auto {
             let number = fitted.to_integer().value;
-            if number == 0 && !cx.modes().no_auto_value_on_zero {
+            if number == 0 && !cx.settings.modes().no_auto_value_on_zero {
                 return self.generate(cx, column);
             }
             self.numbers.current = number as u64; // a negative one is reported as its two's complement
@@ -494,7 +494,7 @@ impl<'p> Writer<'p> {
         if let Some(column) = self.table.auto_column {
             offsets.find(self.table, &after)?;
             let row = ImageRow { table: self.table, image: &after, offsets: &offsets };
-            self.last_number = row.column(column, cx.zone())?.to_integer().value as u64;
+            self.last_number = row.column(column, cx.settings.zone())?.to_integer().value as u64;
             self.numbers.skip(self.last_number, series(cx));
         }
         Ok(())
@@ -609,7 +609,7 @@ impl<'p> Writer<'p> {
 
 impl ReservedNumbers {
     fn next(&mut self, cx: &mut Context, table: &TableDef, rows: u64) -> Result<u64> {
-        let forced = cx.variables().uint(ids::INSERT_ID);
+        let forced = cx.settings.variables().uint(ids::INSERT_ID);
         if forced > 0 {
             cx.change_variables(|v| v.put(ids::INSERT_ID, crate::variables::Value::UInt(0)));
             table.counter.used(forced);
@@ -664,14 +664,14 @@ fn takes_number(cx: &Context, given: &ColumnInput<'_>) -> bool {
     match given {
         ColumnInput::Default => true,
         ColumnInput::Value(value, _) | ColumnInput::Fitted(value) => {
-            value.is_null() || value.to_integer().value == 0 && !cx.modes().no_auto_value_on_zero
+            value.is_null() || value.to_integer().value == 0 && !cx.settings.modes().no_auto_value_on_zero
         }
     }
 }
 
 fn series(cx: &Context) -> Series {
-    let increment = cx.variables().uint(ids::AUTO_INCREMENT_INCREMENT).max(1);
-    Series { increment, offset: cx.variables().uint(ids::AUTO_INCREMENT_OFFSET) }
+    let increment = cx.settings.variables().uint(ids::AUTO_INCREMENT_INCREMENT).max(1);
+    Series { increment, offset: cx.settings.variables().uint(ids::AUTO_INCREMENT_OFFSET) }
 }
 
 /// The next AUTO_INCREMENT number, for a row that comes alone.
@@ -727,7 +727,7 @@ pub(super) fn duplicate_entry(
     let definition = &table.indexes[index];
     let mut values = Vec::with_capacity(definition.parts.len());
     for part in &definition.parts {
-        let value = row.column(part.column, cx.zone())?;
+        let value = row.column(part.column, cx.settings.zone())?;
         let bytes = value.to_bytes();
         let shown = match part.prefix_len {
             Some(n) => {

@@ -22,7 +22,7 @@ impl Expr {
                 }
                 Ok(Datum::Double(misread.number))
             }
-            Node::Column { source, column } => row.column(*source, *column, cx.zone()),
+            Node::Column { source, column } => row.column(*source, *column, cx.settings.zone()),
             Node::Aggregate(number) => row.aggregate(*number),
             Node::GroupKey(number) => Ok(row.group_key(*number).unwrap_or_default()),
             Node::Grouping(_, numbers) => {
@@ -36,7 +36,7 @@ impl Expr {
             Node::UserVariable(name) => {
                 // Each mention is a copy.
                 datum::bounds::check()?;
-                Ok(cx.user_variable(name))
+                Ok(cx.settings.user_variable(name))
             }
             Node::SystemVariable(variable) => cx.system_variable(variable),
             _ => {

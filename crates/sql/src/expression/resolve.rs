@@ -196,7 +196,7 @@ impl<'c> Resolver<'c> {
             ExprKind::Literal(literal) => self.literal(literal),
             ExprKind::Column(name) => self.column(name),
             ExprKind::UserVariable(name) => {
-                let ty = self.cx.user_variable_type(name);
+                let ty = self.cx.settings.user_variable_type(name);
                 Ok(Expr { node: Node::UserVariable(name.to_ascii_lowercase().into()), ty })
             }
             ExprKind::AssignUserVariable { name, value } => {
@@ -239,7 +239,8 @@ impl<'c> Resolver<'c> {
             ExprKind::Collate { operand, collation } => self.collate(operand, collation),
             ExprKind::DateArithmetic { date, amount, unit, subtract } => {
                 let (date, amount) = (self.expr(date)?, self.expr(amount)?);
-                let ty = interval::result_type(&date.ty, &amount, *unit, self.cx.connection_collation());
+                let ty =
+                    interval::result_type(&date.ty, &amount, *unit, self.cx.settings.connection_collation());
                 let node = Node::DateArithmetic(Box::new([date, amount]), *unit, *subtract);
                 Ok(Expr { node, ty })
             }
@@ -374,7 +375,7 @@ impl<'c> Resolver<'c> {
                     false => (left, right),
                 };
                 let (operation, ty) =
-                    arithmetic::choose(op, &left, &right, self.cx.div_precision_increment());
+                    arithmetic::choose(op, &left, &right, self.cx.settings.div_precision_increment());
                 let (mut left, mut right) = (left, right);
                 for operand in [&mut left, &mut right] {
                     match operation.numbers {
@@ -518,7 +519,7 @@ impl<'c> Resolver<'c> {
             return None;
         }
         let text = three.iter().find(|e| e.ty.family.is_text());
-        Some(compare::By::Text(text.map_or(self.cx.connection_collation(), |e| e.ty.collation)))
+        Some(compare::By::Text(text.map_or(self.cx.settings.connection_collation(), |e| e.ty.collation)))
     }
 
     fn in_list(&mut self, operand: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr> {
@@ -610,7 +611,7 @@ impl<'c> Resolver<'c> {
                     _ => return Err(error::WRONG_ARGUMENTS.with(&[&"ESCAPE"])),
                 }
             }
-            None if self.cx.modes().no_backslash_escapes => None,
+            None if self.cx.settings.modes().no_backslash_escapes => None,
             None => Some(b'\\'),
         };
         let [operand, pattern] = pair;
@@ -665,7 +666,7 @@ impl<'c> Resolver<'c> {
             return Err(SqlError::unsupported("CAST .. ARRAY and AT TIME ZONE"));
         }
         let mut x = self.expr(operand)?;
-        let connection = self.cx.connection_collation();
+        let connection = self.cx.settings.connection_collation();
         let mut collation = connection;
         use ast::DataType as D;
         if let D::Char { .. } | D::Binary { .. } = &ty.ty {
@@ -751,7 +752,7 @@ impl<'c> Resolver<'c> {
     }
 
     pub(crate) fn typing(&self) -> super::functions::Typing {
-        super::functions::Typing { connection: self.cx.connection_collation() }
+        super::functions::Typing { connection: self.cx.settings.connection_collation() }
     }
 }
 

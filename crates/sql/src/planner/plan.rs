@@ -77,7 +77,7 @@ pub(crate) struct Basis {
 struct Plan<T> {
     work: T,
     basis: Basis,
-    /// [`Context::settings_version`].
+    /// The version of the settings.
     settings: u64,
     /// The number that the catalog's definitions had when its tables were found to be what they
     /// were.
@@ -183,7 +183,7 @@ impl Basis {
         let is_same_function = |routine: &Arc<Routine>| {
             cx.routine(routine.database(), routine.name()).is_ok_and(|now| Arc::ptr_eq(&now, routine))
         };
-        if !self.variables.iter().all(|(name, ty)| is_same_type(ty, &cx.user_variable_type(name)))
+        if !self.variables.iter().all(|(name, ty)| is_same_type(ty, &cx.settings.user_variable_type(name)))
             || !self.routines.iter().all(is_same_function)
         {
             return Ok(false);
@@ -216,7 +216,7 @@ impl<T> Plan<T> {
         };
         let parameters = cx.statement.parameters.iter().enumerate().map(type_of).collect();
         let statistics = basis.tables().map(|table| table.statistics.version()).collect();
-        let (settings, uses) = (cx.settings_version(), 0);
+        let (settings, uses) = (cx.settings.version(), 0);
         Ok(Self { settings, definitions, parameters, statistics, uses, work, basis })
     }
 
@@ -226,7 +226,7 @@ impl<T> Plan<T> {
         let is_same = |(ty, now): (&Option<Type>, &crate::session::Parameter)| {
             ty.as_ref().is_none_or(|ty| is_same_type(ty, &now.ty))
         };
-        let is_valid = self.settings == cx.settings_version()
+        let is_valid = self.settings == cx.settings.version()
             && self.parameters.len() == cx.statement.parameters.len()
             && self.parameters.iter().zip(&cx.statement.parameters).all(is_same)
             && self.basis.is_current(cx, self.definitions)?

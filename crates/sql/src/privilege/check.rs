@@ -33,7 +33,7 @@ impl Stamp {
     /// That of now; `None` for a session with temporary tables, which hide others.
     pub(crate) fn now(cx: &Context) -> Option<Stamp> {
         let definitions = cx.catalog().definitions_epoch().load(Ordering::Acquire);
-        let settings = cx.settings_version();
+        let settings = cx.settings.version();
         (!cx.has_temporary_tables()).then_some(Stamp { definitions, settings })
     }
 }

@@ -15,32 +15,31 @@ mod statistics;
 mod transactions;
 mod variables;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use storage::Interrupt;
 
 use crate::catalog::Catalog;
 use crate::instance::Instance;
 use crate::routine::Frame;
 use crate::status::Counter;
-use crate::variables::{SessionVariables, Value, ids};
+use crate::variables::{Value, ids};
 use connection::ConnectionInfo;
 use datum::error::Result;
-use datum::types::{Collation, Type};
+use datum::types::Collation;
 use datum::value::Datum;
 use functions::FunctionState;
 use locks::SessionLocks;
 use log::LogState;
 use scratch::Scratch;
-use settings::{SessionSettings, session_settings_of};
+use settings::SettingsState;
 use statement::StatementState;
 use statistics::Statistics;
 use transactions::TransactionState;
 
 pub(crate) use statistics::Examined;
 
+pub(crate) use settings::UserVariables;
 pub use settings::{Modes, statement_memory_max};
 pub use statement::StatementStatus;
 
@@ -54,6 +53,8 @@ pub struct Context {
     pub(crate) statistics: Statistics,
     /// What functions keep.
     pub(crate) functions: FunctionState,
+    /// What SET and USE have said.
+    pub(crate) settings: SettingsState,
     /// The statement that runs.
     pub(crate) statement: StatementState,
     /// The transaction that is open, and the next one.
@@ -66,46 +67,27 @@ pub struct Context {
     pub(crate) scratch: Scratch,
     /// What is reported to the client of changes in the session.
     pub tracker: super::tracking::Tracker,
-    /// The number that the settings have now.
-    settings_version: u64,
-    /// The last number that settings got.
-    last_settings: u64,
     /// What KILL sets.
     pub interrupt: Arc<Interrupt>,
     /// Temporary tables.
     pub(super) temporary: super::temporary::SessionTemporaryTables,
-    default_database: Option<String>,
-    variables: SessionVariables,
-    session_settings: SessionSettings,
-    user_variables: Arc<UserVariables>,
 }
-
-/// The variables of a session, which others may see in
-/// `performance_schema.user_variables_by_thread`. The latch is held for one of them, or for a copy.
-pub(crate) type UserVariables = Mutex<HashMap<Box<str>, (Datum<'static>, Type)>>;
 
 impl Context {
     pub(super) fn new(instance: Arc<Instance>, connection: &super::Connection) -> Self {
-        let variables = SessionVariables::new(instance.globals());
-        let session_settings = session_settings_of(&variables);
         Self {
             connection: ConnectionInfo::new(connection, instance.catalog()),
             statistics: Statistics::default(),
             functions: FunctionState::new(&**instance.env()),
+            settings: SettingsState::new(instance.globals()),
             statement: StatementState::new(instance.env().now() as i64),
             transactions: TransactionState::default(),
             locks: SessionLocks::default(),
             log: LogState::default(),
             scratch: Scratch::default(),
             tracker: super::tracking::Tracker::default(),
-            settings_version: 0,
-            last_settings: 0,
             interrupt: Arc::new(Interrupt::new()),
             temporary: super::temporary::SessionTemporaryTables::default(),
-            default_database: None,
-            variables,
-            session_settings,
-            user_variables: Arc::default(),
             instance,
         }
     }
@@ -132,7 +114,7 @@ impl Context {
 
     /// The calling thread runs a statement of this session until what is returned is dropped.
     pub(super) fn begin_bounds(&self) -> datum::bounds::Bounded {
-        datum::bounds::begin(&self.interrupt, self.session_settings.statement_memory_max)
+        datum::bounds::begin(&self.interrupt, self.settings.decoded().statement_memory_max)
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {
@@ -146,7 +128,7 @@ impl Context {
 
     /// The default database: inside a function the function's own.
     pub fn default_database(&self) -> Option<&str> {
-        self.statement.frames.last().map(Frame::database).or(self.default_database.as_deref())
+        self.statement.frames.last().map(Frame::database).or(self.settings.default_database.as_deref())
     }
 
     /// USE, unchecked.
@@ -156,13 +138,13 @@ impl Context {
             None => None,
         };
         let collation = collation
-            .or_else(|| Collation::by_name(self.variables.text(ids::COLLATION_SERVER)))
+            .or_else(|| Collation::by_name(self.settings.variables().text(ids::COLLATION_SERVER)))
             .unwrap_or(Collation::UTF8MB4_0900_AI_CI);
         self.change_variables(|v| {
             v.put(ids::COLLATION_DATABASE, Value::Text(collation.name().into()));
             v.put(ids::CHARACTER_SET_DATABASE, Value::Text(collation.charset().name().into()));
         });
-        self.default_database = name;
+        self.settings.default_database = name;
     }
 
     /// Runs a subquery with the values that it takes from around it.

@@ -129,7 +129,10 @@ impl Drop for PreparedStatements {
 impl Parameter {
     /// What stands for a parameter before it has a value: text that may be NULL.
     fn unknown(cx: &Context) -> Self {
-        Self { value: Datum::Null, ty: Type::text(cx.connection_collation(), Coercibility::Literal, 0) }
+        Self {
+            value: Datum::Null,
+            ty: Type::text(cx.settings.connection_collation(), Coercibility::Literal, 0),
+        }
     }
 
     /// The character set of its text.
@@ -157,13 +160,13 @@ impl Session {
     /// COM_STMT_PREPARE.
     pub fn prepare(&mut self, text: &[u8]) -> Result<Description> {
         let _bounded = self.cx.begin_bounds();
-        let client = self.cx.client_charset();
+        let client = self.cx.settings.client_charset();
         let shown = client_text::shown(text, client);
         self.cx.interrupt.statement_begins();
         self.process.begin(&shown, self.cx.instance.env().monotonic_coarse());
         self.cx.begin_moment();
         self.cx.statement.diagnostics.clear();
-        let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
+        let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
         let text = client_text::to_utf8(text, client, sql_mode).map_err(SqlError::from);
         let outcome = text.and_then(|text| self.try_prepare(&text));
         self.process.end(self.cx.instance.env().monotonic_coarse(), self.cx.default_database());
@@ -246,8 +249,8 @@ impl Session {
 
     /// Text that a client sent as a parameter, brought to the connection's character set.
     pub fn text_parameter(&self, bytes: &[u8]) -> Parameter {
-        let collation = self.cx.connection_collation();
-        let (from, to) = (self.cx.client_charset(), collation.charset());
+        let collation = self.cx.settings.connection_collation();
+        let (from, to) = (self.cx.settings.client_charset(), collation.charset());
         let bytes = if from == to || from == Charset::Binary {
             bytes.into()
         } else {
@@ -267,7 +270,7 @@ impl Session {
     /// Query attributes: named values that the client sends along with the statements that it runs
     /// next. They hold until others are given.
     pub fn set_query_attributes<'a>(&mut self, attributes: impl Iterator<Item = (&'a [u8], Parameter)>) {
-        let client = self.cx.client_charset();
+        let client = self.cx.settings.client_charset();
         let as_text = |Parameter { value, ty }: Parameter| match value {
             Datum::Null => Datum::Null,
             value => {
@@ -288,10 +291,10 @@ impl Session {
         self.forget(name);
         let text = match source {
             PrepareSource::Text(text) => text.to_vec(),
-            PrepareSource::Variable(variable) => match self.cx.user_variable(variable) {
+            PrepareSource::Variable(variable) => match self.cx.settings.user_variable(variable) {
                 Datum::Null => b"NULL".to_vec(),
                 value => {
-                    let charset = self.cx.user_variable_type(variable).collation.charset();
+                    let charset = self.cx.settings.user_variable_type(variable).collation.charset();
                     charset.convert(value.into_bytes(), Charset::Utf8mb4).0.into_owned()
                 }
             },
@@ -318,8 +321,8 @@ impl Session {
             return self.fail(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
         }
         let value = |name: &Ident| Parameter {
-            value: self.cx.user_variable(name),
-            ty: self.cx.user_variable_type(name),
+            value: self.cx.settings.user_variable(name),
+            ty: self.cx.settings.user_variable_type(name),
         };
         let parameters = using.iter().map(value).collect();
         self.cx.statement.executed_by = "EXECUTE";
@@ -344,7 +347,7 @@ impl Session {
 
 fn parse(cx: &Context, text: &[u8]) -> Result<Parsed> {
     let text = super::without_terminator(text);
-    let sql_mode = cx.variables().uint(ids::SQL_MODE);
+    let sql_mode = cx.settings.variables().uint(ids::SQL_MODE);
     let options = ParseOptions { from_client: true, ..parse_options(sql_mode) };
     let statement = parser::parse(text, &options)?.ok_or_else(|| error::EMPTY_QUERY.plain())?;
     if !can_be_prepared(&statement.kind) || create_start::of(&statement.kind).is_some() {

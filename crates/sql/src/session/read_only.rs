@@ -86,7 +86,11 @@ impl Context {
     pub(crate) fn close_commits(&self) -> Result<Option<Closed>> {
         match self.locks.tables.has_global() {
             true => Ok(None),
-            false => self.instance.commit_barrier().close(&self.interrupt, self.metadata_timeout()).map(Some),
+            false => self
+                .instance
+                .commit_barrier()
+                .close(&self.interrupt, self.settings.metadata_timeout())
+                .map(Some),
         }
     }
 

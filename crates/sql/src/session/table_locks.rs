@@ -18,7 +18,6 @@ use crate::catalog::metadata_lock::barrier::{Closed, Pass};
 use crate::catalog::metadata_lock::{Guard, MetadataLock, MetadataLockType, Waiter};
 use crate::catalog::{TableDef, database_or};
 use crate::privilege::tables_used;
-use crate::variables::ids;
 use datum::bounds::Ticker;
 use datum::error::{self, Result};
 use syntax::ast::{Ident, LockTable, ObjectName, StatementKind, TableLock};
@@ -71,11 +70,6 @@ impl TableLocks {
 }
 
 impl Context {
-    /// `lock_wait_timeout`
-    pub(super) fn metadata_timeout(&self) -> Duration {
-        Duration::from_secs(self.variables().uint(ids::LOCK_WAIT_TIMEOUT))
-    }
-
     /// Takes a table's metadata lock.
     pub(crate) fn lock_metadata(
         &self,
@@ -92,7 +86,7 @@ impl Context {
         let waiter = Waiter {
             session: self.connection.id,
             interrupt: &self.interrupt,
-            timeout: self.metadata_timeout(),
+            timeout: self.settings.metadata_timeout(),
             waits: self.instance.metadata_waits(),
             held: &held,
             on_wait: &|begins| {
@@ -153,7 +147,9 @@ impl Context {
             *order.entry((&name.database, &name.table)).or_default() |= name.write;
         }
         let writes = match order.values().any(|write| *write) {
-            true => Some(self.instance.commit_barrier().enter(&self.interrupt, self.metadata_timeout())?),
+            true => Some(
+                self.instance.commit_barrier().enter(&self.interrupt, self.settings.metadata_timeout())?,
+            ),
             false => None,
         };
         let mut guards: Vec<Guard> = Vec::new();
@@ -220,7 +216,8 @@ impl Context {
             return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
         }
         if self.locks.tables.global.is_none() {
-            let closed = self.instance.commit_barrier().close(&self.interrupt, self.metadata_timeout())?;
+            let closed =
+                self.instance.commit_barrier().close(&self.interrupt, self.settings.metadata_timeout())?;
             self.locks.tables.global = Some(closed);
         }
         Ok(())
@@ -234,13 +231,14 @@ impl Context {
         }
         self.commit()?;
         self.gtid_used();
-        self.instance.commit_barrier().close(&self.interrupt, self.metadata_timeout())
+        self.instance.commit_barrier().close(&self.interrupt, self.settings.metadata_timeout())
     }
 
     /// LOCK INSTANCE FOR BACKUP.
     pub fn lock_instance(&mut self) -> Result<()> {
         if self.locks.tables.backup.is_none() {
-            let closed = self.instance.ddl_barrier().close(&self.interrupt, self.metadata_timeout())?;
+            let closed =
+                self.instance.ddl_barrier().close(&self.interrupt, self.settings.metadata_timeout())?;
             self.locks.tables.backup = Some(closed);
         }
         Ok(())
@@ -258,7 +256,9 @@ impl Context {
         }
         match self.locks.tables.has_tables() {
             true => Ok(()), // its own pass keeps the barrier open
-            false => self.instance.commit_barrier().wait_open(&self.interrupt, self.metadata_timeout()),
+            false => {
+                self.instance.commit_barrier().wait_open(&self.interrupt, self.settings.metadata_timeout())
+            }
         }
     }
 
@@ -266,7 +266,11 @@ impl Context {
     pub(super) fn enter_commit(&self) -> Result<Option<Pass>> {
         match self.locks.tables.has_tables() {
             true => Ok(None),
-            false => self.instance.commit_barrier().enter(&self.interrupt, self.metadata_timeout()).map(Some),
+            false => self
+                .instance
+                .commit_barrier()
+                .enter(&self.interrupt, self.settings.metadata_timeout())
+                .map(Some),
         }
     }
 
@@ -275,7 +279,9 @@ impl Context {
         self.pass_global_lock()?;
         let definitions = match self.locks.tables.backup.is_some() {
             true => None,
-            false => Some(self.instance.ddl_barrier().enter(&self.interrupt, self.metadata_timeout())?),
+            false => {
+                Some(self.instance.ddl_barrier().enter(&self.interrupt, self.settings.metadata_timeout())?)
+            }
         };
         Ok((definitions, self.enter_commit()?))
     }

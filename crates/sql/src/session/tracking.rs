@@ -127,16 +127,16 @@ pub(super) fn take_changes(cx: &mut Context) -> Vec<StateChange> {
     let mut notes = std::mem::replace(tracker, Tracker { on, gtids, ..Tracker::default() });
     let mut changes = Vec::new();
     for id in notes.variables {
-        if is_tracked(cx.variables().text(ids::SESSION_TRACK_SYSTEM_VARIABLES), id.variable().name())
+        if is_tracked(cx.settings.variables().text(ids::SESSION_TRACK_SYSTEM_VARIABLES), id.variable().name())
             && let Some(value) = variables::shown(cx, id, false)
         {
             changes.push(StateChange::Variable(id.variable().name(), value));
         }
     }
-    if notes.schema && cx.variables().bool(ids::SESSION_TRACK_SCHEMA) {
+    if notes.schema && cx.settings.variables().bool(ids::SESSION_TRACK_SCHEMA) {
         changes.push(StateChange::Schema(cx.default_database().unwrap_or_default().to_owned()));
     }
-    if notes.state && cx.variables().bool(ids::SESSION_TRACK_STATE_CHANGE) {
+    if notes.state && cx.settings.variables().bool(ids::SESSION_TRACK_STATE_CHANGE) {
         changes.push(StateChange::State);
     }
     if notes.all_gtids {

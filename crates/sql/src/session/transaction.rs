@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use binlog::gtid::Gtid;
 use binlog::log::Published;
@@ -73,14 +72,10 @@ impl SessionTransaction {
 }
 
 impl Context {
-    pub(crate) fn autocommit(&self) -> bool {
-        self.session_settings().autocommit
-    }
-
     /// The open transaction, opened now if there is none.
     pub fn transaction(&mut self) -> &mut SessionTransaction {
         if self.transactions.open.is_none() {
-            let explicit = !self.autocommit();
+            let explicit = !self.settings.autocommit();
             self.open_transaction(explicit, None);
         }
         self.transactions.open.as_mut().expect("it was opened above")
@@ -99,17 +94,18 @@ impl Context {
         let isolation = match next.isolation {
             Some(isolation) => isolation_of(isolation),
             // By the variable's list of words.
-            None => match self.variables().uint(ids::TRANSACTION_ISOLATION) {
+            None => match self.settings.variables().uint(ids::TRANSACTION_ISOLATION) {
                 0 | 1 => Isolation::ReadCommitted,
                 2 => Isolation::RepeatableRead,
                 _ => Isolation::Serializable,
             },
         };
-        let read_only =
-            read_only.or(next.read_only).unwrap_or(self.variables().bool(ids::TRANSACTION_READ_ONLY));
+        let read_only = read_only
+            .or(next.read_only)
+            .unwrap_or(self.settings.variables().bool(ids::TRANSACTION_READ_ONLY));
         let options = TransactionOptions {
             isolation,
-            lock_wait_timeout: self.lock_wait_timeout(),
+            lock_wait_timeout: self.settings.lock_wait_timeout(),
             context: self.group_context(),
             begin: self.begin_event(),
             gtid: self.log.owned_gtid(),
@@ -142,16 +138,12 @@ impl Context {
     fn second_transaction(&mut self, gtid: Option<Gtid>) -> Box<Transaction> {
         let options = TransactionOptions {
             isolation: Isolation::RepeatableRead,
-            lock_wait_timeout: self.lock_wait_timeout(),
+            lock_wait_timeout: self.settings.lock_wait_timeout(),
             context: self.group_context(),
             begin: self.begin_event(),
             gtid,
         };
         self.instance.engine().begin(self.interrupt.clone(), options)
-    }
-
-    fn lock_wait_timeout(&self) -> Duration {
-        self.session_settings().lock_wait_timeout
     }
 
     /// A table for a statement that reads it: its definition stays as it is until the transaction
@@ -230,7 +222,7 @@ impl Context {
     }
 
     fn track_table(&mut self, kind: MetadataLockType) {
-        let autocommit = self.autocommit();
+        let autocommit = self.settings.autocommit();
         self.tracker.transactions.table(kind == MetadataLockType::Write, autocommit);
         self.transaction().used = true;
     }
@@ -328,7 +320,7 @@ impl Context {
             Some(open) => open.read_only,
             None => {
                 let next = self.transactions.next.read_only;
-                next.unwrap_or_else(|| self.variables().bool(ids::TRANSACTION_READ_ONLY))
+                next.unwrap_or_else(|| self.settings.variables().bool(ids::TRANSACTION_READ_ONLY))
             }
         };
         match read_only {
@@ -471,7 +463,7 @@ impl Context {
     }
 
     pub(crate) fn savepoint(&mut self, name: &str) {
-        if !self.transactions.is_explicit() && self.autocommit() {
+        if !self.transactions.is_explicit() && self.settings.autocommit() {
             return; // it would end with this statement
         }
         self.count(Counter::HandlerSavepoint);
@@ -511,7 +503,7 @@ impl Context {
     /// Begins a statement's part of the transaction.
     pub fn begin_statement(&mut self, text: &[u8]) {
         let timestamp = self.statement.timestamp();
-        let settings = *self.session_settings();
+        let settings = *self.settings.decoded();
         let log_text = settings.logs_texts && self.statement.frames.is_empty();
         let transaction = self.storage_transaction();
         transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
@@ -522,7 +514,7 @@ impl Context {
 
     /// The same for an event of a BINLOG statement, which happened at `timestamp`.
     pub(crate) fn begin_row_event(&mut self, timestamp: u32) {
-        let settings = *self.session_settings();
+        let settings = *self.settings.decoded();
         let transaction = self.storage_transaction();
         transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
         transaction.set_row_images(settings.row_images);

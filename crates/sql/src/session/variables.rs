@@ -26,7 +26,7 @@ pub(crate) fn read<'a>(cx: &mut Context, variable: &SystemVariable) -> Result<Da
     if let (None | Some(registry::Scope::Session), Some(value)) = (scope, computed(cx, id)) {
         return Ok(value);
     }
-    let value = registry::read(cx.instance.globals(), cx.variables(), id, scope)?;
+    let value = registry::read(cx.instance.globals(), cx.settings.variables(), id, scope)?;
     if let Some(value) = computed_global(cx, id) {
         return Ok(value);
     }
@@ -47,7 +47,7 @@ pub(crate) fn shown(cx: &mut Context, id: VariableId, global: bool) -> Option<St
         return Some(text(value));
     }
     let scope = if global { Some(registry::Scope::Global) } else { None };
-    let value = registry::read(cx.instance.globals(), cx.variables(), id, scope).ok()?;
+    let value = registry::read(cx.instance.globals(), cx.settings.variables(), id, scope).ok()?;
     Some(variable.show(&value).into_owned())
 }
 

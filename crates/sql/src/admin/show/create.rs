@@ -35,7 +35,7 @@ pub(super) fn table(cx: &Context, of: &ObjectName) -> Result<Listing> {
         return Ok(out);
     }
     let table = objects::table(cx, of)?;
-    out.push(cells![table.name.as_str(), show::shown_table(&table, cx.zone())]);
+    out.push(cells![table.name.as_str(), show::shown_table(&table, cx.settings.zone())]);
     Ok(out)
 }
 

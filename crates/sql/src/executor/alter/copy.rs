@@ -117,7 +117,7 @@ impl<'a> Copy<'a> {
         let mut new = alter.finished.table.clone();
         let schema = draft::schema_of(new.id, &new.database, &new.name, &new.columns, &new.indexes, &trees)?;
         new.schema = Arc::new(schema);
-        let settings = cx.settings();
+        let settings = cx.ddl_settings();
         let is_new = |c: &usize| alter.finished.columns[*c].is_none();
         let is_expression =
             |c: &usize| matches!(new.columns[*c].default, Default::Expression(_)) && is_new(c);
@@ -204,7 +204,7 @@ impl<'a> Copy<'a> {
             let value = match raw {
                 Some(raw) => {
                     let ty = &self.alter.old.column_types[origin];
-                    image::read(raw, ty, &before.ty, cx.zone())?
+                    image::read(raw, ty, &before.ty, cx.settings.zone())?
                 }
                 None => Datum::Null,
             };
@@ -264,7 +264,9 @@ impl<'a> Copy<'a> {
         number: u64,
     ) -> Result<Datum<'v>> {
         let is_zero = value.to_integer().value == 0;
-        if self.numbered == Some(place) && (value.is_null() || is_zero && !cx.modes().no_auto_value_on_zero) {
+        if self.numbered == Some(place)
+            && (value.is_null() || is_zero && !cx.settings.modes().no_auto_value_on_zero)
+        {
             return self.next_number(column);
         }
         if value.is_null() && !column.nullable {

@@ -160,7 +160,9 @@ impl Resolver<'_> {
         match partner.ty.family {
             Family::Integer | Family::Decimal | Family::Float | Family::Double if is_text => {
                 // Elsewhere the first row says it.
-                if self.cx.statement.storing && self.cx.modes().strict && self.scope.clause == "where clause"
+                if self.cx.statement.storing
+                    && self.cx.settings.modes().strict
+                    && self.scope.clause == "where clause"
                 {
                     match partner.ty.family {
                         Family::Decimal => drop(self.cx.decimal(value)?),
@@ -196,7 +198,7 @@ impl Resolver<'_> {
                 return Ok(());
             }
         };
-        if self.cx.statement.storing && self.cx.modes().strict {
+        if self.cx.statement.storing && self.cx.settings.modes().strict {
             return Err(e);
         }
         self.cx.warn(e);
@@ -223,12 +225,12 @@ impl Resolver<'_> {
             Family::DateTime => "DATETIME",
             _ => return Ok(()),
         };
-        let rules = self.cx.modes().dates;
+        let rules = self.cx.settings.modes().dates;
         if temporal_text::parse_datetime(text).is_some_and(|read| read.value.date.check(rules)) {
             return Ok(());
         }
         let shown = String::from_utf8_lossy(text);
-        Err(if self.cx.statement.storing && self.cx.modes().strict {
+        Err(if self.cx.statement.storing && self.cx.settings.modes().strict {
             error::TRUNCATED_WRONG_VALUE.with(&[&name.to_ascii_lowercase(), &shown])
         } else {
             error::WRONG_VALUE.with(&[&name, &shown])

@@ -202,7 +202,7 @@ impl Resolver<'_> {
             list.iter_mut().for_each(json::as_text);
         }
         bounds::check()?;
-        let mut ty = common_type(list.iter().map(|e| &e.ty), self.cx.connection_collation());
+        let mut ty = common_type(list.iter().map(|e| &e.ty), self.cx.settings.connection_collation());
         if ty.family == Family::Text {
             let joined = collate::join(&mut list, self.typing(), operation)?;
             let has_bits = list.iter().any(|e| e.ty.family == Family::Bit);

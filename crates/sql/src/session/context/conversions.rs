@@ -8,7 +8,7 @@ impl Context {
     /// Adds a warning. Where a strict session stores, some are errors, and fail the statement at
     /// its end: [`super::statement::StatementState::take_strict_error`].
     pub fn warn(&mut self, e: SqlError) {
-        if self.statement.storing && self.session_settings.modes.strict && is_strict(e.number) {
+        if self.statement.storing && self.settings.decoded().modes.strict && is_strict(e.number) {
             if self.statement.strict_error.is_none() {
                 self.statement.strict_error = Some(e.clone());
             }
@@ -35,7 +35,7 @@ impl Context {
             Datum::Json(_) => error::INVALID_JSON_VALUE_FOR_CAST.with(&[&kind, &"", &1]),
             _ => error::TRUNCATED_WRONG_VALUE.with(&[&kind, &shown]),
         };
-        if self.statement.storing && self.session_settings.modes.strict {
+        if self.statement.storing && self.settings.decoded().modes.strict {
             return Err(e);
         }
         self.warn(e);
@@ -72,8 +72,8 @@ impl Context {
 
     /// Division by zero: NULL, with a warning, or the error where a strict session stores.
     pub fn division_by_zero<'a>(&mut self) -> Result<Datum<'a>> {
-        if self.session_settings.modes.error_for_division_by_zero {
-            if self.statement.storing && self.session_settings.modes.strict {
+        if self.settings.decoded().modes.error_for_division_by_zero {
+            if self.statement.storing && self.settings.decoded().modes.strict {
                 return Err(error::DIVISION_BY_ZERO.plain());
             }
             self.warn(error::DIVISION_BY_ZERO.plain());

@@ -18,7 +18,7 @@ impl Context {
     }
 
     fn next_moment(&self) -> i64 {
-        match self.session_settings.fixed_moment {
+        match self.settings.decoded().fixed_moment {
             Some(moment) => moment,
             None => self.instance.env().now() as i64,
         }
@@ -31,7 +31,7 @@ impl Context {
 
     /// When the statement began, whatever `timestamp` says: microseconds since 1970.
     pub(crate) fn real_moment(&self) -> i64 {
-        match self.session_settings.fixed_moment {
+        match self.settings.decoded().fixed_moment {
             Some(_) => self.instance.env().now() as i64,
             None => self.statement.moment,
         }
@@ -43,7 +43,7 @@ impl Context {
 
     /// The statement's moment in the session's time zone.
     pub fn now(&self) -> DateTime {
-        self.at(self.zone().to_local(self.statement.moment))
+        self.at(self.settings.zone().to_local(self.statement.moment))
     }
 
     /// The statement's moment in UTC.
@@ -53,7 +53,7 @@ impl Context {
 
     /// This very moment in the session's time zone.
     pub fn wall_clock(&self) -> DateTime {
-        self.at(self.zone().to_local(self.instance.env().now() as i64))
+        self.at(self.settings.zone().to_local(self.instance.env().now() as i64))
     }
 
     /// The statement's day in the session's time zone.
