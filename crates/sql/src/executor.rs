@@ -46,14 +46,15 @@ mod writer;
 
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::{Resolver, Row};
+use crate::session::Context;
 use crate::session::transaction::Characteristics;
-use crate::session::{self, Context};
+use crate::statement_class;
 use crate::status::Counter;
 use datum::error::{self, Result, SqlError};
 use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use datum::types::Charset;
 use datum::value::{Datum, store};
-use syntax::ast::{Completion, Expr, ObjectName, SetItem, ShowWhat, Statement, StatementKind};
+use syntax::ast::{Completion, Expr, ObjectName, SetItem, Statement, StatementKind};
 
 /// How a statement went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,18 +67,6 @@ pub struct Done {
 
 const OK: Done = Done { has_rows: false, release: false };
 const ROWS: Done = Done { has_rows: true, release: false };
-
-/// Statements that show the list of warnings leave it as it is.
-pub fn keeps_diagnostics(kind: &StatementKind) -> bool {
-    matches!(
-        kind,
-        StatementKind::Show(show)
-            if matches!(
-                show.what,
-                ShowWhat::Warnings { .. } | ShowWhat::Errors { .. } | ShowWhat::CountWarnings | ShowWhat::CountErrors
-            )
-    ) || matches!(kind, StatementKind::GetDiagnostics(_))
-}
 
 /// Executes a client's statement.
 pub fn execute(
@@ -109,7 +98,7 @@ fn execute_checked(
     if !cx.passes_gtid_next(&statement.kind)? {
         return Ok(OK);
     }
-    if session::commits_implicitly(&statement.kind) {
+    if statement_class::commits_implicitly(&statement.kind) {
         cx.commit()?;
         if !matches!(statement.kind, S::Begin(_)) {
             cx.forget_next_transaction();
@@ -121,7 +110,7 @@ fn execute_checked(
             cx.count(Counter::ComTruncate);
             Ok(OK)
         }
-        kind if crate::catalog::ddl::is_ddl(kind) => {
+        kind if statement_class::is_ddl(kind) => {
             temporary::check(cx, kind)?;
             let _passes = if temporary::is_temporary(kind) { None } else { Some(cx.enter_definition()?) };
             // Once more, for it may have waited while `read_only` was set

@@ -44,6 +44,7 @@ use crate::executor;
 use crate::executor::spill::queue::Queue;
 use crate::instance::{Instance, Kill, Process, SessionHandles};
 use crate::planner::plan::CachedPlan;
+use crate::statement_class;
 use crate::statement_digests::{StatementDigests, StatementOutcome, TallyCache};
 use crate::statement_log;
 use crate::status::Counter;
@@ -246,7 +247,7 @@ impl Session {
                 Ok(None) => return self.fail(error::EMPTY_QUERY.plain()),
                 Err(e) => return self.fail(e),
             };
-            if let (Some(key), true) = (key, last && can_be_repeated(&statement.kind)) {
+            if let (Some(key), true) = (key, last && statement_class::can_be_cached(&statement.kind)) {
                 return match self.cache.note(key, rest, statement) {
                     Noted::Cached(parsed) => self.run_cached_statement(&parsed, false, sink),
                     Noted::Seen(statement) => self.statement(&statement, rest, None, false, sink),
@@ -417,7 +418,7 @@ impl Session {
                 if let StatementKind::DropDatabase { .. } = statement.kind {
                     ok.status |= status_flag::DB_DROPPED;
                 }
-                if executor::keeps_diagnostics(&statement.kind) {
+                if statement_class::keeps_diagnostics(&statement.kind) {
                     ok.warnings = 0; // those it showed are not its own
                 }
                 sink.finish(&ok).map_err(client_gone)
@@ -663,11 +664,6 @@ fn first_statement(text: &[u8], options: &ParseOptions) -> usize {
     }
 }
 
-/// Definitions are seldom repeated, and may hold passwords.
-fn can_be_repeated(kind: &StatementKind) -> bool {
-    !crate::catalog::ddl::is_ddl(kind) && !matches!(kind, StatementKind::Set(_))
-}
-
 /// A text may end with a NUL byte, which some clients send with their strings (`mysqlslap` does),
 /// and be followed by blanks. One such byte ends it; a second one, or one in the middle, is a
 /// character that no statement has.
@@ -701,14 +697,6 @@ pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
         sqlstate: *b"08S01",
         message: format!("Got an error writing communication packets ({e})"),
     }
-}
-
-/// Statements that end an open transaction before they run.
-pub(crate) fn commits_implicitly(kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    crate::catalog::ddl::is_ddl(kind) && !executor::temporary::is_temporary(kind)
-        || matches!(kind, S::Begin(_) | S::LockTables(_) | S::TableMaintenance(_))
-        || matches!(kind, S::Flush(flush) if !flush.local)
 }
 
 /// Exclusive locks of the tables that a DDL statement changes.

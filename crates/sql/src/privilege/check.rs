@@ -13,6 +13,7 @@ use super::needs::Needs;
 use super::set::{self, Dynamic, Privileges as P};
 use crate::admin::control;
 use crate::session::Context;
+use crate::statement_class::StatementClass;
 use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::visit;
@@ -140,8 +141,10 @@ impl Checker<'_> {
                 tables.iter().try_for_each(|t| self.table(&t.table, P::SELECT | P::LOCK_TABLES))
             }
             S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => Ok(()),
-            _ if crate::catalog::ddl::is_ddl(kind) || is_definition(kind) => self.definition(kind),
-            _ => self.administration(kind),
+            _ => match StatementClass::of(kind) {
+                StatementClass::Definition | StatementClass::UnsupportedDefinition => self.definition(kind),
+                _ => self.administration(kind),
+            },
         }
     }
 
@@ -505,24 +508,6 @@ impl Checker<'_> {
             Ok(())
         })
     }
-}
-
-/// Statements that [`crate::catalog::ddl`] may come to know.
-fn is_definition(kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    matches!(
-        kind,
-        S::AlterTable(_)
-            | S::CreateIndex(_)
-            | S::DropIndex(_)
-            | S::CreateView(_)
-            | S::DropView { .. }
-            | S::AlterRoutine { .. }
-            | S::CreateTrigger(_)
-            | S::DropTrigger { .. }
-            | S::CreateRole { .. }
-            | S::DropRole { .. }
-    )
 }
 
 impl Context {

@@ -1,6 +1,11 @@
 //! What a running statement knows of its session: settings, the moment, variables, the transaction,
 //! and where warnings go. Expressions and executors are given it; nothing else of a session is
 //! theirs.
+//!
+//! It is grouped by how long things hold: for the connection (`connection`, `statistics`,
+//! `functions`, `scratch`), until they are set again (`settings`, `locks`, `temporary`), for a
+//! transaction (`transactions`, `log`), for a statement (`statement`). Each group says what resets
+//! it. Methods that need one group only are the group's.
 
 mod connection;
 mod conversions;

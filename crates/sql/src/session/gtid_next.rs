@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 
 use super::Context;
 use crate::executor::create_start;
+use crate::statement_class::{is_logged, is_refused_while_owning_gtid};
 use datum::error::{self, Result, SqlError};
 use syntax::ast::StatementKind;
 
@@ -141,12 +142,14 @@ impl Context {
         match self.log.gtid_next {
             // The log has BEGIN before it.
             GtidNext::Owned(_) if create_start::of(kind).is_some() && !has_changes(self) => Ok(true),
-            GtidNext::Owned(_) if self.transactions.open.is_some() && may_not_commit(kind) => {
+            GtidNext::Owned(_) if self.transactions.open.is_some() && is_refused_while_owning_gtid(kind) => {
                 Err(error::CANT_DO_IMPLICIT_COMMIT_IN_TRX_WHEN_GTID_NEXT_IS_SET.plain())
             }
             GtidNext::Automatic | GtidNext::Owned(_) => Ok(true),
-            GtidNext::Used(gtid) if changes(kind) => Err(error::GTID_NEXT_TYPE_UNDEFINED_GTID.with(&[&gtid])),
-            GtidNext::Executed(_) => Ok(!changes(kind)),
+            GtidNext::Used(gtid) if is_logged(kind) => {
+                Err(error::GTID_NEXT_TYPE_UNDEFINED_GTID.with(&[&gtid]))
+            }
+            GtidNext::Executed(_) => Ok(!is_logged(kind)),
             GtidNext::Used(_) => Ok(true),
         }
     }
@@ -182,27 +185,4 @@ impl Context {
 
 fn has_changes(cx: &Context) -> bool {
     cx.transactions.open.as_ref().is_some_and(|open| open.storage_transaction.has_changes())
-}
-
-/// Statements that would commit an open transaction, which has to be done by name where it has a
-/// GTID of its own.
-fn may_not_commit(kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    super::commits_implicitly(kind) && !matches!(kind, S::LockTables(_))
-        || matches!(kind, S::Flush(_) | S::Reset(_))
-}
-
-fn changes(kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    crate::catalog::ddl::is_ddl(kind) && !crate::executor::temporary::is_temporary(kind)
-        || matches!(
-            kind,
-            S::Insert(_)
-                | S::Update(_)
-                | S::Delete(_)
-                | S::LoadData(_)
-                | S::Binlog(_)
-                | S::TableMaintenance(_)
-                | S::Xa(_)
-        )
 }

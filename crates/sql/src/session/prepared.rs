@@ -23,6 +23,7 @@ use crate::client_text;
 use crate::executor;
 use crate::executor::create_start;
 use crate::planner::plan::CachedPlan;
+use crate::statement_class;
 use crate::statement_digests::Tally;
 use crate::statement_log;
 use crate::status::Counter;
@@ -350,46 +351,16 @@ fn parse(cx: &Context, text: &[u8]) -> Result<Parsed> {
     let sql_mode = cx.settings.variables().uint(ids::SQL_MODE);
     let options = ParseOptions { from_client: true, ..parse_options(sql_mode) };
     let statement = parser::parse(text, &options)?.ok_or_else(|| error::EMPTY_QUERY.plain())?;
-    if !can_be_prepared(&statement.kind) || create_start::of(&statement.kind).is_some() {
+    if !statement_class::can_be_prepared(&statement.kind) || create_start::of(&statement.kind).is_some() {
         return Err(error::UNSUPPORTED_PS.plain());
     }
-    if statement.parameters > 0 && crate::catalog::ddl::is_ddl(&statement.kind) {
+    if statement.parameters > 0 && statement_class::is_ddl(&statement.kind) {
         return Err(SqlError::unsupported("parameters in definitions"));
     }
     if statement.parameters > u16::MAX.into() {
         return Err(error::PS_MANY_PARAM.plain());
     }
     Ok(Parsed::new(text, statement))
-}
-
-/// The manual's list of statements that can be prepared, turned round.
-fn can_be_prepared(kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    !matches!(
-        kind,
-        S::Prepare { .. }
-            | S::Execute { .. }
-            | S::Deallocate(_)
-            | S::Use(_)
-            | S::Begin(_)
-            | S::Savepoint(_)
-            | S::RollbackTo(_)
-            | S::ReleaseSavepoint(_)
-            | S::Xa(_)
-            | S::LockTables(_)
-            | S::UnlockTables
-            | S::LockInstance
-            | S::UnlockInstance
-            | S::LoadData(_)
-            | S::Handler(_)
-            | S::Signal(_)
-            | S::GetDiagnostics(_)
-            | S::Help(_)
-            | S::Binlog(_)
-            | S::CreateRoutine(_)
-            | S::AlterRoutine { .. }
-            | S::CreateTrigger(_)
-    )
 }
 
 /// The columns of a statement's rows: it is run until it names them, with parameters that are NULL.

@@ -60,7 +60,7 @@ impl Context {
             S::DropIndex(drop) => !is_own(&drop.table),
             S::TruncateTable(name) => !is_own(name),
             S::DropTable(drop) => !drop.temporary && !drop.names.iter().all(is_own),
-            kind if crate::catalog::ddl::is_ddl(kind) => !crate::executor::temporary::is_temporary(kind),
+            kind if crate::statement_class::is_ddl(kind) => !crate::executor::temporary::is_temporary(kind),
             S::Query(query) if query.locking.iter().any(|l| l.strength == LockStrength::Update) => {
                 let owns = |name: &syntax::ast::ObjectName, column: &str| self.has_column(name, column);
                 tables_used(kind, &owns).iter().any(|used| !is_own(used.name))

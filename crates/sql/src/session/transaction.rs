@@ -311,7 +311,7 @@ impl Context {
             S::Set(items) => {
                 matches!(items.as_slice(), [SetItem::Password { .. }]) && self.transactions.open.is_none()
             }
-            kind => crate::catalog::ddl::is_ddl(kind),
+            kind => crate::statement_class::is_ddl(kind),
         };
         if !changes {
             return Ok(());

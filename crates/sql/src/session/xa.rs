@@ -19,6 +19,7 @@ use storage::prepared::XID_PART_MAX;
 
 use super::Context;
 use crate::catalog::metadata_lock::Guard;
+use crate::statement_class::{StatementClass, commits_implicitly};
 use crate::status::Counter;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::{self, StatementKind, Xa};
@@ -67,18 +68,9 @@ impl Context {
     pub fn check_branch(&self, kind: &StatementKind) -> Result<()> {
         use StatementKind as S;
         let Some(branch) = &self.transactions.branch else { return Ok(()) };
-        let ends = super::commits_implicitly(kind)
+        let ends = commits_implicitly(kind)
             || matches!(kind, S::Commit(_) | S::Rollback(_) | S::LockTables(_) | S::LockInstance);
-        let rows = matches!(
-            kind,
-            S::Query(_)
-                | S::Insert(_)
-                | S::Update(_)
-                | S::Delete(_)
-                | S::LoadData(_)
-                | S::Do(_)
-                | S::Call { .. }
-        );
+        let rows = matches!(StatementClass::of(kind), StatementClass::Query | StatementClass::Change);
         match branch.state {
             BranchState::RollbackOnly if ends || rows => Err(error::XA_RBROLLBACK.plain()),
             BranchState::Active if !ends => Ok(()),

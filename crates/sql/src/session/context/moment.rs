@@ -1,7 +1,7 @@
 //! The moment of a statement, which all of it sees.
 
 use super::Context;
-use crate::executor;
+use crate::statement_class;
 use datum::value::{Date, DateTime};
 use syntax::ast::StatementKind;
 
@@ -9,7 +9,7 @@ impl Context {
     /// A statement of the client begins: its moment is now, unless `timestamp` is set.
     pub(in crate::session) fn begin_client_statement(&mut self, kind: &StatementKind) {
         let moment = self.next_moment();
-        self.statement.begin(moment, executor::keeps_diagnostics(kind));
+        self.statement.begin(moment, statement_class::keeps_diagnostics(kind));
     }
 
     /// What is evaluated without a statement gets a moment too.
