@@ -51,7 +51,7 @@ pub use statement::StatementStatus;
 /// A session's state, as statements need it.
 pub struct Context {
     /// The server.
-    pub instance: Arc<Instance>,
+    pub(crate) instance: Arc<Instance>,
     /// The client.
     pub(crate) connection: ConnectionInfo,
     /// What it has counted.
@@ -71,9 +71,9 @@ pub struct Context {
     /// Memory for the next statement.
     pub(crate) scratch: Scratch,
     /// What is reported to the client of changes in the session.
-    pub tracker: super::tracking::Tracker,
+    pub(crate) tracker: super::tracking::Tracker,
     /// What KILL sets.
-    pub interrupt: Arc<Interrupt>,
+    pub(crate) interrupt: Arc<Interrupt>,
     /// Temporary tables.
     pub(super) temporary: super::temporary::SessionTemporaryTables,
 }

@@ -17,7 +17,7 @@ pub(crate) use transactions::is_unsafe;
 
 /// What the running statement changed so far.
 #[derive(Debug, Default)]
-pub struct Tracker {
+pub(crate) struct Tracker {
     /// The client asked to be notified.
     on: bool,
     variables: Vec<VariableId>,
@@ -81,14 +81,14 @@ impl Tracker {
     }
 
     /// A transaction or a definition of the session's is in the log.
-    pub fn committed(&mut self, gtid: Gtid) {
+    pub(crate) fn committed(&mut self, gtid: Gtid) {
         if self.gtids == Gtids::Own {
             self.own_gtids.add(gtid);
         }
     }
 
     /// A variable of the session was set.
-    pub fn variable(&mut self, id: VariableId) {
+    pub(crate) fn variable(&mut self, id: VariableId) {
         if self.on && !self.variables.contains(&id) {
             self.variables.push(id);
         }
@@ -96,13 +96,13 @@ impl Tracker {
     }
 
     /// The default database was chosen.
-    pub fn schema(&mut self) {
+    pub(crate) fn schema(&mut self) {
         self.schema |= self.on;
         self.state();
     }
 
     /// Something else of the session changed: a user variable, a prepared statement.
-    pub fn state(&mut self) {
+    pub(crate) fn state(&mut self) {
         self.state |= self.on;
     }
 

@@ -7,7 +7,7 @@ use crate::session::{Connection, TlsSession};
 /// What the session knows of its connection. COM_RESET_CONNECTION keeps all of it; only the replay
 /// of a DDL statement changes the account.
 pub(crate) struct ConnectionInfo {
-    /// The connection's id.
+    /// As the handshake sent it, and as KILL takes it.
     pub(crate) id: u64,
     /// The name that the client gave, and where it comes from.
     pub(crate) user: (String, String),
@@ -39,12 +39,12 @@ impl ConnectionInfo {
         }
     }
 
-    /// USER()
+    /// What USER() shows: the name given, and where the client comes from.
     pub(crate) fn user_text(&self) -> String {
         format!("{}@{}", self.user.0, self.user.1)
     }
 
-    /// CURRENT_USER()
+    /// What CURRENT_USER() shows: user and host pattern.
     pub(crate) fn account_text(&self) -> String {
         format!("{}@{}", self.account.0, self.account.1)
     }

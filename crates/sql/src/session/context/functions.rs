@@ -14,7 +14,8 @@ use crate::routine::{Routine, RoutinePlans};
 use crate::variables::ids;
 use datum::error::{self, Result};
 
-/// What functions keep from one call to the next, over statements: COM_RESET_CONNECTION keeps it too.
+/// What functions keep from one call to the next, over statements: COM_RESET_CONNECTION keeps it
+/// too.
 pub(crate) struct FunctionState {
     /// Regular expressions used before.
     pub(crate) regexps: regexp::Cache,

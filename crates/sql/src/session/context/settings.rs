@@ -118,7 +118,7 @@ impl SettingsState {
         result
     }
 
-    /// The settings, decoded.
+    /// For what each statement asks, in the form that it wants.
     pub(in crate::session) fn decoded(&self) -> &DecodedSettings {
         &self.decoded
     }

@@ -157,7 +157,7 @@ impl StatementState {
         *begins = moment;
     }
 
-    /// The statement has ended.
+    /// Forgets what is found by the addresses of calls: the plan that has them may go.
     pub(in crate::session) fn end(&mut self) {
         self.seeded.clear();
     }
