@@ -46,14 +46,15 @@ mod writer;
 
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::{Resolver, Row};
+use crate::session::Context;
 use crate::session::transaction::Characteristics;
-use crate::session::{self, Context};
+use crate::statement_class;
 use crate::status::Counter;
 use datum::error::{self, Result, SqlError};
 use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use datum::types::Charset;
 use datum::value::{Datum, store};
-use syntax::ast::{Completion, Expr, ObjectName, SetItem, ShowWhat, Statement, StatementKind};
+use syntax::ast::{Completion, Expr, ObjectName, SetItem, Statement, StatementKind};
 
 /// How a statement went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,18 +68,6 @@ pub struct Done {
 const OK: Done = Done { has_rows: false, release: false };
 const ROWS: Done = Done { has_rows: true, release: false };
 
-/// Statements that show the list of warnings leave it as it is.
-pub fn keeps_diagnostics(kind: &StatementKind) -> bool {
-    matches!(
-        kind,
-        StatementKind::Show(show)
-            if matches!(
-                show.what,
-                ShowWhat::Warnings { .. } | ShowWhat::Errors { .. } | ShowWhat::CountWarnings | ShowWhat::CountErrors
-            )
-    ) || matches!(kind, StatementKind::GetDiagnostics(_))
-}
-
 /// Executes a client's statement.
 pub fn execute(
     cx: &mut Context,
@@ -86,7 +75,6 @@ pub fn execute(
     text: &[u8],
     sink: &mut dyn ResultSink,
 ) -> Result<Done> {
-    cx.used_tables.clear();
     let done = execute_checked(cx, statement, text, sink);
     if done.is_err() {
         cx.statement_failed(&statement.kind);
@@ -110,7 +98,7 @@ fn execute_checked(
     if !cx.passes_gtid_next(&statement.kind)? {
         return Ok(OK);
     }
-    if session::commits_implicitly(&statement.kind) {
+    if statement_class::commits_implicitly(&statement.kind) {
         cx.commit()?;
         if !matches!(statement.kind, S::Begin(_)) {
             cx.forget_next_transaction();
@@ -122,7 +110,7 @@ fn execute_checked(
             cx.count(Counter::ComTruncate);
             Ok(OK)
         }
-        kind if crate::catalog::ddl::is_ddl(kind) => {
+        kind if statement_class::is_ddl(kind) => {
             temporary::check(cx, kind)?;
             let _passes = if temporary::is_temporary(kind) { None } else { Some(cx.enter_definition()?) };
             // Once more, for it may have waited while `read_only` was set
@@ -183,7 +171,7 @@ fn execute_checked(
         }
         S::Commit(completion) => {
             cx.count(Counter::ComCommit);
-            let ended = cx.characteristics();
+            let ended = cx.transactions.characteristics();
             create_start::commit(cx)?;
             match is_plain(cx, *completion) {
                 true => cx.commit_or_defer()?,
@@ -194,7 +182,7 @@ fn execute_checked(
         }
         S::Rollback(completion) => {
             cx.count(Counter::ComRollback);
-            let ended = cx.characteristics();
+            let ended = cx.transactions.characteristics();
             cx.rollback();
             complete(cx, *completion, ended)
         }
@@ -244,16 +232,16 @@ fn administer(
 
 /// Executes a statement of a stored function, within the calling one.
 pub fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
-    cx.status.affected = 0;
-    cx.status.insert_id = 0;
-    let storing = cx.storing;
+    cx.statement.status.affected = 0;
+    cx.statement.status.insert_id = 0;
+    let storing = cx.statement.storing;
     let outcome = match &statement.kind {
         StatementKind::Set(items) => crate::admin::set::set(cx, items, text),
         _ => rows(cx, statement, text, &mut Discard).map(|_| ()),
     };
-    cx.storing = storing;
+    cx.statement.storing = storing;
     outcome?;
-    cx.status.row_count = cx.status.affected as i64;
+    cx.statement.status.row_count = cx.statement.status.affected as i64;
     Ok(())
 }
 
@@ -296,7 +284,7 @@ fn in_statement<T>(cx: &mut Context, text: &[u8], run: impl FnOnce(&mut Context)
     cx.begin_statement(text);
     let outcome = cx.with_own_results(run);
     // It came before what else went wrong.
-    let outcome = match cx.strict_error() {
+    let outcome = match cx.statement.take_strict_error() {
         Some(e) => Err(e),
         None => outcome,
     };
@@ -326,7 +314,7 @@ fn fit<'a>(
         table: &table.name,
         row,
         rules,
-        diagnostics: &mut cx.diagnostics,
+        diagnostics: &mut cx.statement.diagnostics,
     };
     store::fit(value, charset, &column.ty, &mut target)
 }
@@ -337,20 +325,20 @@ fn evaluate_all(cx: &mut Context, list: &[Expr], text: &[u8]) -> Result<()> {
         let expr = Resolver::new(cx, scope).with_text(text).expr(ast)?;
         expr.eval(cx, Row::None)?;
     }
-    cx.status.found_rows = 1;
+    cx.statement.status.found_rows = 1;
     Ok(())
 }
 
 /// True if nothing follows the transaction's end: neither another transaction nor the session's
 /// end.
 fn is_plain(cx: &Context, completion: Completion) -> bool {
-    completion == Completion::default() && cx.completion_type() == 0
+    completion == Completion::default() && cx.settings.completion_type() == 0
 }
 
 /// After COMMIT and ROLLBACK: what the statement says, or `completion_type`. A chained transaction
 /// is like the one before.
 fn complete(cx: &mut Context, completion: Completion, ended: Option<Characteristics>) -> Result<Done> {
-    let default = cx.completion_type();
+    let default = cx.settings.completion_type();
     let chain = completion.chain.unwrap_or(default == 1 && completion.release != Some(true));
     let release = completion.release.unwrap_or(default == 2 && completion.chain != Some(true));
     if chain {
@@ -362,7 +350,11 @@ fn complete(cx: &mut Context, completion: Completion, ended: Option<Characterist
 pub(crate) fn use_database(cx: &mut Context, name: &str) -> Result<()> {
     // Whether a database is there is not for everybody to know.
     if !cx.grants().sees_tables(name) {
-        return Err(error::DBACCESS_DENIED_ERROR.with(&[&cx.account.0, &cx.account.1, &name]));
+        return Err(error::DBACCESS_DENIED_ERROR.with(&[
+            &cx.connection.account.0,
+            &cx.connection.account.1,
+            &name,
+        ]));
     }
     if cx.catalog().state().database(name).is_none() && crate::system_tables::schema(name).is_none() {
         return Err(error::BAD_DB_ERROR.with(&[&name]));

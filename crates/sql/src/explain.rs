@@ -126,7 +126,7 @@ enum Format {
 /// Error 1791 for a format that there is not, 1235 for those that are missing. Without a name
 /// `explain_format` counts, for which EXPLAIN ANALYZE takes TREE in the place of a traditional one.
 fn format(cx: &Context, name: Option<&str>, analyze: bool) -> Result<Format> {
-    let implied = match cx.variables().uint(ids::EXPLAIN_FORMAT) {
+    let implied = match cx.settings.variables().uint(ids::EXPLAIN_FORMAT) {
         EXPLAIN_FORMAT_JSON => "json",
         EXPLAIN_FORMAT_TREE => "tree",
         _ if analyze => "tree",
@@ -170,9 +170,9 @@ pub(crate) fn execute(
 
 /// Runs the query, and says what its parts did.
 fn measured(cx: &mut Context, subject: &Subject) -> Result<Box<Profile>> {
-    cx.profile = Some(Box::default());
+    cx.statement.profile = Some(Box::default());
     let outcome = subject.query().map_or(Ok(0), |query| query::run(cx, query, &mut |_, _| Ok(true)));
-    let profile = cx.profile.take().unwrap_or_default();
+    let profile = cx.statement.profile.take().unwrap_or_default();
     outcome.map(|_| profile)
 }
 

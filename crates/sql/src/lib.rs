@@ -40,6 +40,7 @@ mod privilege;
 pub mod replicas;
 mod routine;
 pub mod session;
+mod statement_class;
 mod statement_digests;
 pub mod statement_log;
 pub mod status;

@@ -436,7 +436,7 @@ impl Limit {
             let value = expr.eval(cx, crate::expression::Row::None)?;
             let is_number = matches!(value, Datum::Int(_) | Datum::UInt(_) | Datum::Null);
             if matches!(expr.node, Node::Parameter(_)) && !is_number {
-                return Err(datum::error::WRONG_ARGUMENTS.with(&[&cx.executed_by]));
+                return Err(datum::error::WRONG_ARGUMENTS.with(&[&cx.statement.executed_by]));
             }
             u64::try_from(value.to_integer().value)
                 .map_err(|_| datum::error::WRONG_ARGUMENTS.with(&[&"LIMIT"]))

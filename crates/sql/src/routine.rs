@@ -78,7 +78,7 @@ enum Action {
 }
 
 /// A function that runs.
-pub struct Frame {
+pub(crate) struct Frame {
     /// Values of parameters and variables.
     pub locals: Vec<Datum<'static>>,
     routine: Arc<Routine>,
@@ -91,12 +91,12 @@ pub struct Frame {
 
 impl Frame {
     /// The database of the function that runs, in which its statements find their tables.
-    pub fn database(&self) -> &str {
+    pub(crate) fn database(&self) -> &str {
         &self.routine.database
     }
 
     /// What it may do, if that is not what the session's account may.
-    pub fn grants(&self) -> Option<&Arc<Grants>> {
+    pub(crate) fn grants(&self) -> Option<&Arc<Grants>> {
         self.grants.as_ref()
     }
 }
@@ -131,7 +131,7 @@ pub(crate) fn scope(cx: &Context) -> Scope {
 
 /// The variables in scope.
 pub(crate) fn locals(cx: &Context) -> Locals {
-    match cx.frames.last() {
+    match cx.statement.frames.last() {
         Some(frame) => Locals::at(&frame.routine.variables, frame.at),
         None => Locals::default(),
     }
@@ -150,10 +150,10 @@ pub(crate) fn assign(
     value: Datum<'static>,
     charset: Charset,
 ) -> Result<()> {
-    let routine = cx.frames.last().map(|frame| frame.routine.clone());
+    let routine = cx.statement.frames.last().map(|frame| frame.routine.clone());
     let name = routine.as_ref().and_then(|routine| routine.variables.get(index)).map(|v| &*v.name);
     let value = fit(cx, value, charset, ty, name.unwrap_or_default())?;
-    if let Some(place) = cx.frames.last_mut().and_then(|f| f.locals.get_mut(index)) {
+    if let Some(place) = cx.statement.frames.last_mut().and_then(|f| f.locals.get_mut(index)) {
         *place = value;
     }
     Ok(())
@@ -171,7 +171,7 @@ fn fit(
     // A variable of type TIMESTAMP holds what was said, not its UTC.
     let rules = if zoned { store::Rules { zone: Zone::UTC, ..rules } } else { rules };
     let mut target =
-        store::Target { column: name, table: "", row: 1, rules, diagnostics: &mut cx.diagnostics };
+        store::Target { column: name, table: "", row: 1, rules, diagnostics: &mut cx.statement.diagnostics };
     store::fit(value, charset, ty, &mut target).map(Datum::into_owned)
 }
 
@@ -181,27 +181,29 @@ pub(crate) fn call(
     routine: &Arc<Routine>,
     arguments: Vec<Datum<'static>>,
 ) -> Result<Datum<'static>> {
-    if cx.frames.iter().any(|f| Arc::ptr_eq(&f.routine, routine)) || cx.frames.len() >= DEPTH_MAX {
+    if cx.statement.frames.iter().any(|f| Arc::ptr_eq(&f.routine, routine))
+        || cx.statement.frames.len() >= DEPTH_MAX
+    {
         return Err(error::SP_NO_RECURSION.plain());
     }
     datum::stack::check()?;
     let mut locals = Vec::with_capacity(routine.variables.len());
-    let charset = cx.connection_collation().charset();
+    let charset = cx.settings.connection_collation().charset();
     for (value, ty) in arguments.into_iter().zip(routine.variables.types()).take(routine.parameters) {
         locals.push(fit(cx, value, charset, ty, &routine.name)?);
     }
     locals.resize(routine.variables.len(), Datum::Null);
     let grants = rights::of_call(cx, routine)?;
-    let mut cached = cx.routine_plans.take(routine);
+    let mut cached = cx.functions.plans.take(routine);
     let around = plans::enter(cx, &mut cached);
-    let status = cx.status.clone();
-    cx.frames.push(Frame { locals, routine: routine.clone(), at: 0, cached, grants });
+    let status = cx.statement.status.clone();
+    cx.statement.frames.push(Frame { locals, routine: routine.clone(), at: 0, cached, grants });
     let outcome = rights::check(cx, routine).and_then(|()| run(cx, routine));
-    if let Some(frame) = cx.frames.pop() {
-        cx.routine_plans.put(frame.cached);
+    if let Some(frame) = cx.statement.frames.pop() {
+        cx.functions.plans.put(frame.cached);
     }
     // The calling statement's figures are its own again.
-    cx.status = status;
+    cx.statement.status = status;
     plans::restore_settings(cx, around);
     outcome
 }
@@ -213,7 +215,7 @@ fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
         let Some(action) = routine.code.get(at) else {
             return Err(error::SP_NORETURNEND.with(&[&routine.name]));
         };
-        if let Some(frame) = cx.frames.last_mut() {
+        if let Some(frame) = cx.statement.frames.last_mut() {
             frame.at = at;
         }
         at += 1;
@@ -275,16 +277,16 @@ fn resolved<T>(
 /// execution's own.
 fn with_cached_plan<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
     let plan = |cx: &mut Context| {
-        let frame = cx.frames.last_mut()?;
+        let frame = cx.statement.frames.last_mut()?;
         frame.cached.plans.get_mut(frame.at).map(std::mem::take)
     };
     let cached = plan(cx);
-    let around = std::mem::replace(&mut cx.cached_plan, cached);
-    let used_around = cx.used_tables.push();
+    let around = std::mem::replace(&mut cx.statement.cached_plan, cached);
+    let used_around = cx.statement.used_tables.push();
     let outcome = cx.with_own_results(run);
-    cx.used_tables.pop(used_around);
-    let cached = std::mem::replace(&mut cx.cached_plan, around);
-    if let Some(frame) = cx.frames.last_mut()
+    cx.statement.used_tables.pop(used_around);
+    let cached = std::mem::replace(&mut cx.statement.cached_plan, around);
+    if let Some(frame) = cx.statement.frames.last_mut()
         && let Some(place) = frame.cached.plans.get_mut(frame.at)
     {
         *place = cached.unwrap_or_default();

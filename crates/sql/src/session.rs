@@ -1,15 +1,19 @@
 //! A session: one client's state, and the statements it runs.
 //!
-//! 1. [`Session::execute`] takes the statements off the text, one by one.
-//! 2. Each starts a new moment and an empty list of warnings, is executed ([`crate::executor`]),
-//!    and ends: outside of a longer transaction its changes are committed, or taken back if it
-//!    failed.
-//! 3. Only then the client gets its reply ([`ResultSink::finish`]), so that no client learns of
-//!    what is not committed. A caller that has to wait for more commands anyhow may take the wait
-//!    for the log from the session ([`Session::take_pending_reply`]).
+//! 1. parse   [`Session::execute`] takes the statements off the text, one by one.
+//! 2. begin   Each starts a new moment and an empty list of warnings.
+//! 3. execute It is executed ([`crate::executor`]). A result set's rows go to the [`ResultSink`] as
+//!    they are found, before it is known how the statement ends; the error comes after them.
+//! 4. end     Outside of a longer transaction its changes are rolled back if it failed, and else
+//!    enqueued for the log.
+//! 5. reply   The end of the reply is written to the sink ([`ResultSink::finish`]). It may be sent
+//!    once the commit is as durable as the settings ask. By default the session waits for that
+//!    before it writes. Where the caller allows it ([`Session::allow_deferred_replies`]) and the
+//!    statement permits it, the session writes at once, and the caller holds the reply back until
+//!    what [`Session::take_pending_reply`] returns is complete.
 //!
-//! A result set's rows go out as they are found, before the statement's end is known; the error
-//! comes after them.
+//! Who sends the OK then, and when: the head of `server/src/deferred_reply.rs`. What a statement
+//! knows of its session is in [`Context`].
 
 mod context;
 pub(crate) mod deadline;
@@ -41,6 +45,7 @@ use crate::executor;
 use crate::executor::spill::queue::Queue;
 use crate::instance::{Instance, Kill, Process, SessionHandles};
 use crate::planner::plan::CachedPlan;
+use crate::statement_class;
 use crate::statement_digests::{StatementDigests, StatementOutcome, TallyCache};
 use crate::statement_log;
 use crate::status::Counter;
@@ -130,8 +135,8 @@ impl Session {
         let user = (connection.user, connection.host);
         let handles = SessionHandles {
             interrupt: cx.interrupt.clone(),
-            transaction: cx.open_transaction.clone(),
-            user_variables: cx.shared_user_variables().clone(),
+            transaction: cx.transactions.published.clone(),
+            user_variables: cx.settings.shared_user_variables().clone(),
         };
         let process = Process::new(connection.id, user, connection.account, handles, connection.on_kill);
         let process = Arc::new(process);
@@ -162,8 +167,8 @@ impl Session {
         if logs.enabled() & statement_log::GENERAL == 0 {
             return;
         }
-        let (user, host) = &self.cx.user;
-        let way = if self.cx.tls.is_some() { " using SSL/TLS" } else { "" };
+        let (user, host) = &self.cx.connection.user;
+        let way = if self.cx.connection.tls.is_some() { " using SSL/TLS" } else { "" };
         let database = self.cx.default_database().unwrap_or_default();
         logs.command(&self.cx, "Connect", format!("{user}@{host} on {database}{way}").as_bytes());
     }
@@ -175,7 +180,7 @@ impl Session {
 
     /// The connection's id.
     pub fn id(&self) -> u64 {
-        self.cx.id
+        self.cx.connection.id
     }
 
     /// Runs the statements of `text`, one after the other, until one fails.
@@ -183,7 +188,7 @@ impl Session {
         // Who runs statements without a server waits for no reply.
         stdx::memory::release_deferred();
         let text = without_terminator(text);
-        let shown = client_text::shown(text, self.cx.client_charset());
+        let shown = client_text::shown(text, self.cx.settings.client_charset());
         self.cx.interrupt.statement_begins();
         self.process.begin(&shown, self.cx.instance.env().monotonic_coarse());
         let outcome = self.statements(text, sink);
@@ -203,8 +208,8 @@ impl Session {
             // The settings may change from statement to statement, and the parser goes by them.
             drop(bounded.take());
             bounded = Some(self.cx.begin_bounds());
-            let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
-            let client = self.cx.client_charset();
+            let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
+            let client = self.cx.settings.client_charset();
             let rest = &text[at..];
             let converted =
                 client != client.of_statements() && at < *ascii_from.get_or_insert_with(find_ascii);
@@ -214,7 +219,7 @@ impl Session {
             if let Some(parsed) = key.and_then(|key| self.cache.find(key, rest)).cloned() {
                 return self.run_cached_statement(&parsed, false, sink);
             }
-            self.cx.cached_plan = None;
+            self.cx.statement.cached_plan = None;
             let options = ParseOptions { from_client: true, ..parse_options(sql_mode) };
             let (own, converted_end) = match converted {
                 true => {
@@ -246,7 +251,7 @@ impl Session {
                 Ok(None) => return self.fail(error::EMPTY_QUERY.plain()),
                 Err(e) => return self.fail(e),
             };
-            if let (Some(key), true) = (key, last && can_be_repeated(&statement.kind)) {
+            if let (Some(key), true) = (key, last && statement_class::can_be_cached(&statement.kind)) {
                 return match self.cache.note(key, rest, statement) {
                     Noted::Cached(parsed) => self.run_cached_statement(&parsed, false, sink),
                     Noted::Seen(statement) => self.statement(&statement, rest, None, false, sink),
@@ -268,18 +273,20 @@ impl Session {
     /// A text of comments is a statement that does nothing: the `mysql` client sends those that it
     /// reads.
     fn nothing(&mut self, sink: &mut dyn ResultSink) -> Result<()> {
-        self.cx.diagnostics.clear();
-        self.cx.status =
-            StatementStatus { last_insert_id: self.cx.status.last_insert_id, ..StatementStatus::default() };
+        self.cx.statement.diagnostics.clear();
+        self.cx.statement.status = StatementStatus {
+            last_insert_id: self.cx.statement.status.last_insert_id,
+            ..StatementStatus::default()
+        };
         let ok = self.ok(false);
         sink.finish(&ok).map_err(client_gone)
     }
 
     /// A statement that could not even begin.
     fn fail<T>(&mut self, e: SqlError) -> Result<T> {
-        self.cx.diagnostics.clear();
-        self.cx.diagnostics.fail(&e);
-        self.cx.status.row_count = -1;
+        self.cx.statement.diagnostics.clear();
+        self.cx.statement.diagnostics.fail(&e);
+        self.cx.statement.status.row_count = -1;
         Err(e)
     }
 
@@ -295,9 +302,9 @@ impl Session {
             true => CachedPlan::default(),
             false => std::mem::take(&mut *parsed.cached_plan.lock()),
         };
-        self.cx.cached_plan = Some(cached);
+        self.cx.statement.cached_plan = Some(cached);
         let outcome = self.statement(&parsed.statement, &parsed.text, Some(parsed), more, sink);
-        *parsed.cached_plan.lock() = self.cx.cached_plan.take().unwrap_or_default();
+        *parsed.cached_plan.lock() = self.cx.statement.cached_plan.take().unwrap_or_default();
         outcome
     }
 
@@ -318,7 +325,7 @@ impl Session {
         if !digests.is_on() {
             return self.uncounted_statement(statement, text, more, sink);
         }
-        let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
+        let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
         let own = statement.span.of(text);
         let tally = match parsed {
             Some(parsed) => digests.of_cached(&self.cx, &mut parsed.tally.lock(), own, sql_mode),
@@ -354,12 +361,15 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
+        let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
         let own = statement.span.of(text);
         let (command, own) = match self.executes_prepared {
             true => {
-                let len_max = self.cx.max_allowed_packet();
-                ("Execute", statement_log::with_parameters(own, &self.cx.parameters, sql_mode, len_max))
+                let len_max = self.cx.settings.max_allowed_packet();
+                (
+                    "Execute",
+                    statement_log::with_parameters(own, &self.cx.statement.parameters, sql_mode, len_max),
+                )
             }
             false => ("Query", Cow::Borrowed(own)),
         };
@@ -384,22 +394,17 @@ impl Session {
     ) -> Result<()> {
         let cx = &mut self.cx;
         assert!(
-            cx.pending_reply.is_none(),
+            cx.log.pending_reply.is_none(),
             "L1 of pending_reply.rs: a statement runs once the one before is complete"
         );
-        cx.begin_moment();
+        cx.begin_client_statement(&statement.kind);
         cx.count(Counter::Questions);
-        if !executor::keeps_diagnostics(&statement.kind) {
-            cx.diagnostics.clear();
-        }
         let remarks = &statement.remarks;
-        remarks.list.iter().for_each(|remark| cx.diagnostics.warn(datum::error::remark::warning(remark)));
+        remarks
+            .list
+            .iter()
+            .for_each(|remark| cx.statement.diagnostics.warn(datum::error::remark::warning(remark)));
         let before = if remarks.hints.is_empty() { None } else { hints::apply(cx, &remarks.hints) };
-        cx.status.affected = 0;
-        cx.status.insert_id = 0;
-        cx.status.info.clear();
-        cx.storing = false;
-        cx.strict_error();
         cx.tracker.statement_begins();
         cx.set_may_defer_reply(self.may_defer_reply && !more, &statement.kind);
         let deadline = self.deadline(statement);
@@ -407,27 +412,29 @@ impl Session {
         let outcome = self.end_deadline(deadline, outcome);
         let cx = &mut self.cx;
         let outcome = finish_transaction(cx, outcome);
-        cx.end_series();
+        cx.statement.end();
         hints::restore(cx, before);
         match outcome {
             Ok(done) => {
                 let cx = &mut self.cx;
-                cx.status.row_count = if done.has_rows { -1 } else { cx.status.affected as i64 };
+                cx.statement.status.row_count =
+                    if done.has_rows { -1 } else { cx.statement.status.affected as i64 };
                 self.released |= done.release;
-                let ended = !cx.in_transaction() && !matches!(statement.kind, StatementKind::Rollback(_));
+                let ended =
+                    !cx.transactions.is_explicit() && !matches!(statement.kind, StatementKind::Rollback(_));
                 cx.tracker.statement_ends(done.has_rows, ended);
                 let mut ok = self.ok(more);
                 if let StatementKind::DropDatabase { .. } = statement.kind {
                     ok.status |= status_flag::DB_DROPPED;
                 }
-                if executor::keeps_diagnostics(&statement.kind) {
+                if statement_class::keeps_diagnostics(&statement.kind) {
                     ok.warnings = 0; // those it showed are not its own
                 }
                 sink.finish(&ok).map_err(client_gone)
             }
             Err(e) => {
-                self.cx.status.row_count = -1;
-                self.cx.diagnostics.fail(&e);
+                self.cx.statement.status.row_count = -1;
+                self.cx.statement.diagnostics.fail(&e);
                 Err(e)
             }
         }
@@ -436,7 +443,7 @@ impl Session {
     /// `max_execution_time` and the hint of that name, which are for queries only.
     fn deadline(&self, statement: &Statement) -> Option<Deadline> {
         let hinted = hints::time_limit(&statement.remarks.hints).filter(|limit| !limit.is_zero());
-        let limit = hinted.unwrap_or(self.cx.session_settings().max_execution_time);
+        let limit = hinted.unwrap_or(self.cx.settings.decoded().max_execution_time);
         let instance = &self.cx.instance;
         let limited = !limit.is_zero() && matches!(statement.kind, StatementKind::Query(_));
         limited.then(|| instance.deadlines().set(instance.env(), &self.cx.interrupt, limit))
@@ -463,7 +470,7 @@ impl Session {
         match &statement.kind {
             StatementKind::Prepare { name, source } => {
                 self.prepare_named(name, source)?;
-                self.cx.status.info.push_str("Statement prepared");
+                self.cx.statement.status.info.push_str("Statement prepared");
             }
             StatementKind::Deallocate(name) => self.deallocate(name)?,
             _ => return executor::execute(&mut self.cx, statement, text, sink),
@@ -473,12 +480,12 @@ impl Session {
 
     fn ok(&mut self, more: bool) -> OkInfo<'_> {
         let changes = self.take_changes();
-        let status = &self.cx.status;
+        let status = &self.cx.statement.status;
         OkInfo {
             affected_rows: status.affected,
             last_insert_id: status.insert_id,
             status: self.status() | if more { status_flag::MORE_RESULTS_EXISTS } else { 0 },
-            warnings: self.cx.diagnostics.warning_count().min(u16::MAX.into()) as u16,
+            warnings: self.cx.statement.diagnostics.warning_count().min(u16::MAX.into()) as u16,
             info: Cow::Borrowed(&status.info),
             changes,
         }
@@ -494,7 +501,7 @@ impl Session {
     /// caller: what was written to the sink holds once it is complete, and the session may run
     /// nothing before.
     pub fn take_pending_reply(&mut self) -> Option<PendingReply> {
-        self.cx.pending_reply.take()
+        self.cx.log.pending_reply.take()
     }
 
     /// CLIENT_SESSION_TRACK: the client wants to know what its statements change in the session.
@@ -513,14 +520,14 @@ impl Session {
 
     /// COM_INIT_DB: the name comes in the client's character set.
     pub fn use_database_of_client(&mut self, name: &[u8]) -> Result<()> {
-        let name = client_text::shown(name, self.cx.client_charset());
+        let name = client_text::shown(name, self.cx.settings.client_charset());
         self.log_command("Init DB", &name);
         self.use_database(&String::from_utf8_lossy(&name))
     }
 
     /// `character_set_results`; `None` if results are sent as they are.
     pub fn results_charset(&self) -> Option<Charset> {
-        self.cx.results_charset()
+        self.cx.settings.results_charset()
     }
 
     /// COM_RESET_CONNECTION: rolls back, and makes everything as it was right after the connect.
@@ -536,11 +543,11 @@ impl Session {
         variables::put_charsets(&mut self.cx, self.collation.charset(), self.collation);
         let database = self.cx.default_database().map(str::to_owned);
         self.cx.set_default_database(database);
-        self.cx.clear_user_variables();
+        self.cx.settings.clear_user_variables();
         self.prepared.clear();
-        self.cx.next_transaction = transaction::Characteristics::default();
-        self.cx.status = StatementStatus::default();
-        self.cx.diagnostics.clear();
+        self.cx.transactions.next = transaction::Characteristics::default();
+        self.cx.statement.status = StatementStatus::default();
+        self.cx.statement.diagnostics.clear();
         self.set_interactive(self.interactive);
         Ok(())
     }
@@ -549,7 +556,7 @@ impl Session {
     pub fn set_interactive(&mut self, interactive: bool) {
         self.interactive = interactive;
         if interactive {
-            let idle = self.cx.variables().get(ids::INTERACTIVE_TIMEOUT).clone();
+            let idle = self.cx.settings.variables().get(ids::INTERACTIVE_TIMEOUT).clone();
             self.cx.change_variables(|v| v.put(ids::WAIT_TIMEOUT, idle));
         }
     }
@@ -568,16 +575,16 @@ impl Session {
     /// Status flags for a packet that is no statement's.
     pub fn status(&self) -> u16 {
         let mut flags = 0;
-        if self.cx.autocommit() {
+        if self.cx.settings.autocommit() {
             flags |= status_flag::AUTOCOMMIT;
         }
-        if let Some(open) = self.cx.transaction.as_ref().filter(|t| t.explicit) {
+        if let Some(open) = self.cx.transactions.open.as_ref().filter(|t| t.explicit) {
             flags |= status_flag::IN_TRANS;
             if open.read_only {
                 flags |= status_flag::IN_TRANS_READONLY;
             }
         }
-        if self.cx.modes().no_backslash_escapes {
+        if self.cx.settings.modes().no_backslash_escapes {
             flags |= status_flag::NO_BACKSLASH_ESCAPES;
         }
         flags
@@ -590,17 +597,17 @@ impl Session {
 
     /// What SET SESSION changes; a new session has the global values.
     pub fn variables(&self) -> &SessionVariables {
-        self.cx.variables()
+        self.cx.settings.variables()
     }
 
     /// Changes whenever a variable of the session may have changed.
     pub fn settings_version(&self) -> u64 {
-        self.cx.settings_version()
+        self.cx.settings.version()
     }
 
     /// A user variable's value; NULL if it was never set. `name` is without `@`.
     pub fn user_variable(&self, name: &str) -> Datum<'static> {
-        self.cx.user_variable(name)
+        self.cx.settings.user_variable(name)
     }
 
     /// What keeps the rows of a cursor: in memory, and beyond `tmp_table_size` in a temporary file.
@@ -610,7 +617,7 @@ impl Session {
 
     /// Counts what this session does into `counters` from now on.
     pub fn set_counters(&mut self, counters: Arc<crate::status::Counters>) {
-        self.cx.counters = counters;
+        self.cx.statistics.counters = counters;
     }
 }
 
@@ -628,7 +635,7 @@ impl Drop for Session {
 
 /// Commits or takes back what the statement did, unless the transaction goes on after it.
 fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Result<executor::Done> {
-    let Some(open) = &cx.transaction else { return outcome };
+    let Some(open) = &cx.transactions.open else { return outcome };
     let ends = |e: &SqlError| {
         let timeout = e.is(error::LOCK_WAIT_TIMEOUT);
         e.ends_transaction() || (timeout && cx.instance.globals().bool(ids::INNODB_ROLLBACK_ON_TIMEOUT))
@@ -666,11 +673,6 @@ fn first_statement(text: &[u8], options: &ParseOptions) -> usize {
     }
 }
 
-/// Definitions are seldom repeated, and may hold passwords.
-fn can_be_repeated(kind: &StatementKind) -> bool {
-    !crate::catalog::ddl::is_ddl(kind) && !matches!(kind, StatementKind::Set(_))
-}
-
 /// A text may end with a NUL byte, which some clients send with their strings (`mysqlslap` does),
 /// and be followed by blanks. One such byte ends it; a second one, or one in the middle, is a
 /// character that no statement has.
@@ -704,14 +706,6 @@ pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
         sqlstate: *b"08S01",
         message: format!("Got an error writing communication packets ({e})"),
     }
-}
-
-/// Statements that end an open transaction before they run.
-pub(crate) fn commits_implicitly(kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    crate::catalog::ddl::is_ddl(kind) && !executor::temporary::is_temporary(kind)
-        || matches!(kind, S::Begin(_) | S::LockTables(_) | S::TableMaintenance(_))
-        || matches!(kind, S::Flush(flush) if !flush.local)
 }
 
 /// Exclusive locks of the tables that a DDL statement changes.

@@ -328,8 +328,8 @@ impl StatementDigests {
         StatementStart {
             at: cx.instance.env().monotonic(),
             waited: storage::lock::waited_by_thread(),
-            examined: cx.examined,
-            counted: COUNTED.map(|counter| cx.counters.get(counter)),
+            examined: cx.statistics.examined,
+            counted: COUNTED.map(|counter| cx.statistics.counters.get(counter)),
         }
     }
 
@@ -372,13 +372,13 @@ impl StatementStart {
         sums.add(Sum::LockTime, picoseconds(storage::lock::waited_by_thread().saturating_sub(self.waited)));
         sums.add(Sum::Errors, failed.into());
         // As in MySQL, the error is no warning here.
-        sums.add(Sum::Warnings, if failed { 0 } else { cx.diagnostics.warning_count() });
-        sums.add(Sum::RowsAffected, if failed { 0 } else { cx.status.affected });
+        sums.add(Sum::Warnings, if failed { 0 } else { cx.statement.diagnostics.warning_count() });
+        sums.add(Sum::RowsAffected, if failed { 0 } else { cx.statement.status.affected });
         sums.add(Sum::RowsSent, rows_sent);
-        sums.add(Sum::RowsExamined, cx.examined.rows - self.examined.rows);
-        sums.add(Sum::NoIndexUsed, u64::from(cx.examined.full_scans > self.examined.full_scans));
+        sums.add(Sum::RowsExamined, cx.statistics.examined.rows - self.examined.rows);
+        sums.add(Sum::NoIndexUsed, u64::from(cx.statistics.examined.full_scans > self.examined.full_scans));
         for ((sum, counter), before) in sums.counted.iter().zip(COUNTED).zip(self.counted) {
-            let counted = cx.counters.get(counter).wrapping_sub(before);
+            let counted = cx.statistics.counters.get(counter).wrapping_sub(before);
             // FLUSH STATUS may have reset the counter.
             if counted != 0 && counted < u64::MAX / 2 {
                 sum.store(sum.load(Relaxed).wrapping_add(counted), Relaxed);
@@ -392,7 +392,7 @@ impl StatementStart {
         let sample_time = &tally.form.sample_time;
         if sample_time.load(Relaxed) < time {
             sample_time.store(time, Relaxed);
-            let sql_mode = cx.variables().uint(crate::variables::ids::SQL_MODE);
+            let sql_mode = cx.settings.variables().uint(crate::variables::ids::SQL_MODE);
             let mut text = statement_log::hidden(kind, text, sql_mode).into_owned();
             if text.len() > TEXT_MAX {
                 text.truncate(String::from_utf8_lossy(&text[..TEXT_MAX]).trim_end_matches('\u{fffd}').len());

@@ -112,13 +112,13 @@ impl StatementLogs {
 
     /// A command of a session, if the general log is on for it.
     pub fn command(&self, cx: &Context, command: &'static str, text: &[u8]) {
-        if self.enabled() & GENERAL == 0 || cx.variables().bool(ids::SQL_LOG_OFF) {
+        if self.enabled() & GENERAL == 0 || cx.settings.variables().bool(ids::SQL_LOG_OFF) {
             return;
         }
         let row = LogRow {
             at: self.env.now(),
             user_host: user_host(cx),
-            thread: cx.id,
+            thread: cx.connection.id,
             command,
             text: text.into(),
             ..LogRow::default()
@@ -133,7 +133,7 @@ impl StatementLogs {
             at: self.env.now(),
             began: timing.began,
             user_host: user_host(cx),
-            thread: cx.id,
+            thread: cx.connection.id,
             server: self.globals.uint(ids::SERVER_ID),
             command: "Query",
             took,
@@ -141,8 +141,8 @@ impl StatementLogs {
             rows_sent,
             rows_examined,
             database: cx.default_database().unwrap_or_default().into(),
-            last_insert_id: cx.status.last_insert_id,
-            insert_id: cx.status.insert_id,
+            last_insert_id: cx.statement.status.last_insert_id,
+            insert_id: cx.statement.status.insert_id,
             text: text.into(),
         };
         self.slow.write(&self.globals, row, LogRow::slow_lines);
@@ -164,7 +164,12 @@ impl Timing {
     pub(crate) fn begin(cx: &Context) -> Self {
         let env = cx.instance.env();
         let waited = storage::lock::waited_by_thread();
-        Self { start: env.monotonic(), began: env.now() / 1_000_000, waited, examined: cx.examined }
+        Self {
+            start: env.monotonic(),
+            began: env.now() / 1_000_000,
+            waited,
+            examined: cx.statistics.examined,
+        }
     }
 
     /// The statement has ended, and sent so many rows. As in MySQL statements that administer
@@ -172,7 +177,7 @@ impl Timing {
     pub(crate) fn end(self, cx: &Context, kind: &StatementKind, text: &[u8], rows_sent: u64) {
         use StatementKind as S;
         let took = cx.instance.env().monotonic().saturating_sub(self.start);
-        let limit = match cx.variables().get(ids::LONG_QUERY_TIME) {
+        let limit = match cx.settings.variables().get(ids::LONG_QUERY_TIME) {
             Value::Double(seconds) => Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX),
             _ => Duration::MAX,
         };
@@ -180,11 +185,11 @@ impl Timing {
         if is_slow {
             cx.count(Counter::SlowQueries);
         }
-        let variables = cx.variables();
-        let reads_all = cx.examined.full_scans > self.examined.full_scans;
+        let variables = cx.settings.variables();
+        let reads_all = cx.statistics.examined.full_scans > self.examined.full_scans;
         let globals = cx.instance.globals();
         let is_unindexed = || reads_all && globals.bool(ids::LOG_QUERIES_NOT_USING_INDEXES);
-        let rows_examined = cx.examined.rows - self.examined.rows;
+        let rows_examined = cx.statistics.examined.rows - self.examined.rows;
         if !is_slow && !is_unindexed() || rows_examined < variables.uint(ids::MIN_EXAMINED_ROW_LIMIT) {
             return;
         }
@@ -199,7 +204,7 @@ impl Timing {
 
 /// `user[account] @ host [address]`
 fn user_host(cx: &Context) -> Box<str> {
-    let ((user, from), (account, _)) = (&cx.user, &cx.account);
+    let ((user, from), (account, _)) = (&cx.connection.user, &cx.connection.account);
     let (host, address) = match from.parse::<IpAddr>() {
         Ok(_) => ("", from.as_str()),
         Err(_) => (from.as_str(), ""),

@@ -54,7 +54,7 @@ pub fn status(cx: &Context) -> Result<Listing> {
 /// What the session sees of the log, durable (B1).
 pub fn published(cx: &Context) -> Result<Published> {
     let log = cx.instance.log();
-    let published = cx.snapshot_start().cloned().unwrap_or_else(|| log.published());
+    let published = cx.transactions.snapshot_start().cloned().unwrap_or_else(|| log.published());
     log.ensure_durable(published.position).map_err(SqlError::internal)?;
     Ok(published)
 }
@@ -258,7 +258,7 @@ fn unix_micros(cx: &mut Context, moment: &syntax::ast::Expr) -> Result<i64> {
     };
     let local = local.and_then(|moment| moment.unix_micros());
     let local = local.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&"PURGE LOGS BEFORE"]))?;
-    Ok(cx.zone().to_utc(local).micros)
+    Ok(cx.settings.zone().to_utc(local).micros)
 }
 
 /// The oldest file that was still written to at or after a moment. A file was left when the next

@@ -47,7 +47,7 @@ impl<'a> Visitor<'a> for Reads {
 pub(crate) fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
     let unknown = || error::NO_SUCH_THREAD.with(&[&id]);
     let process = cx.instance.processes().into_iter().find(|p| p.id == id).ok_or_else(unknown)?;
-    if process.user().0 != cx.user.0 {
+    if process.user().0 != cx.connection.user.0 {
         let may = cx.need_any(Privileges::SUPER, "CONNECTION_ADMIN", "CONNECTION_ADMIN");
         let may = may.and_then(|()| cx.need_power_over(process.account()));
         may.map_err(|_| error::KILL_DENIED_ERROR.with(&[&id]))?;
@@ -56,7 +56,7 @@ pub(crate) fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
         KillWhat::Connection => Kill::Connection,
         KillWhat::Query => Kill::Query,
     };
-    match id == cx.id {
+    match id == cx.connection.id {
         // It is notified before its connection ends.
         true => process.interrupt(what),
         false => process.kill(what),
@@ -119,7 +119,7 @@ fn flush_one(cx: &mut Context, option: &FlushOption) -> Result<()> {
         }
         FlushOption::EngineLogs => log.ensure_durable(log.end()).map_err(SqlError::internal),
         FlushOption::Status => {
-            cx.instance.status().restart(&cx.counters);
+            cx.instance.status().restart(&cx.statistics.counters);
             Ok(())
         }
         // Messages go to standard error, and accounts are always as they were last changed.

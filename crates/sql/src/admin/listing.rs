@@ -231,7 +231,7 @@ impl Listing {
     /// Sends the columns; the caller sends rows as it finds them.
     pub fn begin<'s>(&self, cx: &Context, sink: &'s mut dyn ResultSink) -> Result<Output<'s>> {
         let columns: Vec<_> = self.columns.iter().map(|c| OutputColumn::computed(&c.name, c.ty)).collect();
-        Output::begin(sink, Arc::new(Described::new(cx.results_collation(), &columns)))
+        Output::begin(sink, Arc::new(Described::new(cx.settings.results_collation(), &columns)))
     }
 }
 

@@ -47,7 +47,7 @@ struct Plan<'t> {
 
 /// Does all items, or none. `text` is the statement's.
 pub(crate) fn set(cx: &mut Context, items: &[SetItem], text: &[u8]) -> Result<()> {
-    let session = cx.variables().clone();
+    let session = cx.settings.variables().clone();
     let (actions, warnings, assigned) = (Vec::new(), Vec::new(), Vec::new());
     let modes = Vec::new();
     let mut plan = Plan { session, actions, warnings, modes, assigned, text, in_statement: false };
@@ -96,7 +96,7 @@ impl Plan<'_> {
         let expr = Resolver::new(cx, scope).expr(ast)?;
         let mut calls = false;
         expr.walk(&mut |e| calls |= matches!(e.node, Node::Stored(..)));
-        if calls && !self.in_statement && cx.frames.is_empty() {
+        if calls && !self.in_statement && cx.statement.frames.is_empty() {
             cx.begin_statement(self.text);
             self.in_statement = true;
         }
@@ -153,16 +153,16 @@ impl Plan<'_> {
 
     fn session(&mut self, cx: &mut Context, id: VariableId, assigned: Assigned) -> Result<()> {
         may_set(cx, id.variable().asks())?;
-        if !cx.frames.is_empty() {
+        if !cx.statement.frames.is_empty() {
             check_in_function(id)?;
         }
         if id == ids::GTID_NEXT {
             return self.gtid_next(cx, &assigned);
         }
-        if id == ids::SQL_LOG_BIN && cx.transaction.is_some() {
+        if id == ids::SQL_LOG_BIN && cx.transactions.open.is_some() {
             return Err(error::INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN.plain());
         }
-        if id == ids::SESSION_TRACK_GTIDS && cx.in_transaction() {
+        if id == ids::SESSION_TRACK_GTIDS && cx.transactions.is_explicit() {
             return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&id.variable().name()]));
         }
         let warning = self.session.set(cx.instance.globals(), id, &assigned)?;
@@ -211,7 +211,7 @@ impl Plan<'_> {
     }
 
     fn gtid_purged(&mut self, cx: &mut Context, assigned: &Assigned) -> Result<()> {
-        if cx.transaction.is_some() {
+        if cx.transactions.open.is_some() {
             return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&"gtid_purged"]));
         }
         let Assigned::Text(text) = assigned else { return Err(wrong_value("gtid_purged", assigned)) };
@@ -259,7 +259,7 @@ impl Plan<'_> {
         read_only: Option<bool>,
     ) -> Result<()> {
         let Some(scope) = scope else {
-            if cx.in_transaction() || !cx.frames.is_empty() {
+            if cx.transactions.is_explicit() || !cx.statement.frames.is_empty() {
                 return Err(error::CANT_CHANGE_TX_CHARACTERISTICS.plain());
             }
             self.actions.push(SetAction::NextTransaction { isolation, read_only });
@@ -276,7 +276,7 @@ impl Plan<'_> {
     }
 
     fn apply(self, cx: &mut Context) -> Result<()> {
-        if self.session.bool(ids::AUTOCOMMIT) && !cx.autocommit() {
+        if self.session.bool(ids::AUTOCOMMIT) && !cx.settings.autocommit() {
             cx.commit()?;
         }
         let strict = is_strict(cx);
@@ -309,16 +309,16 @@ impl Plan<'_> {
                 SetAction::Local(place, of, value, ty) => {
                     routine::assign(cx, place, &of, value, ty.collation.charset())?;
                 }
-                SetAction::LastInsertId(id) => cx.status.last_insert_id = id,
+                SetAction::LastInsertId(id) => cx.statement.status.last_insert_id = id,
                 SetAction::NextTransaction { isolation, read_only } => {
-                    cx.next_transaction.isolation = isolation.or(cx.next_transaction.isolation);
-                    cx.next_transaction.read_only = read_only.or(cx.next_transaction.read_only);
+                    cx.transactions.next.isolation = isolation.or(cx.transactions.next.isolation);
+                    cx.transactions.next.read_only = read_only.or(cx.transactions.next.read_only);
                     cx.tracker.transactions.one_shot_set();
                 }
             }
         }
-        if self.assigned.contains(&ids::SQL_LOG_BIN) && !cx.variables().bool(ids::SQL_LOG_BIN) {
-            cx.diagnostics.note(SqlError {
+        if self.assigned.contains(&ids::SQL_LOG_BIN) && !cx.settings.variables().bool(ids::SQL_LOG_BIN) {
+            cx.statement.diagnostics.note(SqlError {
                 message: "The log is the database: changes of this session are logged all the same"
                     .to_owned(),
                 ..error::NOT_SUPPORTED_YET.plain()
@@ -425,7 +425,7 @@ fn wrong_value(name: &str, assigned: &Assigned) -> SqlError {
 }
 
 fn is_strict(cx: &Context) -> bool {
-    cx.variables().uint(ids::SQL_MODE) & sql_mode::STRICT_ALL_TABLES != 0
+    cx.settings.variables().uint(ids::SQL_MODE) & sql_mode::STRICT_ALL_TABLES != 0
 }
 
 fn find(name: &VariableName) -> Result<VariableId> {

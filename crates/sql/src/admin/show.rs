@@ -33,7 +33,7 @@ pub fn show(cx: &mut Context, show: &Show, sink: &mut dyn ResultSink) -> Result<
     let mut listing = listing(cx, &show.what)?;
     listing.filter(&show.filter, cx)?;
     if is_query(&show.what) {
-        cx.status.found_rows = listing.rows().len() as u64;
+        cx.statement.status.found_rows = listing.rows().len() as u64;
     }
     listing.send(cx, sink)
 }
@@ -58,7 +58,7 @@ fn reads_dictionary(what: &ShowWhat) -> bool {
 
 /// What reads tables begins a transaction where `autocommit` is off.
 fn begin_transaction(cx: &mut Context) {
-    if !cx.autocommit() {
+    if !cx.settings.autocommit() {
         cx.transaction().used = true;
     }
 }
@@ -100,7 +100,7 @@ pub fn describe(
     if let Some(pattern) = column {
         listing.filter(&ShowFilter::Like(pattern.clone()), cx)?;
     }
-    cx.status.found_rows = listing.rows().len() as u64;
+    cx.statement.status.found_rows = listing.rows().len() as u64;
     listing.send(cx, sink)
 }
 

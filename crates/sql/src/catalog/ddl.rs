@@ -133,37 +133,6 @@ pub(crate) fn no_passwords(_: &str, _: &[u8]) -> Result<Vec<u8>> {
     Err(SqlError::internal("a password in the binary log"))
 }
 
-/// True for the statements that [`plan`] knows.
-pub(crate) fn is_ddl(kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    matches!(
-        kind,
-        S::CreateDatabase(_)
-            | S::AlterDatabase { .. }
-            | S::DropDatabase { .. }
-            | S::CreateTable(_)
-            | S::DropTable(_)
-            | S::TruncateTable(_)
-            | S::RenameTable(_)
-            | S::AlterTable(_)
-            | S::CreateIndex(_)
-            | S::DropIndex(_)
-            | S::CreateRoutine(_)
-            | S::DropRoutine { .. }
-            | S::CreateUser(_)
-            | S::AlterUser(_)
-            | S::DropUser { .. }
-            | S::RenameUser(_)
-            | S::Grant(_)
-            | S::Revoke(_)
-            | S::DropView { .. }
-            | S::DropTrigger { .. }
-            | S::DropEvent { .. }
-            | S::DropServer { .. }
-            | S::DropRole { .. }
-    )
-}
-
 /// A CREATE TABLE .. SELECT whose query has these columns. The text for the log is that of the
 /// table, without query. `auto_increment` is the AUTO_INCREMENT value after the query's rows, if
 /// these don't tell it: rows that IGNORE or REPLACE left out have taken numbers, and nothing else

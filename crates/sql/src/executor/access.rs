@@ -96,7 +96,7 @@ impl<'p> Scan<'p> {
         self.implied_by_keys = &[];
         let path = &self.plan.path;
         if path.is_full() {
-            cx.examined.full_scans += 1;
+            cx.statistics.examined.full_scans += 1;
             self.ranges.push(KeyRange::all());
             return Ok(());
         }
@@ -166,7 +166,7 @@ impl<'p> Scan<'p> {
         if let Some(mut key) = self.point.take() {
             let found = self.get(cx, &key, frame);
             frame::recycle(&mut key);
-            cx.key_memory = key;
+            cx.scratch.key = key;
             return found;
         }
         loop {
@@ -210,7 +210,7 @@ impl<'p> Scan<'p> {
 
     /// Counts a step to the next row of a range, or to its end.
     fn count_step(&mut self, cx: &mut Context, found: bool) {
-        cx.examined.rows += u64::from(found);
+        cx.statistics.examined.rows += u64::from(found);
         if std::mem::take(&mut self.at_first) {
             return;
         }
@@ -268,7 +268,7 @@ impl<'p> Scan<'p> {
             ReadMode::Snapshot | ReadMode::Newest => transaction.get(tree, key)?,
         };
         cx.count(Counter::HandlerReadKey);
-        cx.examined.rows += u64::from(row.is_some());
+        cx.statistics.examined.rows += u64::from(row.is_some());
         match row {
             Some(row) => frame.set_image(self.plan.slot, &row).map(|()| true),
             None => Ok(false),
@@ -337,7 +337,7 @@ impl<'a> Ranges<'a> {
         };
         let ends = Narrowing { ends, is_descending: part.is_some_and(|part| part.descending) };
         let is_point = whole && prefixes.len() == 1 && self.path.is_point(self.table);
-        let mut key = std::mem::take(&mut self.cx.key_memory);
+        let mut key = std::mem::take(&mut self.cx.scratch.key);
         for prefix in &prefixes {
             let values: SmallVec<[Option<&[u8]>; 4]> = prefix.iter().map(Option::as_deref).collect();
             key.clear();
@@ -349,7 +349,7 @@ impl<'a> Ranges<'a> {
             self.add(prefix.len(), &mut key, &ends)?;
         }
         frame::recycle(&mut key);
-        self.cx.key_memory = key;
+        self.cx.scratch.key = key;
         if self.ranges.len() > 1 {
             self.ranges.sort_by(|a, b| lower_bytes(a).cmp(lower_bytes(b)));
             self.ranges.dedup_by(|next, before| is_joined(before, next));
@@ -382,7 +382,7 @@ impl<'a> Ranges<'a> {
     fn make_point(&mut self, column: usize, key: &Key) -> Result<()> {
         match self.value(column, key)? {
             Encoded::Is(value) => {
-                let mut key = std::mem::take(&mut self.cx.key_memory);
+                let mut key = std::mem::take(&mut self.cx.scratch.key);
                 key.clear();
                 self.index()?.encode_values(&[value.as_deref()], &mut key).map_err(SqlError::internal)?;
                 self.point = Some(key);
@@ -532,7 +532,7 @@ fn encode(
         None => false,
         Some(raw) => {
             // What comes back must be the same for the comparison that the condition makes.
-            let back = image::read(raw, &table.column_types[column], &definition.ty, cx.zone())?;
+            let back = image::read(raw, &table.column_types[column], &definition.ty, cx.settings.zone())?;
             by.compare(cx, &back, value)?.is_some_and(|order| order.is_eq())
         }
     };

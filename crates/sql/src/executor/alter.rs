@@ -64,7 +64,7 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8], form
         }
         let alter = plan(cx, statement)?;
         check_expressions(cx, &alter.finished.table)?;
-        if let Some(process) = cx.instance.process(cx.id) {
+        if let Some(process) = cx.instance.process(cx.connection.id) {
             process.set_state("altering table");
         }
         let actions_in_front = alter.actions_in_front.clone();
@@ -151,18 +151,18 @@ pub(super) fn report_counts(cx: &mut Context, alter: Alter, rows: u64) {
     for warning in alter.warnings {
         // DISABLE KEYS is for engines that build indexes later.
         let is_note = warning.is(error::ILLEGAL_HA) || warning.is(error::AUTO_CONVERT);
-        if is_note { cx.diagnostics.note(warning) } else { cx.warn(warning) }
+        if is_note { cx.statement.diagnostics.note(warning) } else { cx.warn(warning) }
     }
-    cx.status.affected = rows;
+    cx.statement.status.affected = rows;
     if alter.is_renaming {
         return;
     }
-    let warnings = cx.diagnostics.warning_count();
-    cx.status.set_info(&[("Records", rows), ("Duplicates", 0), ("Warnings", warnings)]);
+    let warnings = cx.statement.diagnostics.warning_count();
+    cx.statement.status.set_info(&[("Records", rows), ("Duplicates", 0), ("Warnings", warnings)]);
 }
 
 pub(super) fn plan(cx: &Context, statement: &Statement) -> Result<Alter> {
-    alter::of(&statement.kind, &cx.catalog().state(), &cx.settings())
+    alter::of(&statement.kind, &cx.catalog().state(), &cx.ddl_settings())
         .unwrap_or_else(|| Err(SqlError::internal("a statement that alters no table")))
 }
 
@@ -255,7 +255,7 @@ impl Running<'_> {
     fn event(&self, cx: &Context, plan: &Plan) -> QueryEvent<'static> {
         let text = LoggedText { sql: self.logged_text(), form: self.form };
         let mut event = cx.ddl_event(text, &plan.changes);
-        let micros = cx.moment().rem_euclid(1_000_000) as u32;
+        let micros = cx.statement.moment().rem_euclid(1_000_000) as u32;
         event.status.microseconds = (micros > 0).then_some(micros);
         // Rows that the statement numbers have consecutive numbers here. In MySQL it depends on how
         // the table is altered which ones of a series they get, so the log names none.
@@ -268,7 +268,8 @@ impl Running<'_> {
         let state = cx.catalog().state();
         let built = vec![TreeId(storage::build::FIRST_BUILT); alter.to_build().len()];
         let plan = alter.plan(&built, &state)?;
-        checked_records(&plan.changes, &self.event(cx, &plan), cx.timestamp(), &state, &built).map(|_| ())
+        checked_records(&plan.changes, &self.event(cx, &plan), cx.statement.timestamp(), &state, &built)
+            .map(|_| ())
     }
 
     fn commit_built(
@@ -289,7 +290,7 @@ impl Running<'_> {
         let state = catalog.state();
         let plan = plan(cx, self.statement)?.plan(built, &state)?;
         let event = self.event(cx, &plan);
-        let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, built)?;
+        let batch = checked_records(&plan.changes, &event, cx.statement.timestamp(), &state, built)?;
         drop(state);
         let altered = plan.changes.iter().find_map(|change| match change {
             Change::AlterTable(_, new, _) if new.auto_column.is_some() => Some(new.clone()),
@@ -299,7 +300,7 @@ impl Running<'_> {
             counting.apply(cx, old, new)?;
         }
         catalog.put_counters(&plan.changes);
-        let committed = engine.commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid());
+        let committed = engine.commit_ddl(cx.group_context(), &event, batch, cx.log.owned_gtid());
         let committed = committed.inspect_err(|_| catalog.forget_counters())?;
         cx.committed(committed.gtid);
         catalog.publish(&plan.changes, committed.position);

@@ -178,7 +178,7 @@ impl Assignments {
         // Expressions look for parameters in the context; without such their values need not be
         // copied.
         let evaluates = self.list.iter().any(|(_, assigned)| matches!(assigned, AssignedValue::Expr(_)));
-        let parameters = if evaluates { Vec::new() } else { std::mem::take(&mut cx.parameters) };
+        let parameters = if evaluates { Vec::new() } else { std::mem::take(&mut cx.statement.parameters) };
         let stepped = self.steps(
             cx,
             before,
@@ -186,7 +186,7 @@ impl Assignments {
             after,
         );
         if !evaluates {
-            cx.parameters = parameters;
+            cx.statement.parameters = parameters;
         }
         stepped?;
         if after == before.image {
@@ -268,7 +268,7 @@ impl Assignments {
                 AssignedValue::Expr(expr) => (expr.eval_with_own_digits(cx, row)?, charset_of(expr)),
                 AssignedValue::Parameter(number) => match parameters.get(*number) {
                     Some(parameter) => (parameter.value.borrow(), parameter.charset()),
-                    None => cx.parameter_text(*number),
+                    None => cx.statement.parameter_text(*number),
                 },
             };
             if value.is_null() && !definition.nullable {

@@ -74,7 +74,7 @@ struct Target {
 /// `sql_safe_updates`: error 1175 for a statement that reads all of a table. Asked when it is known
 /// that there may be rows.
 pub(super) fn check_safe(cx: &Context, from: &Operator) -> Result<()> {
-    match cx.safe_updates() && reads_all(from) {
+    match cx.settings.safe_updates() && reads_all(from) {
         true => Err(error::UPDATE_WITHOUT_KEY_IN_SAFE_MODE.plain()),
         false => Ok(()),
     }
@@ -206,7 +206,7 @@ fn scope_of(cx: &Context, table: &Arc<TableDef>, alias: &str) -> Scope {
 }
 
 pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<()> {
-    cx.storing = !update.ignore;
+    cx.statement.storing = !update.ignore;
     let Some(factor) = only_table(&update.tables) else {
         return super::multi_table::update(cx, update, text);
     };
@@ -269,15 +269,15 @@ fn update_rows(
             Err(e) => Err(e.into()),
         }
     })?;
-    cx.status.found_rows = matched;
-    cx.status.affected = if cx.count_found_rows { matched } else { changed };
-    let warnings = cx.diagnostics.warning_count();
-    cx.status.set_info(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
+    cx.statement.status.found_rows = matched;
+    cx.statement.status.affected = if cx.connection.count_found_rows { matched } else { changed };
+    let warnings = cx.statement.diagnostics.warning_count();
+    cx.statement.status.set_info(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
     Ok(())
 }
 
 pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<()> {
-    cx.storing = !delete.ignore;
+    cx.statement.storing = !delete.ignore;
     if !delete.targets.is_empty() {
         return super::multi_table::delete(cx, delete, text);
     }
@@ -298,7 +298,7 @@ fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame) -> Result<(
         deleted += 1;
         Ok(())
     })?;
-    cx.status.affected = deleted;
+    cx.statement.status.affected = deleted;
     Ok(())
 }
 

@@ -43,17 +43,18 @@ pub(super) fn execute(
     text: &[u8],
 ) -> Result<()> {
     // Only to look at: the state may be another one when the table is made.
-    if ddl::is_there(create, &cx.catalog().state(), &cx.settings())? {
+    if ddl::is_there(create, &cx.catalog().state(), &cx.ddl_settings())? {
         return add_notes(
             cx,
-            &ddl::create_selecting(create, &[], None, &cx.catalog().state(), &cx.settings())?,
+            &ddl::create_selecting(create, &[], None, &cx.catalog().state(), &cx.ddl_settings())?,
         );
     }
     let mut filled = None;
     let outcome = super::in_statement(cx, statement.span.of(text), |cx| {
         let query = plan::query_once(cx, &source.query, text)?;
         let selected: Vec<ColumnDef> = query.columns.iter().map(|c| definition(cx, c)).collect();
-        let planned = ddl::create_selecting(create, &selected, None, &cx.catalog().state(), &cx.settings())?;
+        let planned =
+            ddl::create_selecting(create, &selected, None, &cx.catalog().state(), &cx.ddl_settings())?;
         let Some(Change::PutTable(table, _)) = planned.changes.first() else {
             return Ok(None);
         };
@@ -83,7 +84,7 @@ pub(super) fn execute(
 }
 
 fn add_notes(cx: &mut Context, plan: &Plan) -> Result<()> {
-    plan.notes.iter().for_each(|note| cx.diagnostics.note(note.clone()));
+    plan.notes.iter().for_each(|note| cx.statement.diagnostics.note(note.clone()));
     Ok(())
 }
 
@@ -100,21 +101,21 @@ pub(super) fn log(
     let next = filled.counter.next();
     let next = largest.filter(|largest| next > largest.saturating_add(1)).map(|_| next);
     let _one_at_a_time = catalog.lock_ddl();
-    let plan = ddl::create_selecting(create, selected, next, &catalog.state(), &cx.settings())?;
+    let plan = ddl::create_selecting(create, selected, next, &catalog.state(), &cx.ddl_settings())?;
     let Some(Change::PutTable(table, _)) = plan.changes.first() else {
         // Somebody has made it meanwhile.
         return add_notes(cx, &plan);
     };
-    plan.notes.iter().for_each(|note| cx.diagnostics.note(note.clone()));
+    plan.notes.iter().for_each(|note| cx.statement.diagnostics.note(note.clone()));
     let text =
         plan.logged.clone().ok_or_else(|| SqlError::internal("a CREATE TABLE .. SELECT without text"))?;
     let mut event = cx.ddl_event(text, &plan.changes);
     // The text says NULL and DEFAULT of each TIMESTAMP; `mysqlbinlog` prints the setting as a SET,
     // which fails within a transaction.
     event.status.explicit_defaults_for_timestamp = None;
-    let records = checked_records(&plan.changes, &event, cx.timestamp(), &catalog.state(), &[])?;
+    let records = checked_records(&plan.changes, &event, cx.statement.timestamp(), &catalog.state(), &[])?;
     let mut transaction = cx.logged_transaction();
-    transaction.begin_statement(cx.timestamp(), None);
+    transaction.begin_statement(cx.statement.timestamp(), None);
     transaction.define(&event, &records);
     let mut reader = cx.scratch_transaction();
     let mut scan =

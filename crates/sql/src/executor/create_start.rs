@@ -47,7 +47,9 @@ pub(super) fn check(cx: &Context, kind: &StatementKind) -> Result<()> {
     use StatementKind as S;
     match kind {
         S::Binlog(_) | S::Commit(_) | S::Rollback(_) => Ok(()),
-        _ if cx.started_table.is_some() => Err(error::STATEMENT_NOT_ALLOWED_AFTER_START_TRANSACTION.plain()),
+        _ if cx.transactions.started_table.is_some() => {
+            Err(error::STATEMENT_NOT_ALLOWED_AFTER_START_TRANSACTION.plain())
+        }
         _ => Ok(()),
     }
 }
@@ -57,11 +59,11 @@ pub(super) fn start(cx: &mut Context, create: &CreateTable) -> Result<()> {
     if create.temporary {
         return Err(error::NOT_ALLOWED_WITH_START_TRANSACTION.with(&[&"to create temporary tables."]));
     }
-    let plan = ddl::create_selecting(create, &[], None, &cx.catalog().state(), &cx.settings())?;
+    let plan = ddl::create_selecting(create, &[], None, &cx.catalog().state(), &cx.ddl_settings())?;
     plan.warnings.iter().for_each(|warning| cx.warn(warning.clone()));
     let Some(Change::PutTable(table, _)) = plan.changes.first() else {
         // IF NOT EXISTS: the rows are for the table that is there.
-        plan.notes.iter().for_each(|note| cx.diagnostics.note(note.clone()));
+        plan.notes.iter().for_each(|note| cx.statement.diagnostics.note(note.clone()));
         return cx.begin(TransactionOptions::default());
     };
     if cx.temporary_table(Some(&table.database), &table.name).is_some() {
@@ -72,13 +74,13 @@ pub(super) fn start(cx: &mut Context, create: &CreateTable) -> Result<()> {
     alter::check_expressions(cx, table)?;
     let filled = cx.make_temporary(table)?;
     cx.put_temporary(filled.clone());
-    cx.started_table = Some(StartedTable { create: Box::new(create.clone()), filled });
+    cx.transactions.started_table = Some(StartedTable { create: Box::new(create.clone()), filled });
     cx.begin(TransactionOptions::default()).inspect_err(|_| cx.rollback())
 }
 
 /// COMMIT: logs the table with its rows. Nothing if no such statement is open.
 pub(super) fn commit(cx: &mut Context) -> Result<()> {
-    let Some(StartedTable { create, filled }) = cx.started_table.take() else { return Ok(()) };
+    let Some(StartedTable { create, filled }) = cx.transactions.started_table.take() else { return Ok(()) };
     cx.forget_temporary(&filled);
     let logged = cx.commit().and_then(|()| {
         let _passes = cx.enter_definition()?;

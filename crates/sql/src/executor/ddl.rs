@@ -81,10 +81,10 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
         return create_select::execute(cx, statement, source, text);
     }
     let instance = cx.instance.clone();
-    let settings = cx.settings();
+    let settings = cx.ddl_settings();
     loop {
         // Clients prove that they know the bytes that they send, which are not UTF-8.
-        let client = cx.client_charset();
+        let client = cx.settings.client_charset();
         let own = |password: &[u8]| settings.client.convert(password.to_vec().into(), client).0;
         let hasher = |plugin: &str, password: &[u8]| instance.hash_password(plugin, &own(password));
         // Before the locks: whom to lock. The plan is made again under the latch, for what was seen
@@ -103,10 +103,10 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
             continue;
         }
         for note in &plan.notes {
-            cx.diagnostics.note(note.clone());
+            cx.statement.diagnostics.note(note.clone());
         }
         plan.warnings.iter().for_each(|warning| cx.warn(warning.clone()));
-        cx.status.affected = plan.affected;
+        cx.statement.status.affected = plan.affected;
         for change in &plan.changes {
             if let Change::PutTable(table, _) = change {
                 super::alter::check_expressions(cx, table)?;
@@ -144,11 +144,12 @@ fn commit(cx: &mut Context, plan: &Plan, sent: LoggedText) -> Result<Option<LogP
     }
     let event = cx.ddl_event(plan.logged.clone().unwrap_or(sent), &plan.changes);
     let state = cx.catalog().state();
-    let batch = checked_records(&plan.changes, &event, cx.timestamp(), &state, &[]);
+    let batch = checked_records(&plan.changes, &event, cx.statement.timestamp(), &state, &[]);
     // What was interrupted is not unreadable.
     let batch = batch.map_err(|e| datum::bounds::check().err().unwrap_or(e))?;
     drop(state);
-    let committed = cx.instance.engine().commit_ddl(cx.group_context(), &event, batch, cx.owned_gtid())?;
+    let committed =
+        cx.instance.engine().commit_ddl(cx.group_context(), &event, batch, cx.log.owned_gtid())?;
     cx.committed(committed.gtid);
     Ok(Some(committed.position))
 }

@@ -30,7 +30,7 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Re
     if !insert.partitions.is_empty() {
         return Err(SqlError::unsupported("partitions"));
     }
-    cx.storing = !insert.ignore;
+    cx.statement.storing = !insert.ignore;
     if insert.priority == ast::Priority::Delayed {
         let word = if insert.replace { "REPLACE" } else { "INSERT" };
         cx.warn(error::WARN_LEGACY_SYNTAX_CONVERTED.with(&[&format_args!("{word} DELAYED"), &word]));
@@ -272,7 +272,7 @@ fn values(
                     ColumnInput::Value(value, charset_of(expr))
                 }
                 (_, Some(number)) => {
-                    let (value, charset) = cx.take_parameter(number as usize);
+                    let (value, charset) = cx.statement.take_parameter(number as usize);
                     ColumnInput::Value(value, charset)
                 }
                 _ => bare.value(ast).ok_or_else(|| SqlError::internal("a value is not bare any more"))?,
@@ -326,8 +326,8 @@ struct Bare {
 
 impl Bare {
     fn new(cx: &Context) -> Self {
-        let connection = cx.connection_collation().charset();
-        Self { charset: (cx.statement_charset() == connection).then_some(connection) }
+        let connection = cx.settings.connection_collation().charset();
+        Self { charset: (cx.settings.statement_charset() == connection).then_some(connection) }
     }
 
     fn is(&self, expr: &ast::Expr) -> bool {
@@ -418,7 +418,7 @@ fn selected(cx: &mut Context, insert: &ast::Insert, plan: &Insertion, query: &Qu
         writer.write(cx, &mut given)?;
         Ok(true)
     });
-    cx.status.found_rows = cx.rows_found;
+    cx.statement.status.found_rows = cx.statement.rows_found;
     if !insert.on_duplicate.is_empty() {
         writer.last_number = 0; // which of them it was is not reported
     }
@@ -450,7 +450,7 @@ pub(super) fn fill(
     duplicates: LoadDuplicates,
 ) -> Result<()> {
     let ignore = duplicates == LoadDuplicates::Ignore;
-    cx.storing = !ignore;
+    cx.statement.storing = !ignore;
     let columns: Vec<_> = selected.iter().filter_map(|column| table.column_index(&column.name)).collect();
     let on_duplicate = without_update(duplicates == LoadDuplicates::Replace);
     let width = table.columns.len();

@@ -83,7 +83,7 @@ fn rewrite_definition(
 ) -> Result<TableDefinition> {
     let mut plain = definition.clone();
     plain.keys.retain(|key| !has_expression(key));
-    let table = ddl::provisional(name, &plain, &cx.catalog().state(), &cx.settings())?;
+    let table = ddl::provisional(name, &plain, &cx.catalog().state(), &cx.ddl_settings())?;
     let named = definition.keys.iter().filter_map(|key| key.name.as_ref().map(ToString::to_string));
     let mut keys = Keys { table: Arc::new(table), names: named.collect() };
     let mut rewritten = definition.clone();
@@ -103,7 +103,7 @@ fn rewrite_keys(
     algorithm: Option<AlterAlgorithm>,
     lock: Option<AlterLock>,
 ) -> Result<Rewritten> {
-    let table = ddl::existing_table(name, &cx.catalog().state(), &cx.settings())?;
+    let table = ddl::existing_table(name, &cx.catalog().state(), &cx.ddl_settings())?;
     let mut names: Vec<String> = table.indexes.iter().map(|index| index.name.clone()).collect();
     names.extend(keys.iter().filter_map(|key| key.name.as_ref().map(ToString::to_string)));
     let mut text = format!("ALTER TABLE {}.{}", quote(&table.database), quote(&table.name)).into_bytes();
@@ -195,7 +195,7 @@ impl Keys {
 
 /// What text written here is read with.
 fn canonical_mode(cx: &Context) -> u64 {
-    cx.settings().sql_mode & !sql_mode::SYNTAX
+    cx.ddl_settings().sql_mode & !sql_mode::SYNTAX
 }
 
 /// MySQL's name for such a column; of a long index's name as much as there is room for.

@@ -43,8 +43,11 @@ pub(super) fn execute(
     let table = cx.open_table_to_write(load.table.database.as_deref(), &load.table.name)?;
     cx.check_writable_table(&table)?;
     let plan = Loading::new(cx, load, &table, text)?;
-    let delimiters =
-        Delimiters::new(&load.format, cx.statement_charset(), cx.connection_collation().charset())?;
+    let delimiters = Delimiters::new(
+        &load.format,
+        cx.settings.statement_charset(),
+        cx.settings.connection_collation().charset(),
+    )?;
     if !load.local {
         let path = server_file::allowed(cx, &load.path)?;
         let opened = cx.instance.env().open(&path, OpenMode::Read);
@@ -136,7 +139,7 @@ impl<'a> Loading<'a> {
         let charset = match &load.charset {
             Some(name) => Charset::by_name(name).ok_or_else(|| error::UNKNOWN_CHARACTER_SET.with(&[name]))?,
             None => {
-                let name = cx.variables().text(ids::CHARACTER_SET_DATABASE);
+                let name = cx.settings.variables().text(ids::CHARACTER_SET_DATABASE);
                 Charset::by_name(name).unwrap_or(Charset::Utf8mb4)
             }
         };
@@ -195,18 +198,18 @@ impl<'a> Loading<'a> {
         delimiters: Delimiters,
         pieces: &mut dyn Pieces,
     ) -> Result<()> {
-        cx.storing = !self.ignore;
+        cx.statement.storing = !self.ignore;
         let replaces = load.on_duplicate == LoadDuplicates::Replace;
         let on_duplicate = without_update(replaces);
         let mut writer = Writer::new(cx, &table, &on_duplicate, self.ignore, 0);
         writer.loads = true;
-        let mut lines = Lines::new(pieces, delimiters, cx.max_allowed_packet());
+        let mut lines = Lines::new(pieces, delimiters, cx.settings.max_allowed_packet());
         for _ in 0..load.ignore_lines {
             lines.skip()?;
         }
         let outcome = self.rows(cx, &mut writer, &mut lines);
         writer.finish(cx, outcome)?;
-        cx.status.insert_id = 0;
+        cx.statement.status.insert_id = 0;
         writer.report_load_counts(cx);
         Ok(())
     }
@@ -245,7 +248,7 @@ impl<'a> Loading<'a> {
     /// Too few or too many fields.
     fn count_fields(&self, cx: &mut Context, writer: &Writer<'_>, found: usize) -> Result<()> {
         let row = writer.row + 1;
-        let is_strict = cx.modes().strict && !self.ignore;
+        let is_strict = cx.settings.modes().strict && !self.ignore;
         let e = match found.cmp(&self.targets.len()) {
             std::cmp::Ordering::Equal => return Ok(()),
             std::cmp::Ordering::Less => error::WARN_TOO_FEW_RECORDS.with(&[&row]),

@@ -71,8 +71,8 @@ pub(super) fn execute(
             }
         }
     }
-    cx.status.affected = 0;
-    cx.status.info.clear();
+    cx.statement.status.affected = 0;
+    cx.statement.status.info.clear();
     report.listing.send(cx, sink)?;
     Ok(ROWS)
 }

@@ -187,10 +187,10 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
         }
         Ok(())
     })?;
-    cx.status.found_rows = 0;
-    cx.status.affected = if cx.count_found_rows { matched } else { changed };
-    let warnings = cx.diagnostics.warning_count();
-    cx.status.set_info(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
+    cx.statement.status.found_rows = 0;
+    cx.statement.status.affected = if cx.connection.count_found_rows { matched } else { changed };
+    let warnings = cx.statement.diagnostics.warning_count();
+    cx.statement.status.set_info(&[("Rows matched", matched), ("Changed", changed), ("Warnings", warnings)]);
     Ok(())
 }
 
@@ -275,8 +275,8 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
         }
         Ok(())
     })?;
-    cx.status.found_rows = 0;
-    cx.status.affected = deleted;
+    cx.statement.status.found_rows = 0;
+    cx.statement.status.affected = deleted;
     Ok(())
 }
 

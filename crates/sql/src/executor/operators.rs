@@ -41,7 +41,7 @@ pub(crate) enum Running<'p> {
 impl<'p> Running<'p> {
     /// An operator that is not open yet.
     pub(crate) fn new(cx: &Context, plan: &'p Operator) -> Self {
-        if cx.profile.is_none() {
+        if cx.statement.profile.is_none() {
             return Self::unmeasured(cx, plan); // which is large: made where it goes, not moved there
         }
         Running::Measured(Box::new(Measured::new(plan, Self::unmeasured(cx, plan))))

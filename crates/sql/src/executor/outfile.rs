@@ -62,8 +62,8 @@ fn with_file(
     let outcome = write(cx, &mut output).and_then(|rows| output.write_if(true).map(|()| rows));
     match outcome {
         Ok(rows) => {
-            cx.status.affected = rows;
-            cx.status.found_rows = cx.rows_found;
+            cx.statement.status.affected = rows;
+            cx.statement.status.found_rows = cx.statement.rows_found;
             Ok(())
         }
         Err(e) => {
@@ -87,7 +87,11 @@ pub(super) fn delimited(
         None => Charset::Binary,
     };
     let writer = Fields {
-        delimiters: Delimiters::new(format, cx.statement_charset(), cx.connection_collation().charset())?,
+        delimiters: Delimiters::new(
+            format,
+            cx.settings.statement_charset(),
+            cx.settings.connection_collation().charset(),
+        )?,
         charset,
     };
     let types: Vec<Type> = plan.columns.iter().map(|c| c.ty).collect();

@@ -169,7 +169,7 @@ impl Described {
 
     /// The same, from the plan's cache if the client still wants the same character set.
     pub fn cached(cx: &Context, cache: &OnceLock<Arc<Described>>, columns: &[OutputColumn]) -> Arc<Self> {
-        let results = cx.results_collation();
+        let results = cx.settings.results_collation();
         let described = cache.get_or_init(|| Arc::new(Self::new(results, columns)));
         match described.results == results {
             true => described.clone(),

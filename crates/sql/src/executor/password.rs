@@ -57,7 +57,7 @@ pub(super) fn choose(cx: &Context, statement: &Statement) -> Option<(Statement, 
     let mut chosen = Vec::new();
     for spec in users {
         let account = match &spec.user {
-            Account::CurrentUser => cx.account.clone(),
+            Account::CurrentUser => cx.connection.account.clone(),
             Account::Named { user, host } => {
                 (user.to_str_lossy().into_owned(), host.to_str_lossy().into_owned())
             }

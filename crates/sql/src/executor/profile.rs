@@ -12,7 +12,7 @@ use crate::session::Context;
 
 /// What a plan's part did, in all its runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Actual {
+pub(crate) struct Actual {
     /// How often it was opened.
     pub loops: u64,
     /// Rows that it gave.
@@ -25,7 +25,7 @@ pub struct Actual {
 
 /// Which step of an operator or block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PlanStage {
+pub(crate) enum PlanStage {
     /// Rows read or joined, before they are filtered.
     Source,
     /// Rows that come out.
@@ -39,18 +39,18 @@ pub enum PlanStage {
 /// What the parts of the plan that runs did, by their places in memory: a plan stays where it is
 /// while it runs.
 #[derive(Debug, Default)]
-pub struct Profile {
+pub(crate) struct Profile {
     parts: HashMap<(usize, PlanStage), Actual>,
 }
 
 impl Profile {
     /// What a part did; `None` if it never ran.
-    pub fn of<T>(&self, part: &T, step: PlanStage) -> Option<Actual> {
+    pub(crate) fn of<T>(&self, part: &T, step: PlanStage) -> Option<Actual> {
         self.parts.get(&(address(part), step)).copied()
     }
 
     /// The same, to be added to.
-    pub fn of_mut<T>(&mut self, part: &T, step: PlanStage) -> &mut Actual {
+    pub(crate) fn of_mut<T>(&mut self, part: &T, step: PlanStage) -> &mut Actual {
         self.parts.entry((address(part), step)).or_default()
     }
 }
@@ -61,13 +61,13 @@ fn address<T>(part: &T) -> usize {
 
 /// The moment, if the statement is measured.
 pub(crate) fn now(cx: &Context) -> Option<Duration> {
-    cx.profile.is_some().then(|| cx.instance.env().monotonic())
+    cx.statement.profile.is_some().then(|| cx.instance.env().monotonic())
 }
 
 /// Notes a run of a part that began at `began` and gave so many rows at its end.
 pub(crate) fn note<T>(cx: &mut Context, part: &T, step: PlanStage, began: Option<Duration>, rows: u64) {
     let (Some(began), Some(now)) = (began, now(cx)) else { return };
-    if let Some(profile) = &mut cx.profile {
+    if let Some(profile) = &mut cx.statement.profile {
         let actual = profile.of_mut(part, step);
         let spent = now.saturating_sub(began);
         actual.loops += 1;

@@ -41,7 +41,7 @@ pub(crate) fn run(cx: &mut Context, query: &Query, each: Each<'_>) -> Result<u64
     let (count, offset) = query.limit.eval(cx)?;
     let mut limit_filter = LimitFilter::new(count, offset, None).counting(query.counts_all);
     if limit_filter.is_full() {
-        cx.rows_found = 0;
+        cx.statement.rows_found = 0;
         return Ok(0);
     }
     if query.order.is_empty() {
@@ -55,7 +55,7 @@ pub(crate) fn run(cx: &mut Context, query: &Query, each: Each<'_>) -> Result<u64
         })?;
         sorter.drain(cx, |cx, values| limit_filter.pass(cx, values, each))?;
     }
-    cx.rows_found = limit_filter.found;
+    cx.statement.rows_found = limit_filter.found;
     Ok(limit_filter.passed)
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn derived_rows(
 ) -> Result<Arc<RowSet>> {
     let is_cached = !is_volatile || parameters.is_empty();
     if is_cached
-        && let Some(cached) = cx.subquery_results().get(&id)
+        && let Some(cached) = cx.statement.subquery_results().get(&id)
         && cached.parameters == parameters
     {
         return Ok(cached.rows.clone());
@@ -88,7 +88,8 @@ pub(crate) fn derived_rows(
     let stacked = parameters.clone();
     let rows = Arc::new(cx.with_parameters(stacked, |cx| rows(cx, plan, None))?);
     if is_cached {
-        cx.subquery_results()
+        cx.statement
+            .subquery_results()
             .insert(id, SubqueryResult { parameters, rows: rows.clone(), ..SubqueryResult::default() });
     }
     Ok(rows)
@@ -175,7 +176,7 @@ impl<'p> LimitFilter<'p> {
         {
             distinct.finish(cx, |cx, values| self.count(cx, values, each))?;
         }
-        cx.rows_found = self.found;
+        cx.statement.rows_found = self.found;
         Ok(self.passed)
     }
 
@@ -208,7 +209,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     };
     let limit_filter = LimitFilter::new(count, offset, distinct).counting(block.counts_all);
     if limit_filter.is_full() {
-        cx.rows_found = 0;
+        cx.statement.rows_found = 0;
         return Ok(0);
     }
     let mut out = BlockOutput {
@@ -221,7 +222,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     for derived in &block.made_first {
         derived_rows(cx, derived.id, &derived.plan, Vec::new(), derived.is_volatile)?;
     }
-    let mut frame = cx.frame_pool.get(block.slots.iter());
+    let mut frame = cx.scratch.frames.get(block.slots.iter());
     if passes_constant_filter(cx, block)? {
         out.rows(cx, &mut frame)?;
     } else if let Some(group) = &block.group {
@@ -235,7 +236,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
         };
         profile::note(cx, block, PlanStage::Sort, began, sorted);
     }
-    cx.frame_pool.put(frame);
+    cx.scratch.frames.put(frame);
     let BlockOutput { limit_filter, each, .. } = out;
     limit_filter.finish(cx, each)
 }

@@ -28,15 +28,15 @@ pub(super) fn execute(cx: &mut Context, text: &[u8]) -> Result<()> {
         return Err(error::SYNTAX_ERROR.plain());
     }
     let bytes = decode_base64(text)?;
-    let mut reader = cx.log_reader.take();
+    let mut reader = cx.log.reader.take();
     let before = cx.storage_transaction().savepoint();
     let outcome = events(cx, &mut reader, &bytes);
     if outcome.is_err()
-        && let Some(open) = &mut cx.transaction
+        && let Some(open) = &mut cx.transactions.open
     {
         open.storage_transaction.rollback_to(before);
     }
-    cx.log_reader = reader;
+    cx.log.reader = reader;
     outcome
 }
 

@@ -26,8 +26,8 @@ fn run(cx: &mut Context, query: &ast::Query, plan: &Query, sink: &mut dyn Result
     }
     let mut output = Output::begin(sink, Described::cached(cx, &plan.described, &plan.columns))?;
     // Of a client's own queries only, and where they have no limit themselves.
-    let limit = match query.limit.is_none() && cx.frames.is_empty() {
-        true => cx.variables().uint(ids::SQL_SELECT_LIMIT),
+    let limit = match query.limit.is_none() && cx.statement.frames.is_empty() {
+        true => cx.settings.variables().uint(ids::SQL_SELECT_LIMIT),
         false => u64::MAX,
     };
     let mut left = limit;
@@ -43,7 +43,7 @@ fn run(cx: &mut Context, query: &ast::Query, plan: &Query, sink: &mut dyn Result
         output.row(values)?;
         Ok(left > 0 || plan.counts_all)
     })?;
-    cx.status.found_rows = cx.rows_found;
+    cx.statement.status.found_rows = cx.statement.rows_found;
     Ok(ROWS)
 }
 
@@ -66,7 +66,7 @@ fn select_into(cx: &mut Context, plan: &Query, into: &IntoTarget) -> Result<()> 
         found = Some(values.iter().map(|v| v.clone().into_owned()).collect());
         Ok(true)
     })?;
-    cx.status.found_rows = cx.rows_found;
+    cx.statement.status.found_rows = cx.statement.rows_found;
     let Some(values) = found else {
         cx.warn(error::SP_FETCH_NO_DATA.plain());
         return Ok(());
@@ -81,6 +81,6 @@ fn select_into(cx: &mut Context, plan: &Query, into: &IntoTarget) -> Result<()> 
             }
         }
     }
-    cx.status.affected = 1;
+    cx.statement.status.affected = 1;
     Ok(())
 }

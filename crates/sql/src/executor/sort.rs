@@ -26,7 +26,7 @@ impl<'p> Sorter<'p> {
     /// A sorter of at most `limit` rows.
     pub(crate) fn new(cx: &mut Context, order: &'p [(Expr, bool)], limit: u64) -> Self {
         let records = sort::Sorter::new(Budget::new(cx, Purpose::Sort), limit);
-        let [key, values] = std::mem::take(&mut cx.sort_buffers);
+        let [key, values] = std::mem::take(&mut cx.scratch.sort);
         Sorter { order, places: smallvec![None; order.len()], records, key, values, width: 0 }
     }
 
@@ -73,7 +73,7 @@ impl<'p> Sorter<'p> {
     ) -> Result<u64> {
         frame::recycle(&mut self.key);
         frame::recycle(&mut self.values);
-        cx.sort_buffers = [self.key, self.values];
+        cx.scratch.sort = [self.key, self.values];
         let mut sorted = self.records.finish()?;
         let mut memory = Vec::new();
         let mut count = 0;
@@ -94,7 +94,7 @@ impl<'p> Sorter<'p> {
                 break;
             }
         }
-        cx.counters.add(Counter::SortRows, count);
+        cx.statistics.counters.add(Counter::SortRows, count);
         cx.count(Counter::SortScan);
         Ok(count)
     }

@@ -169,11 +169,11 @@ impl std::fmt::Debug for Budget {
 impl Budget {
     /// The budget of an operation of the statement that runs.
     pub fn new(cx: &Context, purpose: Purpose) -> Self {
-        let limit = usize::try_from(cx.variables().uint(purpose.limit())).unwrap_or(usize::MAX);
+        let limit = usize::try_from(cx.settings.variables().uint(purpose.limit())).unwrap_or(usize::MAX);
         Self {
             shared: cx.instance.spill().clone(),
             interrupt: cx.interrupt.clone(),
-            counters: cx.counters.clone(),
+            counters: cx.statistics.counters.clone(),
             purpose,
             limit: limit.max(LIMIT_MIN),
             used: 0,

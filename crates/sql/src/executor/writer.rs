@@ -285,7 +285,7 @@ impl<'p> Writer<'p> {
             ColumnInput::Fitted(value) => return Ok(value),
             ColumnInput::Default if column.generated.is_some() => return Ok(Datum::Null),
             // MariaDB's dumps hold the values, and set a mode that is not strict.
-            ColumnInput::Value(..) if column.generated.is_some() && !cx.modes().strict => {
+            ColumnInput::Value(..) if column.generated.is_some() && !cx.settings.modes().strict => {
                 cx.warn(computed::generated_value(self.table, number));
                 return Ok(Datum::Null);
             }
@@ -306,7 +306,7 @@ impl<'p> Writer<'p> {
         let fitted = fit(cx, self.table, column, self.row_rules(), value, charset)?;
         if auto {
             let number = fitted.to_integer().value;
-            if number == 0 && !cx.modes().no_auto_value_on_zero {
+            if number == 0 && !cx.settings.modes().no_auto_value_on_zero {
                 return self.generate(cx, column);
             }
             self.numbers.current = number as u64; // a negative one is reported as its two's complement
@@ -408,7 +408,7 @@ impl<'p> Writer<'p> {
 
     /// The row is in the table.
     fn written(&mut self, cx: &mut Context) -> bool {
-        cx.status.affected += 1;
+        cx.statement.status.affected += 1;
         self.counts.copied += 1;
         self.last_number = self.numbers.current;
         self.count_given(cx);
@@ -446,14 +446,14 @@ impl<'p> Writer<'p> {
         if !is_last {
             transaction.delete_row(&self.table.schema, &old)?;
             cx.count(Counter::HandlerDelete);
-            cx.status.affected += 1;
+            cx.statement.status.affected += 1;
             self.counts.deleted += 1;
             return Ok(false);
         }
         if !is_same_row(self.table, &old, image)? {
             transaction.update_row(&self.table.schema, &old, image)?;
             cx.count(Counter::HandlerUpdate);
-            cx.status.affected += 1;
+            cx.statement.status.affected += 1;
             self.counts.deleted += 1;
         }
         Ok(true)
@@ -475,8 +475,8 @@ impl<'p> Writer<'p> {
         let around = Around::New(new_row, Row::Values(&self.selected));
         if !assignments.apply(cx, self.table, old_row, around, self.row_rules(), &mut after)? {
             // A client that counts the rows found counts those that were so already, too.
-            cx.status.affected += u64::from(cx.count_found_rows);
-            self.counts.updated += u64::from(cx.count_found_rows);
+            cx.statement.status.affected += u64::from(cx.connection.count_found_rows);
+            self.counts.updated += u64::from(cx.connection.count_found_rows);
             return Ok(());
         }
         match cx.storage_transaction().update_row(&self.table.schema, &old, &after) {
@@ -488,13 +488,13 @@ impl<'p> Writer<'p> {
         }
         cx.count(Counter::HandlerUpdate);
         self.table.count_row(&after);
-        cx.status.affected += 2;
+        cx.statement.status.affected += 2;
         self.counts.copied += 1;
         self.counts.updated += 1;
         if let Some(column) = self.table.auto_column {
             offsets.find(self.table, &after)?;
             let row = ImageRow { table: self.table, image: &after, offsets: &offsets };
-            self.last_number = row.column(column, cx.zone())?.to_integer().value as u64;
+            self.last_number = row.column(column, cx.settings.zone())?.to_integer().value as u64;
             self.numbers.skip(self.last_number, series(cx));
         }
         Ok(())
@@ -506,7 +506,7 @@ impl<'p> Writer<'p> {
     pub(super) fn finish(&self, cx: &mut Context, outcome: Result<()>) -> Result<()> {
         match (&outcome, self.first_generated) {
             (Ok(()), _) => self.report_insert_id(cx),
-            (Err(_), Some(id)) => cx.status.last_insert_id = id,
+            (Err(_), Some(id)) => cx.statement.status.last_insert_id = id,
             (Err(_), None) => {}
         }
         outcome
@@ -515,10 +515,10 @@ impl<'p> Writer<'p> {
     fn report_insert_id(&self, cx: &mut Context) {
         let auto = self.table.auto_column.filter(|c| self.table.columns[*c].visible);
         if let (Some(id), Some(_)) = (self.first_generated, auto) {
-            cx.status.last_insert_id = id;
-            cx.status.insert_id = id;
-        } else if auto.is_some() && self.counts.copied > 0 && cx.status.insert_id == 0 {
-            cx.status.insert_id = self.last_number;
+            cx.statement.status.last_insert_id = id;
+            cx.statement.status.insert_id = id;
+        } else if auto.is_some() && self.counts.copied > 0 && cx.statement.status.insert_id == 0 {
+            cx.statement.status.insert_id = self.last_number;
         }
     }
 
@@ -526,16 +526,20 @@ impl<'p> Writer<'p> {
     pub(super) fn report_counts(&self, cx: &mut Context) {
         let Counts { records, copied, deleted, updated } = self.counts;
         let duplicates = if self.ignore { records.saturating_sub(copied) } else { deleted + updated };
-        let warnings = cx.diagnostics.warning_count();
-        cx.status.set_info(&[("Records", records), ("Duplicates", duplicates), ("Warnings", warnings)]);
+        let warnings = cx.statement.diagnostics.warning_count();
+        cx.statement.status.set_info(&[
+            ("Records", records),
+            ("Duplicates", duplicates),
+            ("Warnings", warnings),
+        ]);
     }
 
     /// `Records: 3  Deleted: 0  Skipped: 1  Warnings: 1`
     pub(super) fn report_load_counts(&self, cx: &mut Context) {
         let Counts { records, copied, deleted, .. } = self.counts;
         let skipped = records.saturating_sub(copied);
-        let warnings = cx.diagnostics.warning_count();
-        cx.status.set_info(&[
+        let warnings = cx.statement.diagnostics.warning_count();
+        cx.statement.status.set_info(&[
             ("Records", records),
             ("Deleted", deleted),
             ("Skipped", skipped),
@@ -605,7 +609,7 @@ impl<'p> Writer<'p> {
 
 impl ReservedNumbers {
     fn next(&mut self, cx: &mut Context, table: &TableDef, rows: u64) -> Result<u64> {
-        let forced = cx.variables().uint(ids::INSERT_ID);
+        let forced = cx.settings.variables().uint(ids::INSERT_ID);
         if forced > 0 {
             cx.change_variables(|v| v.put(ids::INSERT_ID, crate::variables::Value::UInt(0)));
             table.counter.used(forced);
@@ -660,14 +664,14 @@ fn takes_number(cx: &Context, given: &ColumnInput<'_>) -> bool {
     match given {
         ColumnInput::Default => true,
         ColumnInput::Value(value, _) | ColumnInput::Fitted(value) => {
-            value.is_null() || value.to_integer().value == 0 && !cx.modes().no_auto_value_on_zero
+            value.is_null() || value.to_integer().value == 0 && !cx.settings.modes().no_auto_value_on_zero
         }
     }
 }
 
 fn series(cx: &Context) -> Series {
-    let increment = cx.variables().uint(ids::AUTO_INCREMENT_INCREMENT).max(1);
-    Series { increment, offset: cx.variables().uint(ids::AUTO_INCREMENT_OFFSET) }
+    let increment = cx.settings.variables().uint(ids::AUTO_INCREMENT_INCREMENT).max(1);
+    Series { increment, offset: cx.settings.variables().uint(ids::AUTO_INCREMENT_OFFSET) }
 }
 
 /// The next AUTO_INCREMENT number, for a row that comes alone.
@@ -723,7 +727,7 @@ pub(super) fn duplicate_entry(
     let definition = &table.indexes[index];
     let mut values = Vec::with_capacity(definition.parts.len());
     for part in &definition.parts {
-        let value = row.column(part.column, cx.zone())?;
+        let value = row.column(part.column, cx.settings.zone())?;
         let bytes = value.to_bytes();
         let shown = match part.prefix_len {
             Some(n) => {

@@ -17,7 +17,7 @@ pub(crate) fn with_names<'p>(cx: &mut Context, e: SqlError, names: impl FnOnce()
     if !e.is(error::DATA_OUT_OF_RANGE) {
         return e;
     }
-    let Some(expr) = cx.take_blamed() else { return e };
+    let Some(expr) = cx.statement.take_blamed() else { return e };
     let kind = e.message.split(" value is").next().unwrap_or_default();
     error::DATA_OUT_OF_RANGE.with(&[&kind, &expression::quoted(&names(), &expr)])
 }

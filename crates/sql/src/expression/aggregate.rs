@@ -266,7 +266,7 @@ impl Accumulator {
             }
             AccumulatorExtra::Texts(texts) => {
                 let Some(concat) = &aggregate.concat else { return Ok(grown) };
-                return Ok(texts.add(concat, value, order, cx.group_concat_max_len()));
+                return Ok(texts.add(concat, value, order, cx.settings.group_concat_max_len()));
             }
         }
         match aggregate.function {
@@ -321,7 +321,7 @@ impl Accumulator {
     fn gather(&mut self, cx: &Context, value: Datum<'_>) -> Result<usize> {
         let Datum::Json(document) = value else { return Ok(0) };
         self.document_bytes += document.len();
-        let max = cx.max_allowed_packet();
+        let max = cx.settings.max_allowed_packet();
         if self.document_bytes > max {
             return Err(datum::error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&"json_binary::serialize", &max]));
         }
@@ -364,10 +364,12 @@ impl Accumulator {
                 Sum::Integer(_) => Datum::Null,
             },
             F::Avg => match self.sum {
-                Sum::Exact(sum) => match sum.div(&Decimal::from(self.count), cx.div_precision_increment()) {
-                    Some(mean) => Datum::Decimal(mean.round(aggregate.ty.decimals)),
-                    None => Datum::Null,
-                },
+                Sum::Exact(sum) => {
+                    match sum.div(&Decimal::from(self.count), cx.settings.div_precision_increment()) {
+                        Some(mean) => Datum::Decimal(mean.round(aggregate.ty.decimals)),
+                        None => Datum::Null,
+                    }
+                }
                 Sum::Double(sum) => Datum::Double(sum / self.count as f64),
                 Sum::Integer(_) => Datum::Null,
             },

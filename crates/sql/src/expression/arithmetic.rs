@@ -258,7 +258,7 @@ impl Operation {
     ) -> Result<Datum<'a>> {
         // Sixty-four bits of either sign, so no sum, difference or product leaves 128 bits.
         let (a, b) = (cx.integer(left)?, cx.integer(right)?);
-        let signed_difference = self.op == BinaryOp::Subtract && cx.modes().no_unsigned_subtraction;
+        let signed_difference = self.op == BinaryOp::Subtract && cx.settings.modes().no_unsigned_subtraction;
         let unsigned = unsigned && !signed_difference;
         let exact = match self.op {
             BinaryOp::Add => a + b,

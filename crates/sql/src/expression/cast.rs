@@ -141,7 +141,7 @@ pub(crate) fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Da
         To::QuietDecimal => {
             if number::scan(&value.to_bytes()).is_none() {
                 let e = error::TRUNCATED_WRONG_VALUE_FOR_FIELD.with(&[&"DECIMAL", &0, &"", &-1]);
-                if cx.storing && cx.modes().strict {
+                if cx.statement.storing && cx.settings.modes().strict {
                     return Err(e);
                 }
                 cx.warn(e);
@@ -172,7 +172,7 @@ pub(crate) fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Da
             let mut bytes = value.into_bytes();
             if let Some(n) = length.map(|n| n as usize)
                 && n != bytes.len()
-                && n <= cx.max_allowed_packet()
+                && n <= cx.settings.max_allowed_packet()
             {
                 if n < bytes.len() {
                     cut(cx, "BINARY", n, length, &bytes)?;
@@ -189,7 +189,7 @@ pub(crate) fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Da
             None => Datum::Null,
         },
         To::DateTime(fsp) => match datetime(cx, &value, "datetime") {
-            Some(_) if cx.modes().truncate_fraction => {
+            Some(_) if cx.settings.modes().truncate_fraction => {
                 let read = value.to_datetime_cut(|| cx.today());
                 read.map_or(Datum::Null, |d| Datum::DateTime(d.truncate(fsp)))
             }
@@ -201,7 +201,7 @@ pub(crate) fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Da
             None => Datum::Null,
         },
         To::Time(fsp) => match time(cx, &value) {
-            Some(_) if cx.modes().truncate_fraction => {
+            Some(_) if cx.settings.modes().truncate_fraction => {
                 let read = value.to_time_cut();
                 read.map_or(Datum::Null, |t| Datum::Time(t.truncate(fsp).clamp().0))
             }
@@ -289,7 +289,7 @@ pub(crate) fn datetime(cx: &mut Context, value: &Datum<'_>, kind: &str) -> Optio
     if value.is_null() {
         return None;
     }
-    let found = read_datetime(cx, value, kind, cx.modes().dates);
+    let found = read_datetime(cx, value, kind, cx.settings.modes().dates);
     // Nothing is wrong with what is a date already, though it may not be used now.
     if found.is_none() && !matches!(value, Datum::Date(_) | Datum::DateTime(_)) {
         warn_incorrect(cx, value, kind);
@@ -303,7 +303,7 @@ pub(crate) fn datetime_parts(cx: &mut Context, value: &Datum<'_>, kind: &str) ->
     if value.is_null() {
         return None;
     }
-    let modes = cx.modes().dates;
+    let modes = cx.settings.modes().dates;
     let is_stored = matches!(value, Datum::Date(_) | Datum::DateTime(_));
     let rules = DateRules { no_zero_in_date: false, no_zero_date: modes.no_zero_date && !is_stored, ..modes };
     let found = read_datetime(cx, value, kind, rules);
@@ -318,7 +318,7 @@ fn read_datetime(cx: &mut Context, value: &Datum<'_>, kind: &str, rules: DateRul
     let (Datum::Bytes(text) | Datum::Label(_, text)) = value else {
         return value.to_datetime(|| cx.today()).filter(|d| d.date.check(rules));
     };
-    let read = temporal_text::parse_datetime_in(text, cx.zone());
+    let read = temporal_text::parse_datetime_in(text, cx.settings.zone());
     let read = read.filter(|read| read.value.date.check(rules))?;
     if temporal_text::goes_on(text, &read) {
         let kind = if kind == "datetime" && !temporal_text::has_time(text) { "date" } else { kind };

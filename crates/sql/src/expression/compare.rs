@@ -159,7 +159,7 @@ fn datetime(cx: &mut Context, v: &Datum<'_>, other: &Datum<'_>) -> Option<datum:
     }
     let kind = if matches!(other, Datum::Date(_)) { "date" } else { "datetime" };
     if let Datum::Bytes(text) | Datum::Label(_, text) = v
-        && let Some(read) = temporal_text::parse_datetime_in(text, cx.zone())
+        && let Some(read) = temporal_text::parse_datetime_in(text, cx.settings.zone())
     {
         if temporal_text::goes_on(text, &read) {
             cx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&kind, &String::from_utf8_lossy(text)]));

@@ -17,26 +17,26 @@ impl Expr {
             Node::Constant(value) => Ok(value.borrow()),
             Node::JsonPath(text, _) => Ok(Datum::borrowed(text)),
             Node::Misread(misread) => {
-                if cx.is_first_of(misread.id) {
+                if cx.statement.is_first_of(misread.id) {
                     cx.truncated("DOUBLE", &misread.text)?;
                 }
                 Ok(Datum::Double(misread.number))
             }
-            Node::Column { source, column } => row.column(*source, *column, cx.zone()),
+            Node::Column { source, column } => row.column(*source, *column, cx.settings.zone()),
             Node::Aggregate(number) => row.aggregate(*number),
             Node::GroupKey(number) => Ok(row.group_key(*number).unwrap_or_default()),
             Node::Grouping(_, numbers) => {
                 let bit = |bits: i64, &n: &usize| bits << 1 | i64::from(row.group_key(n).is_none());
                 Ok(Datum::Int(numbers.iter().fold(0, bit)))
             }
-            Node::Outer(number) => Ok(cx.outer_value(*number)),
+            Node::Outer(number) => Ok(cx.statement.outer_value(*number)),
             Node::Item(_) => Err(SqlError::internal("a select item that was not bound")),
-            Node::Parameter(number) => Ok(cx.parameter(*number)),
-            Node::Local(index) => Ok(cx.local(*index).clone()),
+            Node::Parameter(number) => Ok(cx.statement.parameter(*number)),
+            Node::Local(index) => Ok(cx.statement.local(*index).clone()),
             Node::UserVariable(name) => {
                 // Each mention is a copy.
                 datum::bounds::check()?;
-                Ok(cx.user_variable(name))
+                Ok(cx.settings.user_variable(name))
             }
             Node::SystemVariable(variable) => cx.system_variable(variable),
             _ => {
@@ -108,7 +108,7 @@ impl Expr {
             Node::Negate(x) => {
                 let value = x.eval(cx, row)?;
                 let negated = arithmetic::negate(cx, value, &self.ty);
-                negated.map_err(|e| cx.blame(e, self))
+                negated.map_err(|e| cx.statement.blame(e, self))
             }
             Node::BitNot(x) => Ok(match x.eval(cx, row)? {
                 Datum::Null => Datum::Null,
@@ -130,7 +130,7 @@ impl Expr {
                     operation.read(cx, &left)?;
                     return Ok(Datum::Null);
                 }
-                operation.apply(cx, &left, &right).map_err(|e| cx.blame(e, self))
+                operation.apply(cx, &left, &right).map_err(|e| cx.statement.blame(e, self))
             }
             Node::Compare(op, by, pair) => {
                 let left = pair[0].eval(cx, row)?;
@@ -220,8 +220,8 @@ impl Expr {
             Node::Call(function, arguments) => {
                 let value = (function.eval)(cx, functions::Call { arguments, row, ty: &self.ty });
                 // Only what the function itself says, not its operands.
-                let value =
-                    value.map_err(|e| if e.message.ends_with("()'") { cx.blame(e, self) } else { e })?;
+                let value = value
+                    .map_err(|e| if e.message.ends_with("()'") { cx.statement.blame(e, self) } else { e })?;
                 functions::bounded::checked(cx, function.name, value)
             }
             Node::Stored(routine, arguments) => {

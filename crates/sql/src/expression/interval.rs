@@ -233,7 +233,9 @@ pub(crate) fn extract<'a>(cx: &mut Context, value: &Datum<'_>, unit: IntervalUni
         U::Minute => m,
         U::Hour => h,
         U::Day => day,
-        U::Week => super::functions::temporal::week(date, cx.default_week_format()).map_or(0, i64::from),
+        U::Week => {
+            super::functions::temporal::week(date, cx.settings.default_week_format()).map_or(0, i64::from)
+        }
         U::Month => month,
         U::Quarter => (month + 2) / 3,
         U::Year => year,

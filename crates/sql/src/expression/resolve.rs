@@ -196,7 +196,7 @@ impl<'c> Resolver<'c> {
             ExprKind::Literal(literal) => self.literal(literal),
             ExprKind::Column(name) => self.column(name),
             ExprKind::UserVariable(name) => {
-                let ty = self.cx.user_variable_type(name);
+                let ty = self.cx.settings.user_variable_type(name);
                 Ok(Expr { node: Node::UserVariable(name.to_ascii_lowercase().into()), ty })
             }
             ExprKind::AssignUserVariable { name, value } => {
@@ -239,7 +239,8 @@ impl<'c> Resolver<'c> {
             ExprKind::Collate { operand, collation } => self.collate(operand, collation),
             ExprKind::DateArithmetic { date, amount, unit, subtract } => {
                 let (date, amount) = (self.expr(date)?, self.expr(amount)?);
-                let ty = interval::result_type(&date.ty, &amount, *unit, self.cx.connection_collation());
+                let ty =
+                    interval::result_type(&date.ty, &amount, *unit, self.cx.settings.connection_collation());
                 let node = Node::DateArithmetic(Box::new([date, amount]), *unit, *subtract);
                 Ok(Expr { node, ty })
             }
@@ -374,7 +375,7 @@ impl<'c> Resolver<'c> {
                     false => (left, right),
                 };
                 let (operation, ty) =
-                    arithmetic::choose(op, &left, &right, self.cx.div_precision_increment());
+                    arithmetic::choose(op, &left, &right, self.cx.settings.div_precision_increment());
                 let (mut left, mut right) = (left, right);
                 for operand in [&mut left, &mut right] {
                     match operation.numbers {
@@ -421,8 +422,8 @@ impl<'c> Resolver<'c> {
         self.check_date(&pair[1], &pair[0].ty)?;
         without_day(&mut pair[0], others[1]);
         without_day(&mut pair[1], others[0]);
-        adopt(&mut pair[0], others[1], self.cx.zone());
-        adopt(&mut pair[1], others[0], self.cx.zone());
+        adopt(&mut pair[0], others[1], self.cx.settings.zone());
+        adopt(&mut pair[1], others[0], self.cx.settings.zone());
         // Numbers that rows give are not read as dates, nor any next to dates that no column has.
         for (date, number) in [(0, 1), (1, 0)] {
             let is_exact = matches!(pair[number].ty.family, Family::Integer | Family::Decimal);
@@ -476,7 +477,7 @@ impl<'c> Resolver<'c> {
         let was_text = [1, 2].map(|i: usize| three[i].ty.family == Family::Text);
         for end in &mut three[1..] {
             self.fold(end, other)?;
-            adopt(end, other, self.cx.zone());
+            adopt(end, other, self.cx.settings.zone());
         }
         let by = match self.between_as(&three, other, was_text) {
             Some(by) => [by; 2],
@@ -518,7 +519,7 @@ impl<'c> Resolver<'c> {
             return None;
         }
         let text = three.iter().find(|e| e.ty.family.is_text());
-        Some(compare::By::Text(text.map_or(self.cx.connection_collation(), |e| e.ty.collation)))
+        Some(compare::By::Text(text.map_or(self.cx.settings.connection_collation(), |e| e.ty.collation)))
     }
 
     fn in_list(&mut self, operand: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr> {
@@ -558,7 +559,7 @@ impl<'c> Resolver<'c> {
             other.is_column &= x.ty.family != Family::Year;
         }
         let with_order = |mut candidate: Expr| {
-            adopt(&mut candidate, other, self.cx.zone());
+            adopt(&mut candidate, other, self.cx.settings.zone());
             let by = match x.ty.family == Family::Time && is_single && candidate.ty.family.is_text() {
                 true if is_read_as_text(&candidate) => compare::By::Text(candidate.ty.collation),
                 _ if is_single
@@ -610,7 +611,7 @@ impl<'c> Resolver<'c> {
                     _ => return Err(error::WRONG_ARGUMENTS.with(&[&"ESCAPE"])),
                 }
             }
-            None if self.cx.modes().no_backslash_escapes => None,
+            None if self.cx.settings.modes().no_backslash_escapes => None,
             None => Some(b'\\'),
         };
         let [operand, pattern] = pair;
@@ -665,7 +666,7 @@ impl<'c> Resolver<'c> {
             return Err(SqlError::unsupported("CAST .. ARRAY and AT TIME ZONE"));
         }
         let mut x = self.expr(operand)?;
-        let connection = self.cx.connection_collation();
+        let connection = self.cx.settings.connection_collation();
         let mut collation = connection;
         use ast::DataType as D;
         if let D::Char { .. } | D::Binary { .. } = &ty.ty {
@@ -751,7 +752,7 @@ impl<'c> Resolver<'c> {
     }
 
     pub(crate) fn typing(&self) -> super::functions::Typing {
-        super::functions::Typing { connection: self.cx.connection_collation() }
+        super::functions::Typing { connection: self.cx.settings.connection_collation() }
     }
 }
 

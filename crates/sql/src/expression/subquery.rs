@@ -93,7 +93,7 @@ pub struct Candidate {
 
 /// What a subquery gave, as long as its parameters stay.
 #[derive(Debug, Clone, Default)]
-pub struct SubqueryResult {
+pub(crate) struct SubqueryResult {
     /// What it was run with.
     pub parameters: Vec<Datum<'static>>,
     pub(crate) rows: Arc<RowSet>,
@@ -201,7 +201,7 @@ impl Subquery {
             parameters.push(parameter.eval(cx, row)?.into_owned());
         }
         if !self.is_volatile
-            && let Some(result) = cx.subquery_results().get(&self.id)
+            && let Some(result) = cx.statement.subquery_results().get(&self.id)
             && result.parameters == parameters
         {
             return Ok(result.clone());
@@ -210,7 +210,7 @@ impl Subquery {
         let rows = cx.with_parameters(stacked, |cx| query::rows(cx, &self.plan, limit))?;
         let result = SubqueryResult { parameters, rows: Arc::new(rows), ..SubqueryResult::default() };
         if !self.is_volatile {
-            cx.subquery_results().insert(self.id, result.clone());
+            cx.statement.subquery_results().insert(self.id, result.clone());
         }
         Ok(result)
     }
@@ -269,7 +269,7 @@ impl Subquery {
         }
         keys.finish()?;
         let keys = (Arc::new(keys), has_null);
-        if let Some(result) = cx.subquery_results().get_mut(&self.id)
+        if let Some(result) = cx.statement.subquery_results().get_mut(&self.id)
             && Arc::ptr_eq(&result.rows, rows)
         {
             result.keys = Some(keys.clone());
@@ -335,7 +335,7 @@ impl Subquery {
             }
         }
         let extreme = (found.map(|text| Datum::Double(Datum::Bytes(text.into()).to_f64().value)), has_null);
-        if let Some(result) = cx.subquery_results().get_mut(&self.id)
+        if let Some(result) = cx.statement.subquery_results().get_mut(&self.id)
             && Arc::ptr_eq(&result.rows, rows)
         {
             result.extreme = Some(extreme.clone());

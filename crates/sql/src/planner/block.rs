@@ -153,10 +153,13 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &as
     for e in grouped {
         grouping::finish(e, &keys, select.with_rollup, &repeated)?;
     }
-    if groups && resolver.cx.modes().only_full_group_by {
+    if groups && resolver.cx.settings.modes().only_full_group_by {
         grouping::check(&slots, &list, &items, &order, (&keys, select.with_rollup))?;
     }
-    if select.options.distinct && resolver.cx.modes().only_full_group_by && (!groups || !keys.is_empty()) {
+    if select.options.distinct
+        && resolver.cx.settings.modes().only_full_group_by
+        && (!groups || !keys.is_empty())
+    {
         grouping::check_distinct(&slots, &items, &order)?;
     }
     let sources = &resolver.scope.sources;

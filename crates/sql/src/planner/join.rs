@@ -114,7 +114,7 @@ impl<'a> Joiner<'a> {
             Slot::Rows(..) => None,
         };
         let changes = |locking: &Locking| locking.mode == LockMode::Exclusive;
-        let safe = locking.iter().flatten().any(changes) && cx.borrow().safe_updates();
+        let safe = locking.iter().flatten().any(changes) && cx.borrow().settings.safe_updates();
         let sizes = slots.iter().map(size).collect();
         Self { slots, locking, read, safe, sizes, nests: RefCell::default() }
     }

@@ -26,7 +26,7 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, ast: &ast::JsonTable, before: us
     let resolved = resolver.expr(&ast.document);
     (resolver.scope.window, resolver.scope.clause) = around;
     let document = resolved?;
-    let default = resolver.cx.connection_collation();
+    let default = resolver.cx.settings.connection_collation();
     let mut binder = Binder { resolver, alias: &ast.alias, default, columns: Vec::new() };
     let level = binder.level(&ast.path, &ast.columns)?;
     let columns = binder.columns;

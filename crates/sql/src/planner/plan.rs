@@ -36,7 +36,7 @@ use syntax::ast;
 
 /// What is cached of a statement between two executions.
 #[derive(Default)]
-pub struct CachedPlan {
+pub(crate) struct CachedPlan {
     /// The plan, if there is one.
     plan: Option<Box<dyn Any + Send + Sync>>,
     /// When the account was found to have the privileges that the statement needs.
@@ -77,7 +77,7 @@ pub(crate) struct Basis {
 struct Plan<T> {
     work: T,
     basis: Basis,
-    /// [`Context::settings_version`].
+    /// The version of the settings.
     settings: u64,
     /// The number that the catalog's definitions had when its tables were found to be what they
     /// were.
@@ -95,7 +95,7 @@ pub(crate) fn run<T: Send + Sync + 'static, R>(
     make: impl FnOnce(&mut Context, &mut Basis) -> Result<T>,
     run: impl FnOnce(&mut Context, &mut T) -> Result<R>,
 ) -> Result<R> {
-    let Some(mut cached) = cx.cached_plan.take() else {
+    let Some(mut cached) = cx.statement.cached_plan.take() else {
         let mut work = make(cx, &mut Basis::default())?;
         return run(cx, &mut work);
     };
@@ -111,7 +111,7 @@ pub(crate) fn run<T: Send + Sync + 'static, R>(
     if !plan.basis.changes_unnoticed {
         cached.plan = Some(plan);
     }
-    cx.cached_plan = Some(cached);
+    cx.statement.cached_plan = Some(cached);
     outcome
 }
 
@@ -183,7 +183,7 @@ impl Basis {
         let is_same_function = |routine: &Arc<Routine>| {
             cx.routine(routine.database(), routine.name()).is_ok_and(|now| Arc::ptr_eq(&now, routine))
         };
-        if !self.variables.iter().all(|(name, ty)| is_same_type(ty, &cx.user_variable_type(name)))
+        if !self.variables.iter().all(|(name, ty)| is_same_type(ty, &cx.settings.user_variable_type(name)))
             || !self.routines.iter().all(is_same_function)
         {
             return Ok(false);
@@ -207,16 +207,16 @@ impl<T> Plan<T> {
     fn new(cx: &mut Context, make: impl FnOnce(&mut Context, &mut Basis) -> Result<T>) -> Result<Self> {
         let mut basis = Basis::default();
         let definitions = definitions(cx);
-        let warnings = cx.diagnostics.warning_count();
+        let warnings = cx.statement.diagnostics.warning_count();
         let work = make(cx, &mut basis)?;
         datum::bounds::check()?;
-        basis.changes_unnoticed |= cx.diagnostics.warning_count() != warnings;
+        basis.changes_unnoticed |= cx.statement.diagnostics.warning_count() != warnings;
         let type_of = |(number, p): (usize, &crate::session::Parameter)| {
             (!basis.untyped.contains(&number)).then_some(p.ty)
         };
-        let parameters = cx.parameters.iter().enumerate().map(type_of).collect();
+        let parameters = cx.statement.parameters.iter().enumerate().map(type_of).collect();
         let statistics = basis.tables().map(|table| table.statistics.version()).collect();
-        let (settings, uses) = (cx.settings_version(), 0);
+        let (settings, uses) = (cx.settings.version(), 0);
         Ok(Self { settings, definitions, parameters, statistics, uses, work, basis })
     }
 
@@ -226,9 +226,9 @@ impl<T> Plan<T> {
         let is_same = |(ty, now): (&Option<Type>, &crate::session::Parameter)| {
             ty.as_ref().is_none_or(|ty| is_same_type(ty, &now.ty))
         };
-        let is_valid = self.settings == cx.settings_version()
-            && self.parameters.len() == cx.parameters.len()
-            && self.parameters.iter().zip(&cx.parameters).all(is_same)
+        let is_valid = self.settings == cx.settings.version()
+            && self.parameters.len() == cx.statement.parameters.len()
+            && self.parameters.iter().zip(&cx.statement.parameters).all(is_same)
             && self.basis.is_current(cx, self.definitions)?
             && self.has_current_sizes(cx);
         self.definitions = definitions;

@@ -136,7 +136,7 @@ fn common_types(resolver: &mut Resolver<'_>, a: &[Type], b: &[Type]) -> Result<V
             // Beside others a document is its text.
             side.ty.family = Family::Text;
         }
-        let mut ty = collate::common_type([a, b].into_iter(), resolver.cx.connection_collation());
+        let mut ty = collate::common_type([a, b].into_iter(), resolver.cx.settings.connection_collation());
         if ty.family == Family::Text {
             let has_bits = pair.iter().any(|side| side.ty.family == Family::Bit);
             let unified = resolver.unify(&mut pair, "UNION")?;

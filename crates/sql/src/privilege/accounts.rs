@@ -91,7 +91,7 @@ impl Checker<'_> {
 
     pub(super) fn key_of(&self, account: &Account) -> (String, String) {
         match account {
-            Account::CurrentUser => self.cx.account.clone(),
+            Account::CurrentUser => self.cx.connection.account.clone(),
             Account::Named { user, host } => {
                 (user.to_str_lossy().into_owned(), host.to_str_lossy().to_ascii_lowercase())
             }
@@ -189,7 +189,8 @@ pub(super) fn is_own(cx: &Context, account: &Account) -> bool {
     match account {
         Account::CurrentUser => true,
         Account::Named { user, host } => {
-            **user == *cx.account.0.as_bytes() && host.to_str_lossy().eq_ignore_ascii_case(&cx.account.1)
+            **user == *cx.connection.account.0.as_bytes()
+                && host.to_str_lossy().eq_ignore_ascii_case(&cx.connection.account.1)
         }
     }
 }

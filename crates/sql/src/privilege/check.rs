@@ -13,6 +13,7 @@ use super::needs::Needs;
 use super::set::{self, Dynamic, Privileges as P};
 use crate::admin::control;
 use crate::session::Context;
+use crate::statement_class::StatementClass;
 use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::visit;
@@ -24,16 +25,16 @@ use syntax::ast::{
 /// A moment's definitions, accounts and settings, which together say what a statement needs and
 /// what an account may do. Equal stamps of one session are answers to the same questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub(crate) struct Stamp {
     definitions: u64,
     settings: u64,
 }
 
 impl Stamp {
     /// That of now; `None` for a session with temporary tables, which hide others.
-    pub fn now(cx: &Context) -> Option<Stamp> {
+    pub(crate) fn now(cx: &Context) -> Option<Stamp> {
         let definitions = cx.catalog().definitions_epoch().load(Ordering::Acquire);
-        let settings = cx.settings_version();
+        let settings = cx.settings.version();
         (!cx.has_temporary_tables()).then_some(Stamp { definitions, settings })
     }
 }
@@ -41,7 +42,7 @@ impl Stamp {
 /// Refuses a client's statement that its account may not run. A cached statement is not asked
 /// again before something has changed that could matter.
 pub(crate) fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
-    let now = match &cx.cached_plan {
+    let now = match &cx.statement.cached_plan {
         Some(cached) => {
             let now = Stamp::now(cx);
             if now.is_some() && cached.granted == now {
@@ -52,7 +53,7 @@ pub(crate) fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
         None => None,
     };
     check_now(cx, kind)?;
-    if let Some(cached) = &mut cx.cached_plan {
+    if let Some(cached) = &mut cx.statement.cached_plan {
         cached.granted = now;
     }
     Ok(())
@@ -140,8 +141,10 @@ impl Checker<'_> {
                 tables.iter().try_for_each(|t| self.table(&t.table, P::SELECT | P::LOCK_TABLES))
             }
             S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => Ok(()),
-            _ if crate::catalog::ddl::is_ddl(kind) || is_definition(kind) => self.definition(kind),
-            _ => self.administration(kind),
+            _ => match StatementClass::of(kind) {
+                StatementClass::Definition | StatementClass::UnsupportedDefinition => self.definition(kind),
+                _ => self.administration(kind),
+            },
         }
     }
 
@@ -317,8 +320,8 @@ impl Checker<'_> {
     }
 
     pub(super) fn access_denied(&self) -> SqlError {
-        let (user, host) = &self.cx.account;
-        let using = if self.cx.with_password { "YES" } else { "NO" };
+        let (user, host) = &self.cx.connection.account;
+        let using = if self.cx.connection.with_password { "YES" } else { "NO" };
         error::ACCESS_DENIED_ERROR.with(&[user, host, &using])
     }
 
@@ -330,7 +333,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn no_database(&self, name: &str) -> SqlError {
-        let (user, host) = &self.cx.account;
+        let (user, host) = &self.cx.connection.account;
         error::DBACCESS_DENIED_ERROR.with(&[user, host, &name])
     }
 
@@ -368,7 +371,7 @@ impl Checker<'_> {
     }
 
     fn no_table(&self, missing: P, name: &ObjectName) -> SqlError {
-        let (user, host) = (&self.cx.account.0, &self.cx.user.1);
+        let (user, host) = (&self.cx.connection.account.0, &self.cx.connection.user.1);
         error::TABLEACCESS_DENIED_ERROR.with(&[&missing, user, host, &name.name])
     }
 
@@ -386,7 +389,7 @@ impl Checker<'_> {
     /// SELECT of a column, which the table's other privileges do not mean.
     fn column(&self, name: &ObjectName, column: &str) -> Result<()> {
         self.table(name, P::SELECT).map_err(|_| {
-            let (user, host) = (&self.cx.account.0, &self.cx.user.1);
+            let (user, host) = (&self.cx.connection.account.0, &self.cx.connection.user.1);
             error::COLUMNACCESS_DENIED_ERROR.with(&[&P::SELECT, user, host, &column, &name.name])
         })
     }
@@ -417,7 +420,12 @@ impl Checker<'_> {
         }
         let shown = format!("{database}.{}", name.name);
         let verb = if privilege == P::EXECUTE { "execute" } else { "alter routine" };
-        Err(error::PROCACCESS_DENIED_ERROR.with(&[&verb, &self.cx.account.0, &self.cx.account.1, &shown]))
+        Err(error::PROCACCESS_DENIED_ERROR.with(&[
+            &verb,
+            &self.cx.connection.account.0,
+            &self.cx.connection.account.1,
+            &shown,
+        ]))
     }
 
     /// CREATE ROUTINE; for a function as a definer of one's own choice what [`Self::definer`] asks
@@ -500,24 +508,6 @@ impl Checker<'_> {
             Ok(())
         })
     }
-}
-
-/// Statements that [`crate::catalog::ddl`] may come to know.
-fn is_definition(kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    matches!(
-        kind,
-        S::AlterTable(_)
-            | S::CreateIndex(_)
-            | S::DropIndex(_)
-            | S::CreateView(_)
-            | S::DropView { .. }
-            | S::AlterRoutine { .. }
-            | S::CreateTrigger(_)
-            | S::DropTrigger { .. }
-            | S::CreateRole { .. }
-            | S::DropRole { .. }
-    )
 }
 
 impl Context {

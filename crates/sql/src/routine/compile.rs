@@ -280,7 +280,7 @@ fn check_allowed(kind: &StatementKind) -> Result<()> {
         S::Commit(_) | S::Rollback(_) | S::Begin(_) | S::Savepoint(_) | S::RollbackTo(_) => {
             Err(error::COMMIT_NOT_ALLOWED_IN_SF_OR_TRG.plain())
         }
-        kind if crate::session::commits_implicitly(kind) => {
+        kind if crate::statement_class::commits_implicitly(kind) => {
             Err(error::COMMIT_NOT_ALLOWED_IN_SF_OR_TRG.plain())
         }
         S::Use(_) => Err(error::SP_BADSTATEMENT.with(&[&"USE"])),

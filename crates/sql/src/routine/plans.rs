@@ -20,7 +20,7 @@ const FUNCTIONS_MAX: usize = 32;
 
 /// The functions that a session called last, the newest last.
 #[derive(Default)]
-pub struct RoutinePlans {
+pub(crate) struct RoutinePlans {
     called: Vec<RoutineCache>,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct CallerSettings {
 
 /// Brings the settings of the function's creation.
 pub(super) fn enter(cx: &mut Context, cached: &mut RoutineCache) -> Option<CallerSettings> {
-    let (routine, variables) = (cached.routine.clone(), cx.variables());
+    let (routine, variables) = (cached.routine.clone(), cx.settings.variables());
     let same = variables.uint(ids::SQL_MODE) == routine.sql_mode
         && variables.text(ids::COLLATION_CONNECTION) == routine.connection.name();
     if same {
@@ -77,27 +77,27 @@ pub(super) fn enter(cx: &mut Context, cached: &mut RoutineCache) -> Option<Calle
     }
     let sql_mode = variables.get(ids::SQL_MODE).clone();
     let collation = variables.get(ids::COLLATION_CONNECTION).clone();
-    let number = cx.settings_version();
+    let number = cx.settings.version();
     cx.change_variables(|v| {
         v.put(ids::SQL_MODE, Value::UInt(routine.sql_mode));
         v.put(ids::COLLATION_CONNECTION, Value::Text(routine.connection.name().into()));
     });
     match cached.numbers {
-        Some((around, inside)) if around == number => cx.settings_are_again(inside),
-        _ => cached.numbers = Some((number, cx.settings_version())),
+        Some((around, inside)) if around == number => cx.settings.are_again(inside),
+        _ => cached.numbers = Some((number, cx.settings.version())),
     }
-    Some(CallerSettings { sql_mode, collation, number, number_inside: cx.settings_version() })
+    Some(CallerSettings { sql_mode, collation, number, number_inside: cx.settings.version() })
 }
 
 /// Brings the settings around the call back.
 pub(super) fn restore_settings(cx: &mut Context, around: Option<CallerSettings>) {
     let Some(around) = around else { return };
-    let unchanged = cx.settings_version() == around.number_inside;
+    let unchanged = cx.settings.version() == around.number_inside;
     cx.change_variables(|v| {
         v.put(ids::SQL_MODE, around.sql_mode);
         v.put(ids::COLLATION_CONNECTION, around.collation);
     });
     if unchanged {
-        cx.settings_are_again(around.number);
+        cx.settings.are_again(around.number);
     }
 }

@@ -11,20 +11,20 @@ use syntax::ast::ObjectName;
 /// Refuses the innermost function if one of its statements or expressions needs more than it may.
 pub(super) fn check(cx: &mut Context, routine: &Routine) -> Result<()> {
     let now = Stamp::now(cx);
-    let known = cx.frames.last().and_then(|frame| frame.cached.granted);
+    let known = cx.statement.frames.last().and_then(|frame| frame.cached.granted);
     if now.is_some() && now == known {
         return Ok(());
     }
     check_now(cx, routine)?;
     // What others have granted to the caller is none of the function's own.
-    if let Some(frame) = cx.frames.last_mut().filter(|_| routine.definer.is_some()) {
+    if let Some(frame) = cx.statement.frames.last_mut().filter(|_| routine.definer.is_some()) {
         frame.cached.granted = now;
     }
     Ok(())
 }
 
 fn check_now(cx: &mut Context, routine: &Routine) -> Result<()> {
-    let inside = cx.frames.last().and_then(|frame| frame.grants().cloned());
+    let inside = cx.statement.frames.last().and_then(|frame| frame.grants().cloned());
     let grants = match inside {
         Some(grants) => grants,
         None => cx.grants().clone(),
@@ -69,7 +69,7 @@ impl Routine {
 /// 1449 if there is no such account, 1370 if it may not call the function.
 pub(super) fn of_call(cx: &Context, routine: &Routine) -> Result<Option<Arc<Grants>>> {
     let Some(definer) = &routine.definer else {
-        return Ok(cx.frames.last().and_then(|frame| frame.grants().cloned()));
+        return Ok(cx.statement.frames.last().and_then(|frame| frame.grants().cloned()));
     };
     let state = cx.catalog().state();
     let found = state.users.get(definer).map(|user| user.grants.clone());

@@ -1,264 +1,98 @@
 //! What a running statement knows of its session: settings, the moment, variables, the transaction,
 //! and where warnings go. Expressions and executors are given it; nothing else of a session is
 //! theirs.
+//!
+//! It is grouped by how long things hold: for the connection (`connection`, `statistics`,
+//! `functions`, `scratch`), until they are set again (`settings`, `locks`, `temporary`), for a
+//! transaction (`transactions`, `log`), for a statement (`statement`). Each group says what resets
+//! it. Methods that need one group only are the group's.
 
+mod connection;
 mod conversions;
 mod functions;
+mod locks;
+mod log;
 mod moment;
+mod scratch;
 mod settings;
+mod statement;
+mod statistics;
+mod transactions;
 mod variables;
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use binlog::event::EncodedQuery;
-use parking_lot::Mutex;
 use storage::Interrupt;
 
-use super::open_transaction::OpenTransaction;
-use super::series::SeededRandom;
-use super::transaction::SessionTransaction;
 use crate::catalog::Catalog;
-use crate::expression::Expr;
-use crate::expression::frame::FramePool;
-use crate::expression::functions::regexp;
-use crate::expression::subquery::SubqueryResult;
 use crate::instance::Instance;
 use crate::routine::Frame;
-use crate::status::{Counter, Counters};
-use crate::variables::{SessionVariables, Value, ids};
-use datum::error::{self, Diagnostics, Result, SqlError};
-use datum::types::{Charset, Collation, Type};
+use crate::status::Counter;
+use crate::variables::{Value, ids};
+use connection::ConnectionInfo;
+use datum::error::Result;
+use datum::types::Collation;
 use datum::value::Datum;
-use settings::{SessionSettings, session_settings_of};
+use functions::FunctionState;
+use locks::SessionLocks;
+use log::LogState;
+use scratch::Scratch;
+use settings::SettingsState;
+use statement::StatementState;
+use statistics::Statistics;
+use transactions::TransactionState;
 
+pub(crate) use statistics::Examined;
+
+pub(crate) use settings::UserVariables;
 pub use settings::{Modes, statement_memory_max};
-
-/// What a statement did, for the client and for ROW_COUNT() and its like.
-#[derive(Debug, Clone, Default)]
-pub struct StatementStatus {
-    /// ROW_COUNT(): of the statement before.
-    pub row_count: i64,
-    pub(crate) found_rows: u64,
-    /// LAST_INSERT_ID(): of the last statement that made one.
-    pub last_insert_id: u64,
-    /// What this statement's OK says.
-    pub insert_id: u64,
-    /// Rows changed by this statement.
-    pub affected: u64,
-    /// `Records: 1 ...`
-    pub info: String,
-}
-
-impl StatementStatus {
-    /// The OK packet's text of counts by name: `Records: 1  Duplicates: 0  Warnings: 0`.
-    pub fn set_info(&mut self, counts: &[(&str, u64)]) {
-        self.info.clear();
-        for (name, count) in counts {
-            let between = if self.info.is_empty() { "" } else { "  " };
-            self.info.extend([between, name, ": "]);
-            push_digits(&mut self.info, *count);
-        }
-    }
-}
-
-/// For every UPDATE there is: formatting does the same in several times as many instructions.
-fn push_digits(out: &mut String, number: u64) {
-    if number >= 10 {
-        push_digits(out, number / 10);
-    }
-    out.push(char::from(b'0' + (number % 10) as u8));
-}
+pub use statement::StatementStatus;
 
 /// A session's state, as statements need it.
 pub struct Context {
     /// The server.
-    pub instance: Arc<Instance>,
-    /// The connection's id.
-    pub id: u64,
-    /// The name that the client gave, and where it comes from.
-    pub user: (String, String),
-    /// The account: user and host pattern.
-    pub account: (String, String),
-    /// True if the client has given a password.
-    pub with_password: bool,
-    /// What TLS is like on the connection, if it has TLS.
-    pub tls: Option<super::TlsSession>,
-    /// CLIENT_FOUND_ROWS.
-    pub count_found_rows: bool,
-    /// Warnings of the statement.
-    pub diagnostics: Diagnostics,
-    /// What the statement did.
-    pub status: StatementStatus,
-    /// Counters for SHOW STATUS.
-    pub counters: Arc<Counters>,
-    /// The transaction, if one is open.
-    pub transaction: Option<SessionTransaction>,
-    /// How the next transaction differs from the session's settings (SET TRANSACTION without
-    /// scope).
-    pub next_transaction: super::transaction::Characteristics,
-    /// What names the next transaction.
-    pub(super) gtid_next: super::gtid_next::GtidNext,
-    /// Routines that are running, the innermost last.
-    pub frames: Vec<Frame>,
-    /// The values that the subqueries and derived tables that run take from around them, the
-    /// innermost last.
-    outer: Vec<Vec<Datum<'static>>>,
-    /// Cached results of the statement's subqueries and derived tables, by their ids.
-    subquery_results: BTreeMap<u64, SubqueryResult>,
-    /// The expression whose value was out of range.
-    blamed: Option<Box<Expr>>,
-    /// What the parts of the plan that runs did, under EXPLAIN ANALYZE.
-    pub profile: Option<Box<crate::executor::profile::Profile>>,
+    pub(crate) instance: Arc<Instance>,
+    /// The client.
+    pub(crate) connection: ConnectionInfo,
+    /// What it has counted.
+    pub(crate) statistics: Statistics,
+    /// What functions keep.
+    pub(crate) functions: FunctionState,
+    /// What SET and USE have said.
+    pub(crate) settings: SettingsState,
+    /// The statement that runs.
+    pub(crate) statement: StatementState,
+    /// The transaction that is open, and the next one.
+    pub(crate) transactions: TransactionState,
+    /// LOCK TABLES, GET_LOCK() and their like.
+    pub(crate) locks: SessionLocks,
+    /// Its side of the log.
+    pub(crate) log: LogState,
+    /// Memory for the next statement.
+    pub(crate) scratch: Scratch,
     /// What is reported to the client of changes in the session.
-    pub tracker: super::tracking::Tracker,
-    /// The plan of the statement that runs, cached from its last execution for its next one; `None`
-    /// if the statement is not cached itself.
-    pub cached_plan: Option<crate::planner::plan::CachedPlan>,
-    /// Cached plans of the functions that were called.
-    pub routine_plans: crate::routine::RoutinePlans,
-    /// The number that the settings have now.
-    settings_version: u64,
-    /// The last number that settings got.
-    last_settings: u64,
-    /// Values of the prepared statement that runs.
-    pub parameters: Vec<super::Parameter>,
-    /// Named values that the client sent along with the statement, as utf8mb4 text.
-    pub(crate) query_attributes: Vec<(Box<[u8]>, Datum<'static>)>,
-    /// What BINLOG statements have said of the log that they come from.
-    pub(crate) log_reader: crate::executor::row_events::LogReader,
-    /// Memory of the last transaction for the next one.
-    pub(super) transaction_memory: storage::transaction::TransactionBuffers,
-    /// Memory for the key of a row that is looked up.
-    pub(crate) key_memory: Vec<u8>,
-    /// Memory for the key and the values of a row that is to be sorted.
-    pub(crate) sort_buffers: [Vec<u8>; 2],
-    /// Memory for the rows of the blocks that run.
-    pub(crate) frame_pool: FramePool,
-    /// The constants that the statement was warned of.
-    misread: std::collections::BTreeSet<u64>,
-    /// What executes a prepared statement, as error 1210 names it.
-    pub(crate) executed_by: &'static str,
-    /// The rows of the query that ran last, as FOUND_ROWS() counts them.
-    pub(crate) rows_found: u64,
-    /// A statement that stores: text that is no number is an error under strict modes.
-    pub storing: bool,
+    pub(crate) tracker: super::tracking::Tracker,
     /// What KILL sets.
-    pub interrupt: Arc<Interrupt>,
-    /// What others may know of the transaction.
-    pub(crate) open_transaction: Arc<OpenTransaction>,
-    /// What statements have read of tables, since the session began.
-    pub(crate) examined: Examined,
-    /// Regular expressions used before.
-    pub(crate) regexps: regexp::Cache,
-    /// GET_LOCK was granted, so that there may be locks to give back.
-    pub(crate) holds_named_locks: bool,
-    /// The `BEGIN` event of transactions, as long as the settings in it stay.
-    pub(super) begin_event: Option<Arc<EncodedQuery>>,
-    pub(super) cached_grants: super::grants::CachedGrants,
-    /// The XA branch that it runs.
-    pub(super) branch: Option<super::xa::Branch>,
-    /// A table that COMMIT makes.
-    pub(crate) started_table: Option<crate::executor::create_start::StartedTable>,
-    /// The reply to the statement that runs may be sent later, by another thread.
-    pub(super) may_defer_reply: bool,
-    /// What the deferred reply waits for.
-    pub(super) pending_reply: Option<super::pending_reply::PendingReply>,
-    /// The tables that the running statements use.
-    pub(crate) used_tables: super::used_tables::UsedTables,
-    /// LOCK TABLES and its like.
-    pub(super) table_locks: super::table_locks::TableLocks,
+    pub(crate) interrupt: Arc<Interrupt>,
     /// Temporary tables.
     pub(super) temporary: super::temporary::SessionTemporaryTables,
-    /// The password had expired when the session began.
-    pub(super) began_expired: bool,
-    default_database: Option<String>,
-    variables: SessionVariables,
-    session_settings: SessionSettings,
-    user_variables: Arc<UserVariables>,
-    /// The statement's moment: microseconds since 1970, UTC.
-    moment: i64,
-    random: stdx::random::Random,
-    seeded: Vec<(usize, SeededRandom)>,
-    strict_error: Option<SqlError>,
-}
-
-/// The variables of a session, which others may see in
-/// `performance_schema.user_variables_by_thread`. The latch is held for one of them, or for a copy.
-pub(crate) type UserVariables = Mutex<HashMap<Box<str>, (Datum<'static>, Type)>>;
-
-/// What was read of tables.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Examined {
-    pub rows: u64,
-    /// Tables and indexes that were read from one end to the other.
-    pub full_scans: u64,
 }
 
 impl Context {
     pub(super) fn new(instance: Arc<Instance>, connection: &super::Connection) -> Self {
-        let variables = SessionVariables::new(instance.globals());
-        let mut seed = [0; 8];
-        instance.env().random(&mut seed);
-        let session_settings = session_settings_of(&variables);
-        let cached_grants = super::grants::CachedGrants::of(instance.catalog(), &connection.account);
         Self {
-            id: connection.id,
-            user: (connection.user.clone(), connection.host.clone()),
-            account: connection.account.clone(),
-            with_password: connection.with_password,
-            tls: connection.tls,
-            count_found_rows: connection.found_rows,
-            diagnostics: Diagnostics::default(),
-            status: StatementStatus::default(),
-            counters: Arc::default(),
-            transaction: None,
-            next_transaction: super::transaction::Characteristics::default(),
-            gtid_next: super::gtid_next::GtidNext::default(),
-            frames: Vec::new(),
-            outer: Vec::new(),
-            subquery_results: BTreeMap::new(),
-            blamed: None,
-            profile: None,
+            connection: ConnectionInfo::new(connection, instance.catalog()),
+            statistics: Statistics::default(),
+            functions: FunctionState::new(&**instance.env()),
+            settings: SettingsState::new(instance.globals()),
+            statement: StatementState::new(instance.env().now() as i64),
+            transactions: TransactionState::default(),
+            locks: SessionLocks::default(),
+            log: LogState::default(),
+            scratch: Scratch::default(),
             tracker: super::tracking::Tracker::default(),
-            cached_plan: None,
-            routine_plans: crate::routine::RoutinePlans::default(),
-            settings_version: 0,
-            last_settings: 0,
-            parameters: Vec::new(),
-            query_attributes: Vec::new(),
-            log_reader: None,
-            transaction_memory: storage::transaction::TransactionBuffers::default(),
-            key_memory: Vec::new(),
-            sort_buffers: Default::default(),
-            frame_pool: FramePool::default(),
-            misread: std::collections::BTreeSet::new(),
-            executed_by: "EXECUTE",
-            rows_found: 0,
-            storing: false,
             interrupt: Arc::new(Interrupt::new()),
-            open_transaction: Arc::default(),
-            examined: Examined::default(),
-            regexps: regexp::Cache::default(),
-            holds_named_locks: false,
-            begin_event: None,
-            branch: None,
-            started_table: None,
-            may_defer_reply: false,
-            pending_reply: None,
-            used_tables: super::used_tables::UsedTables::default(),
-            table_locks: super::table_locks::TableLocks::default(),
             temporary: super::temporary::SessionTemporaryTables::default(),
-            began_expired: cached_grants.expired(),
-            cached_grants,
-            default_database: None,
-            variables,
-            session_settings,
-            user_variables: Arc::default(),
-            moment: instance.env().now() as i64,
-            random: stdx::random::Random::new(u64::from_le_bytes(seed)),
-            seeded: Vec::new(),
-            strict_error: None,
             instance,
         }
     }
@@ -285,7 +119,7 @@ impl Context {
 
     /// The calling thread runs a statement of this session until what is returned is dropped.
     pub(super) fn begin_bounds(&self) -> datum::bounds::Bounded {
-        datum::bounds::begin(&self.interrupt, self.session_settings.statement_memory_max)
+        datum::bounds::begin(&self.interrupt, self.settings.decoded().statement_memory_max)
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {
@@ -294,12 +128,12 @@ impl Context {
 
     /// Counts something.
     pub fn count(&self, counter: Counter) {
-        self.counters.count(counter);
+        self.statistics.counters.count(counter);
     }
 
     /// The default database: inside a function the function's own.
     pub fn default_database(&self) -> Option<&str> {
-        self.frames.last().map(Frame::database).or(self.default_database.as_deref())
+        self.statement.frames.last().map(Frame::database).or(self.settings.default_database.as_deref())
     }
 
     /// USE, unchecked.
@@ -309,20 +143,13 @@ impl Context {
             None => None,
         };
         let collation = collation
-            .or_else(|| Collation::by_name(self.variables.text(ids::COLLATION_SERVER)))
+            .or_else(|| Collation::by_name(self.settings.variables().text(ids::COLLATION_SERVER)))
             .unwrap_or(Collation::UTF8MB4_0900_AI_CI);
         self.change_variables(|v| {
             v.put(ids::COLLATION_DATABASE, Value::Text(collation.name().into()));
             v.put(ids::CHARACTER_SET_DATABASE, Value::Text(collation.charset().name().into()));
         });
-        self.default_database = name;
-    }
-
-    // What queries take from those around them.
-
-    /// A value from around the innermost subquery or derived table.
-    pub fn outer_value<'a>(&self, number: usize) -> Datum<'a> {
-        self.outer.last().and_then(|values| values.get(number)).cloned().unwrap_or_default()
+        self.settings.default_database = name;
     }
 
     /// Runs a subquery with the values that it takes from around it.
@@ -331,63 +158,21 @@ impl Context {
         values: Vec<Datum<'static>>,
         run: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        self.outer.push(values);
+        self.statement.outer.push(values);
         let outcome = run(self);
-        self.outer.pop();
+        self.statement.outer.pop();
         outcome
-    }
-
-    /// Notes which expression's value is out of range, for what knows its columns' names
-    /// ([`crate::explain::blame`]).
-    #[cold]
-    pub fn blame(&mut self, e: SqlError, expr: &Expr) -> SqlError {
-        if e.is(error::DATA_OUT_OF_RANGE) && self.blamed.is_none() {
-            self.blamed = Some(Box::new(expr.clone()));
-        }
-        e
-    }
-
-    /// The expression that was blamed last.
-    pub fn take_blamed(&mut self) -> Option<Box<Expr>> {
-        self.blamed.take()
-    }
-
-    /// Cached results of the statement's subqueries and derived tables so far, by their ids.
-    pub fn subquery_results(&mut self) -> &mut BTreeMap<u64, SubqueryResult> {
-        &mut self.subquery_results
     }
 
     /// Runs a statement, whose subqueries' results are its own (S1 of `expression/subquery.rs`).
     pub fn with_own_results<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let around = (std::mem::take(&mut self.subquery_results), std::mem::take(&mut self.misread));
-        self.blamed = None;
+        let around = (
+            std::mem::take(&mut self.statement.subquery_results),
+            std::mem::take(&mut self.statement.misread),
+        );
+        self.statement.blamed = None;
         let outcome = run(self);
-        (self.subquery_results, self.misread) = around;
+        (self.statement.subquery_results, self.statement.misread) = around;
         outcome
-    }
-
-    /// True if the statement was not warned of a constant yet.
-    pub fn is_first_of(&mut self, constant: u64) -> bool {
-        self.misread.insert(constant)
-    }
-
-    /// The value of a prepared statement's parameter.
-    pub fn parameter<'a>(&self, number: usize) -> Datum<'a> {
-        self.parameters.get(number).map(|p| p.value.clone()).unwrap_or_default()
-    }
-
-    /// The value of a prepared statement's parameter, and the character set of its text.
-    pub fn parameter_text<'a>(&self, number: usize) -> (Datum<'a>, Charset) {
-        (self.parameter(number), self.parameter_charset(number))
-    }
-
-    /// The same for a parameter that is asked for only once in an execution.
-    pub fn take_parameter<'a>(&mut self, number: usize) -> (Datum<'a>, Charset) {
-        let charset = self.parameter_charset(number);
-        (self.parameters.get_mut(number).map(|p| std::mem::take(&mut p.value)).unwrap_or_default(), charset)
-    }
-
-    fn parameter_charset(&self, number: usize) -> Charset {
-        self.parameters.get(number).map_or(Charset::Ascii, super::Parameter::charset)
     }
 }

@@ -37,24 +37,24 @@ impl CachedGrants {
 impl Context {
     /// What the account may do now; nothing once it has been dropped.
     pub fn grants(&mut self) -> &Arc<Grants> {
-        if self.cached_grants.epoch != self.catalog().accounts_epoch().load(Ordering::Acquire) {
-            self.cached_grants = CachedGrants::of(self.catalog(), &self.account);
+        if self.connection.cached_grants.epoch != self.catalog().accounts_epoch().load(Ordering::Acquire) {
+            self.connection.cached_grants = CachedGrants::of(self.catalog(), &self.connection.account);
         }
-        &self.cached_grants.grants
+        &self.connection.cached_grants.grants
     }
 
     /// Error 1820 if the session began with a password that had expired, and has not changed it.
     pub fn check_password_valid(&mut self, kind: &StatementKind) -> Result<()> {
         use StatementKind as S;
-        if !self.began_expired {
+        if !self.connection.began_expired {
             return Ok(());
         }
         self.grants();
-        self.began_expired = self.cached_grants.expired;
+        self.connection.began_expired = self.connection.cached_grants.expired;
         match kind {
             S::AlterUser(_) => Ok(()),
             S::Set(items) if matches!(items[..], [SetItem::Password { .. }]) => Ok(()),
-            _ if self.began_expired => Err(error::MUST_CHANGE_PASSWORD.plain()),
+            _ if self.connection.began_expired => Err(error::MUST_CHANGE_PASSWORD.plain()),
             _ => Ok(()),
         }
     }
@@ -62,7 +62,7 @@ impl Context {
     /// What may be done now: what the account could do when the statement began, or the definer of
     /// the function that runs.
     pub fn grants_now(&self) -> &Grants {
-        let inside = self.frames.last().and_then(|frame| frame.grants());
-        inside.unwrap_or(&self.cached_grants.grants)
+        let inside = self.statement.frames.last().and_then(|frame| frame.grants());
+        inside.unwrap_or(&self.connection.cached_grants.grants)
     }
 }

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 
 use super::Context;
 use crate::executor::create_start;
+use crate::statement_class::{is_logged, is_refused_while_owning_gtid};
 use datum::error::{self, Result, SqlError};
 use syntax::ast::StatementKind;
 
@@ -82,10 +83,10 @@ pub(crate) fn parse(text: &str) -> Result<Option<Gtid>> {
 impl Context {
     /// Error 1766 inside of a transaction, 1790 if the session owns a GTID.
     pub fn check_gtid_next_settable(&self) -> Result<()> {
-        if self.transaction.is_some() {
+        if self.transactions.open.is_some() {
             return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&"gtid_next"]));
         }
-        match self.gtid_next {
+        match self.log.gtid_next {
             GtidNext::Owned(gtid) => Err(error::CANT_SET_GTID_NEXT_WHEN_OWNING_GTID.with(&[&gtid])),
             _ => Ok(()),
         }
@@ -94,36 +95,21 @@ impl Context {
     /// Step 1. Waits while another session owns the GTID.
     pub fn set_gtid_next(&mut self, gtid: Option<Gtid>) -> Result<()> {
         let Some(gtid) = gtid else {
-            self.gtid_next = GtidNext::Automatic;
+            self.log.gtid_next = GtidNext::Automatic;
             return Ok(());
         };
         let instance = self.instance.clone();
-        while !instance.owned_gtids().take(gtid, self.id) {
+        while !instance.owned_gtids().take(gtid, self.connection.id) {
             self.interrupt.sleep(PAUSE);
             self.check_interrupt()?;
         }
-        self.gtid_next = if instance.log().reserve_gtid(gtid) {
+        self.log.gtid_next = if instance.log().reserve_gtid(gtid) {
             GtidNext::Owned(gtid)
         } else {
             instance.owned_gtids().give_back(gtid);
             GtidNext::Executed(gtid)
         };
         Ok(())
-    }
-
-    pub(crate) fn gtid_next_text(&self) -> String {
-        match self.gtid_next {
-            GtidNext::Automatic => "AUTOMATIC".to_owned(),
-            GtidNext::Owned(gtid) | GtidNext::Executed(gtid) | GtidNext::Used(gtid) => gtid.to_string(),
-        }
-    }
-
-    /// The GTID that the session owns: what its transaction is to be named by.
-    pub fn owned_gtid(&self) -> Option<Gtid> {
-        match self.gtid_next {
-            GtidNext::Owned(gtid) => Some(gtid),
-            _ => None,
-        }
     }
 
     /// A transaction of this session is in the log.
@@ -135,12 +121,12 @@ impl Context {
 
     /// Step 3: the transaction has ended.
     pub(super) fn gtid_used(&mut self) {
-        match self.gtid_next {
+        match self.log.gtid_next {
             GtidNext::Automatic | GtidNext::Used(_) | GtidNext::Executed(_) => {}
             GtidNext::Owned(gtid) => {
                 self.instance.log().release_gtid(gtid);
                 self.instance.owned_gtids().give_back(gtid);
-                self.gtid_next = GtidNext::Used(gtid);
+                self.log.gtid_next = GtidNext::Used(gtid);
             }
         }
     }
@@ -148,20 +134,22 @@ impl Context {
     /// The session begins anew, or ends.
     pub(super) fn forget_gtid(&mut self) {
         self.gtid_used();
-        self.gtid_next = GtidNext::Automatic;
+        self.log.gtid_next = GtidNext::Automatic;
     }
 
     /// Whether the statement may run: false if it belongs to a transaction that is in the log.
     pub fn passes_gtid_next(&mut self, kind: &StatementKind) -> Result<bool> {
-        match self.gtid_next {
+        match self.log.gtid_next {
             // The log has BEGIN before it.
             GtidNext::Owned(_) if create_start::of(kind).is_some() && !has_changes(self) => Ok(true),
-            GtidNext::Owned(_) if self.transaction.is_some() && may_not_commit(kind) => {
+            GtidNext::Owned(_) if self.transactions.open.is_some() && is_refused_while_owning_gtid(kind) => {
                 Err(error::CANT_DO_IMPLICIT_COMMIT_IN_TRX_WHEN_GTID_NEXT_IS_SET.plain())
             }
             GtidNext::Automatic | GtidNext::Owned(_) => Ok(true),
-            GtidNext::Used(gtid) if changes(kind) => Err(error::GTID_NEXT_TYPE_UNDEFINED_GTID.with(&[&gtid])),
-            GtidNext::Executed(_) => Ok(!changes(kind)),
+            GtidNext::Used(gtid) if is_logged(kind) => {
+                Err(error::GTID_NEXT_TYPE_UNDEFINED_GTID.with(&[&gtid]))
+            }
+            GtidNext::Executed(_) => Ok(!is_logged(kind)),
             GtidNext::Used(_) => Ok(true),
         }
     }
@@ -169,7 +157,7 @@ impl Context {
     /// A statement has failed: outside of a transaction this gives the GTID up, unless it was about
     /// a variable.
     pub fn statement_failed(&mut self, kind: &StatementKind) {
-        if self.transaction.is_none() && !matches!(kind, StatementKind::Set(_)) {
+        if self.transactions.open.is_none() && !matches!(kind, StatementKind::Set(_)) {
             self.gtid_used();
         }
     }
@@ -177,7 +165,7 @@ impl Context {
     /// COMMIT of nothing, by a session that owns a GTID: the log gets a transaction without
     /// changes.
     pub fn commit_empty(&mut self) -> Result<()> {
-        if self.owned_gtid().is_none() {
+        if self.log.owned_gtid().is_none() {
             return Ok(());
         }
         let _pass = self.enter_commit()?;
@@ -186,7 +174,7 @@ impl Context {
 
     /// The same for a definition that changes nothing.
     pub fn log_empty(&mut self) -> Result<()> {
-        let Some(gtid) = self.owned_gtid() else { return Ok(()) };
+        let Some(gtid) = self.log.owned_gtid() else { return Ok(()) };
         let (begin, commit) = (self.bracket_event(b"BEGIN".to_vec()), self.bracket_event(b"COMMIT".to_vec()));
         let committed =
             self.instance.engine().commit_empty(self.group_context(), &begin, &commit, Some(gtid))?;
@@ -196,28 +184,5 @@ impl Context {
 }
 
 fn has_changes(cx: &Context) -> bool {
-    cx.transaction.as_ref().is_some_and(|open| open.storage_transaction.has_changes())
-}
-
-/// Statements that would commit an open transaction, which has to be done by name where it has a
-/// GTID of its own.
-fn may_not_commit(kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    super::commits_implicitly(kind) && !matches!(kind, S::LockTables(_))
-        || matches!(kind, S::Flush(_) | S::Reset(_))
-}
-
-fn changes(kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    crate::catalog::ddl::is_ddl(kind) && !crate::executor::temporary::is_temporary(kind)
-        || matches!(
-            kind,
-            S::Insert(_)
-                | S::Update(_)
-                | S::Delete(_)
-                | S::LoadData(_)
-                | S::Binlog(_)
-                | S::TableMaintenance(_)
-                | S::Xa(_)
-        )
+    cx.transactions.open.as_ref().is_some_and(|open| open.storage_transaction.has_changes())
 }

@@ -77,7 +77,7 @@ pub(super) fn apply(cx: &mut Context, hints: &[Hint]) -> Option<SessionVariables
             cx.warn(error::NOT_HINT_UPDATABLE_VARIABLE.with(&[&name]));
             continue;
         }
-        let saved = cx.variables().clone();
+        let saved = cx.settings.variables().clone();
         match set::set(cx, std::slice::from_ref(item), b"") {
             Ok(()) => drop(before.get_or_insert(saved)),
             Err(e) => cx.warn(e),

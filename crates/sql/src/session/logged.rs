@@ -28,10 +28,11 @@ impl Context {
     /// What the events of a transaction that begins now have in common.
     pub fn group_context(&self) -> GroupContext {
         let globals = self.instance.globals();
-        let mut context = GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.timestamp(), VERSION);
+        let mut context =
+            GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.statement.timestamp(), VERSION);
         context.row_event_max_size = globals.uint(ids::BINLOG_ROW_EVENT_MAX_SIZE) as usize;
-        context.compress = self.variables().bool(ids::BINLOG_TRANSACTION_COMPRESSION);
-        context.rows_flags = self.session_settings().rows_flags;
+        context.compress = self.settings.variables().bool(ids::BINLOG_TRANSACTION_COMPRESSION);
+        context.rows_flags = self.settings.decoded().rows_flags;
         context.original = self.original_commit();
         context.full_metadata = globals.uint(ids::BINLOG_ROW_METADATA) == FULL_METADATA;
         context
@@ -39,11 +40,11 @@ impl Context {
 
     /// What SET says of the next transaction: that it was committed elsewhere before.
     fn original_commit(&self) -> Option<OriginalCommit> {
-        let timestamp = self.variables().uint(ids::ORIGINAL_COMMIT_TIMESTAMP);
+        let timestamp = self.settings.variables().uint(ids::ORIGINAL_COMMIT_TIMESTAMP);
         if timestamp == ORIGIN_UNKNOWN {
             return None;
         }
-        let server_version = match self.variables().uint(ids::ORIGINAL_SERVER_VERSION) {
+        let server_version = match self.settings.variables().uint(ids::ORIGINAL_SERVER_VERSION) {
             VERSION_UNKNOWN => VERSION,
             version => version as u32,
         };
@@ -52,7 +53,7 @@ impl Context {
 
     /// The transaction for which it was said is in the log.
     pub(crate) fn forget_original_commit(&mut self) {
-        if self.variables().uint(ids::ORIGINAL_COMMIT_TIMESTAMP) != ORIGIN_UNKNOWN {
+        if self.settings.variables().uint(ids::ORIGINAL_COMMIT_TIMESTAMP) != ORIGIN_UNKNOWN {
             self.change_variables(|v| {
                 v.put(ids::ORIGINAL_COMMIT_TIMESTAMP, Value::UInt(ORIGIN_UNKNOWN));
                 v.put(ids::ORIGINAL_SERVER_VERSION, Value::UInt(VERSION_UNKNOWN));
@@ -62,18 +63,18 @@ impl Context {
 
     /// `pseudo_thread_id`: the connection's number, or what was set.
     pub(super) fn logged_thread_id(&self) -> u64 {
-        match self.variables().uint(ids::PSEUDO_THREAD_ID) {
-            0 => self.id,
+        match self.settings.variables().uint(ids::PSEUDO_THREAD_ID) {
+            0 => self.connection.id,
             set => set,
         }
     }
 
     pub(super) fn begin_event(&mut self) -> Arc<EncodedQuery> {
-        if let Some(event) = &self.begin_event {
+        if let Some(event) = &self.log.begin_event {
             return event.clone();
         }
         let event = Arc::new(EncodedQuery::from(&self.bracket_event(b"BEGIN".to_vec())));
-        self.begin_event = Some(event.clone());
+        self.log.begin_event = Some(event.clone());
         event
     }
 
@@ -92,18 +93,18 @@ impl Context {
             let utf8 = Collation::UTF8MB4_0900_AI_CI.0;
             status.charset = status.charset.map(|[_, _, server]| [utf8, utf8, server]);
         }
-        status.time_zone = Some(self.zone().name().into_bytes().into());
+        status.time_zone = Some(self.settings.zone().name().into_bytes().into());
         status.updated_databases = Some(updated(changes));
         for change in changes {
             match change {
                 C::PutTable(..) | C::AlterTable(..) => {
                     status.explicit_defaults_for_timestamp = Some(true);
-                    let required = self.variables().bool(ids::SQL_REQUIRE_PRIMARY_KEY);
+                    let required = self.settings.variables().bool(ids::SQL_REQUIRE_PRIMARY_KEY);
                     status.sql_require_primary_key = Some(required.into());
                 }
                 C::PutDatabase(..) => status.default_table_encryption = Some(0),
                 C::PutFunction(_) | C::DropFunction(..) | C::PutUser(_) | C::DropUser(..) => {
-                    let (user, host) = &self.account;
+                    let (user, host) = &self.connection.account;
                     status.invoker = Some(Account {
                         user: user.as_bytes().to_vec().into(),
                         host: host.as_bytes().to_vec().into(),
@@ -126,7 +127,7 @@ impl Context {
     /// `timestamp` is the event's.
     pub(crate) fn take_over(&mut self, query: &QueryEvent<'_>, timestamp: u32) {
         let settings = settings_of(query, timestamp);
-        self.diagnostics.clear();
+        self.statement.diagnostics.clear();
         put_charsets(self, settings.client, settings.connection);
         let (increment, offset) = query.status.auto_increment.unwrap_or((1, 1));
         self.change_variables(|v| {
@@ -140,12 +141,12 @@ impl Context {
         });
         self.begin_moment_at(settings.moment);
         self.set_default_database(settings.database);
-        self.account = settings.account;
+        self.connection.account = settings.account;
     }
 
     /// A statement with the settings that any depends on.
     fn query_event(&self, sql: Vec<u8>) -> QueryEvent<'static> {
-        let variables = self.variables();
+        let variables = self.settings.variables();
         let number = |id| Collation::by_name(variables.text(id)).map_or(255, |c| c.0);
         let increments = (
             variables.uint(ids::AUTO_INCREMENT_INCREMENT) as u16,
@@ -160,8 +161,8 @@ impl Context {
             catalog: Some(b"std".as_slice().into()),
             auto_increment: (increments != (1, 1)).then_some(increments),
             charset: Some([
-                self.statement_charset().default_collation().0,
-                self.connection_collation().0,
+                self.settings.statement_charset().default_collation().0,
+                self.settings.connection_collation().0,
                 number(ids::COLLATION_SERVER),
             ]),
             default_collation_for_utf8mb4: Some(Collation::UTF8MB4_0900_AI_CI.0),

@@ -68,19 +68,19 @@ impl Context {
     /// the outcome.
     pub(super) fn set_may_defer_reply(&mut self, wanted: bool, kind: &StatementKind) {
         use StatementKind as S;
-        self.may_defer_reply = wanted
+        self.log.may_defer_reply = wanted
             && matches!(kind, S::Insert(_) | S::Update(_) | S::Delete(_) | S::Commit(_))
             && !self.tracker.follows_gtids()
-            && self.owned_gtid().is_none();
+            && self.log.owned_gtid().is_none();
     }
 
     /// COMMIT, or the end of a statement with autocommit: defers its reply where it may.
     pub(crate) fn commit_or_defer(&mut self) -> Result<()> {
-        if !self.may_defer_reply || self.has_retired() {
+        if !self.log.may_defer_reply || self.has_retired() {
             return self.commit();
         }
         self.refuse_in_branch()?;
-        self.pending_reply = self.enqueue_open()?;
+        self.log.pending_reply = self.enqueue_open()?;
         Ok(())
     }
 
@@ -92,15 +92,15 @@ impl Context {
 
     /// The same at the end of a statement whose transaction goes on: defers the wait where it may.
     pub(super) fn await_or_defer_reads(&mut self) -> Result<()> {
-        if !self.may_defer_reply {
+        if !self.log.may_defer_reply {
             return self.await_locked_reads();
         }
-        self.pending_reply = self.locked_reads();
+        self.log.pending_reply = self.locked_reads();
         Ok(())
     }
 
     fn locked_reads(&self) -> Option<PendingReply> {
-        let open = self.transaction.as_ref()?;
+        let open = self.transactions.open.as_ref()?;
         PendingReply::read(self.instance.engine(), open.storage_transaction.newest_read())
     }
 }

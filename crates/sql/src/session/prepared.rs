@@ -23,6 +23,7 @@ use crate::client_text;
 use crate::executor;
 use crate::executor::create_start;
 use crate::planner::plan::CachedPlan;
+use crate::statement_class;
 use crate::statement_digests::Tally;
 use crate::statement_log;
 use crate::status::Counter;
@@ -129,7 +130,10 @@ impl Drop for PreparedStatements {
 impl Parameter {
     /// What stands for a parameter before it has a value: text that may be NULL.
     fn unknown(cx: &Context) -> Self {
-        Self { value: Datum::Null, ty: Type::text(cx.connection_collation(), Coercibility::Literal, 0) }
+        Self {
+            value: Datum::Null,
+            ty: Type::text(cx.settings.connection_collation(), Coercibility::Literal, 0),
+        }
     }
 
     /// The character set of its text.
@@ -157,13 +161,13 @@ impl Session {
     /// COM_STMT_PREPARE.
     pub fn prepare(&mut self, text: &[u8]) -> Result<Description> {
         let _bounded = self.cx.begin_bounds();
-        let client = self.cx.client_charset();
+        let client = self.cx.settings.client_charset();
         let shown = client_text::shown(text, client);
         self.cx.interrupt.statement_begins();
         self.process.begin(&shown, self.cx.instance.env().monotonic_coarse());
         self.cx.begin_moment();
-        self.cx.diagnostics.clear();
-        let sql_mode = self.cx.variables().uint(ids::SQL_MODE);
+        self.cx.statement.diagnostics.clear();
+        let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
         let text = client_text::to_utf8(text, client, sql_mode).map_err(SqlError::from);
         let outcome = text.and_then(|text| self.try_prepare(&text));
         self.process.end(self.cx.instance.env().monotonic_coarse(), self.cx.default_database());
@@ -182,7 +186,7 @@ impl Session {
         let mut parsed = parse(&self.cx, text)?;
         // Its executions are not reported again.
         for remark in std::mem::take(&mut parsed.statement.remarks.list) {
-            self.cx.diagnostics.warn(datum::error::remark::warning(&remark));
+            self.cx.statement.diagnostics.warn(datum::error::remark::warning(&remark));
         }
         let columns = describe(&mut self.cx, &parsed)?;
         // What came since its columns were known is meant for it, not for its execution.
@@ -194,7 +198,7 @@ impl Session {
     /// An empty list for the values of [`Session::execute_prepared`], in memory that is kept from
     /// execution to execution.
     pub fn parameters_to_fill(&mut self) -> Vec<Parameter> {
-        std::mem::take(&mut self.cx.parameters)
+        std::mem::take(&mut self.cx.statement.parameters)
     }
 
     /// COM_STMT_EXECUTE: runs a prepared statement with a value for each of its parameters. Error
@@ -213,7 +217,7 @@ impl Session {
         }
         self.cx.interrupt.statement_begins();
         self.process.begin(&parsed.text, self.cx.instance.env().monotonic_coarse());
-        self.cx.executed_by = "mysqld_stmt_execute";
+        self.cx.statement.executed_by = "mysqld_stmt_execute";
         let _bounded = self.cx.begin_bounds();
         let outcome = self.run_parsed(&parsed, parameters, false, sink);
         self.process.end(self.cx.instance.env().monotonic_coarse(), self.cx.default_database());
@@ -228,12 +232,12 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        self.cx.parameters = parameters;
+        self.cx.statement.parameters = parameters;
         let nested = std::mem::replace(&mut self.executes_prepared, true);
         let outcome = self.run_cached_statement(parsed, more, sink);
         self.executes_prepared = nested;
-        self.cx.parameters.clear();
-        self.cx.parameters.shrink_to(PARAMETERS_CAPACITY_MAX);
+        self.cx.statement.parameters.clear();
+        self.cx.statement.parameters.shrink_to(PARAMETERS_CAPACITY_MAX);
         outcome
     }
 
@@ -246,8 +250,8 @@ impl Session {
 
     /// Text that a client sent as a parameter, brought to the connection's character set.
     pub fn text_parameter(&self, bytes: &[u8]) -> Parameter {
-        let collation = self.cx.connection_collation();
-        let (from, to) = (self.cx.client_charset(), collation.charset());
+        let collation = self.cx.settings.connection_collation();
+        let (from, to) = (self.cx.settings.client_charset(), collation.charset());
         let bytes = if from == to || from == Charset::Binary {
             bytes.into()
         } else {
@@ -267,7 +271,7 @@ impl Session {
     /// Query attributes: named values that the client sends along with the statements that it runs
     /// next. They hold until others are given.
     pub fn set_query_attributes<'a>(&mut self, attributes: impl Iterator<Item = (&'a [u8], Parameter)>) {
-        let client = self.cx.client_charset();
+        let client = self.cx.settings.client_charset();
         let as_text = |Parameter { value, ty }: Parameter| match value {
             Datum::Null => Datum::Null,
             value => {
@@ -279,7 +283,7 @@ impl Session {
             let name = client.convert(name.into(), Charset::Utf8mb4).0;
             (name.into_owned().into(), as_text(parameter))
         });
-        self.cx.query_attributes = named.collect();
+        self.cx.statement.query_attributes = named.collect();
     }
 
     /// PREPARE name FROM: a statement that had the name is forgotten first, even if this one fails.
@@ -288,10 +292,10 @@ impl Session {
         self.forget(name);
         let text = match source {
             PrepareSource::Text(text) => text.to_vec(),
-            PrepareSource::Variable(variable) => match self.cx.user_variable(variable) {
+            PrepareSource::Variable(variable) => match self.cx.settings.user_variable(variable) {
                 Datum::Null => b"NULL".to_vec(),
                 value => {
-                    let charset = self.cx.user_variable_type(variable).collation.charset();
+                    let charset = self.cx.settings.user_variable_type(variable).collation.charset();
                     charset.convert(value.into_bytes(), Charset::Utf8mb4).0.into_owned()
                 }
             },
@@ -318,11 +322,11 @@ impl Session {
             return self.fail(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
         }
         let value = |name: &Ident| Parameter {
-            value: self.cx.user_variable(name),
-            ty: self.cx.user_variable_type(name),
+            value: self.cx.settings.user_variable(name),
+            ty: self.cx.settings.user_variable_type(name),
         };
         let parameters = using.iter().map(value).collect();
-        self.cx.executed_by = "EXECUTE";
+        self.cx.statement.executed_by = "EXECUTE";
         self.run_parsed(&parsed, parameters, more, sink)
     }
 
@@ -344,49 +348,19 @@ impl Session {
 
 fn parse(cx: &Context, text: &[u8]) -> Result<Parsed> {
     let text = super::without_terminator(text);
-    let sql_mode = cx.variables().uint(ids::SQL_MODE);
+    let sql_mode = cx.settings.variables().uint(ids::SQL_MODE);
     let options = ParseOptions { from_client: true, ..parse_options(sql_mode) };
     let statement = parser::parse(text, &options)?.ok_or_else(|| error::EMPTY_QUERY.plain())?;
-    if !can_be_prepared(&statement.kind) || create_start::of(&statement.kind).is_some() {
+    if !statement_class::can_be_prepared(&statement.kind) || create_start::of(&statement.kind).is_some() {
         return Err(error::UNSUPPORTED_PS.plain());
     }
-    if statement.parameters > 0 && crate::catalog::ddl::is_ddl(&statement.kind) {
+    if statement.parameters > 0 && statement_class::is_ddl(&statement.kind) {
         return Err(SqlError::unsupported("parameters in definitions"));
     }
     if statement.parameters > u16::MAX.into() {
         return Err(error::PS_MANY_PARAM.plain());
     }
     Ok(Parsed::new(text, statement))
-}
-
-/// The manual's list of statements that can be prepared, turned round.
-fn can_be_prepared(kind: &StatementKind) -> bool {
-    use StatementKind as S;
-    !matches!(
-        kind,
-        S::Prepare { .. }
-            | S::Execute { .. }
-            | S::Deallocate(_)
-            | S::Use(_)
-            | S::Begin(_)
-            | S::Savepoint(_)
-            | S::RollbackTo(_)
-            | S::ReleaseSavepoint(_)
-            | S::Xa(_)
-            | S::LockTables(_)
-            | S::UnlockTables
-            | S::LockInstance
-            | S::UnlockInstance
-            | S::LoadData(_)
-            | S::Handler(_)
-            | S::Signal(_)
-            | S::GetDiagnostics(_)
-            | S::Help(_)
-            | S::Binlog(_)
-            | S::CreateRoutine(_)
-            | S::AlterRoutine { .. }
-            | S::CreateTrigger(_)
-    )
 }
 
 /// The columns of a statement's rows: it is run until it names them, with parameters that are NULL.
@@ -400,17 +374,17 @@ fn describe(cx: &mut Context, parsed: &Parsed) -> Result<Vec<ColumnMeta>> {
     if !has_columns {
         return Ok(Vec::new());
     }
-    let counters = std::mem::take(&mut cx.counters); // nothing was asked for yet
-    let (was_open, next) = (cx.transaction.is_some(), cx.next_transaction);
-    cx.parameters = vec![Parameter::unknown(cx); parsed.statement.parameters as usize];
+    let counters = std::mem::take(&mut cx.statistics.counters); // nothing was asked for yet
+    let (was_open, next) = (cx.transactions.open.is_some(), cx.transactions.next);
+    cx.statement.parameters = vec![Parameter::unknown(cx); parsed.statement.parameters as usize];
     let mut sink = UntilColumns(None);
     let outcome = executor::execute(cx, &parsed.statement, &parsed.text, &mut sink);
-    cx.parameters.clear();
+    cx.statement.parameters.clear();
     if !was_open {
         cx.rollback();
-        cx.next_transaction = next; // still to come
+        cx.transactions.next = next; // still to come
     }
-    cx.counters = counters;
+    cx.statistics.counters = counters;
     match sink.0 {
         Some(columns) => Ok(columns),
         None => outcome.map(|_| Vec::new()),

@@ -60,7 +60,7 @@ impl Context {
             S::DropIndex(drop) => !is_own(&drop.table),
             S::TruncateTable(name) => !is_own(name),
             S::DropTable(drop) => !drop.temporary && !drop.names.iter().all(is_own),
-            kind if crate::catalog::ddl::is_ddl(kind) => !crate::executor::temporary::is_temporary(kind),
+            kind if crate::statement_class::is_ddl(kind) => !crate::executor::temporary::is_temporary(kind),
             S::Query(query) if query.locking.iter().any(|l| l.strength == LockStrength::Update) => {
                 let owns = |name: &syntax::ast::ObjectName, column: &str| self.has_column(name, column);
                 tables_used(kind, &owns).iter().any(|used| !is_own(used.name))
@@ -75,7 +75,7 @@ impl Context {
     /// Error 1192 where `read_only` may not be set: the session has locked tables, or a transaction
     /// that is open.
     pub(crate) fn check_may_set_read_only(&self) -> Result<()> {
-        match self.in_transaction() || self.table_locks.has_tables() {
+        match self.transactions.is_explicit() || self.locks.tables.has_tables() {
             true => Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain()),
             false => Ok(()),
         }
@@ -84,9 +84,13 @@ impl Context {
     /// Keeps commits away while `read_only` is set (W1). Error 1205 if somebody holds them up for
     /// longer than `lock_wait_timeout`.
     pub(crate) fn close_commits(&self) -> Result<Option<Closed>> {
-        match self.table_locks.has_global() {
+        match self.locks.tables.has_global() {
             true => Ok(None),
-            false => self.instance.commit_barrier().close(&self.interrupt, self.metadata_timeout()).map(Some),
+            false => self
+                .instance
+                .commit_barrier()
+                .close(&self.interrupt, self.settings.metadata_timeout())
+                .map(Some),
         }
     }
 
@@ -98,7 +102,7 @@ impl Context {
             state.users.get(account).is_some_and(|user| may_stay_offline(&user.grants))
         };
         for process in self.instance.processes() {
-            if process.id != self.id && !stays(process.account()) {
+            if process.id != self.connection.id && !stays(process.account()) {
                 process.kill(crate::instance::Kill::Connection);
             }
         }

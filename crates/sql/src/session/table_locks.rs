@@ -19,7 +19,6 @@ use crate::catalog::metadata_lock::{Guard, MetadataLock, MetadataLockType, Waite
 use crate::catalog::{Change, TableDef, database_or};
 use crate::privilege::{UsedTable, Uses, uses_of};
 use crate::routine::Routine;
-use crate::variables::ids;
 use datum::bounds::Ticker;
 use datum::error::{self, Result};
 use syntax::ast::{Ident, LockTable, ObjectName, StatementKind, TableLock};
@@ -72,11 +71,6 @@ impl TableLocks {
 }
 
 impl Context {
-    /// `lock_wait_timeout`
-    pub(super) fn metadata_timeout(&self) -> Duration {
-        Duration::from_secs(self.variables().uint(ids::LOCK_WAIT_TIMEOUT))
-    }
-
     /// Takes a table's metadata lock.
     pub(crate) fn lock_metadata(
         &self,
@@ -86,14 +80,14 @@ impl Context {
         others: &[Guard],
     ) -> Result<Guard> {
         let held = || {
-            let own = self.transaction.iter().flat_map(|open| open.metadata());
-            own.chain(self.table_locks.guards()).chain(others).map(Guard::held).collect()
+            let own = self.transactions.open.iter().flat_map(|open| open.metadata());
+            own.chain(self.locks.tables.guards()).chain(others).map(Guard::held).collect()
         };
         let began = Cell::new(Duration::ZERO);
         let waiter = Waiter {
-            session: self.id,
+            session: self.connection.id,
             interrupt: &self.interrupt,
-            timeout: self.metadata_timeout(),
+            timeout: self.settings.metadata_timeout(),
             waits: self.instance.metadata_waits(),
             held: &held,
             on_wait: &|begins| {
@@ -102,7 +96,7 @@ impl Context {
                     true => began.set(now),
                     false => storage::lock::note_wait(now.saturating_sub(began.get())),
                 }
-                if let Some(process) = self.instance.process(self.id) {
+                if let Some(process) = self.instance.process(self.connection.id) {
                     process.set_state(if begins { "Waiting for table metadata lock" } else { "executing" });
                 }
             },
@@ -112,8 +106,8 @@ impl Context {
 
     /// LOCK TABLES. What was open is committed.
     pub fn lock_tables(&mut self, tables: &[LockTable]) -> Result<()> {
-        self.table_locks.tables = None;
-        if self.table_locks.global.is_some() && tables.iter().any(|t| t.mode == TableLock::Write) {
+        self.locks.tables.tables = None;
+        if self.locks.tables.global.is_some() && tables.iter().any(|t| t.mode == TableLock::Write) {
             return Err(error::CANT_UPDATE_WITH_READLOCK.plain());
         }
         let (mut names, mut known, mut ticker) = (Vec::new(), HashSet::new(), Ticker::default());
@@ -133,7 +127,7 @@ impl Context {
 
     /// FLUSH TABLES t WITH READ LOCK.
     pub fn lock_flushed(&mut self, tables: &[ObjectName]) -> Result<()> {
-        if self.table_locks.has_tables() || self.table_locks.global.is_some() {
+        if self.locks.tables.has_tables() || self.locks.tables.global.is_some() {
             return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
         }
         let names = tables.iter().map(|table| self.lock_name(table, None, false)).collect::<Result<_>>()?;
@@ -154,7 +148,9 @@ impl Context {
             *order.entry((&name.database, &name.table)).or_default() |= name.write;
         }
         let writes = match order.values().any(|write| *write) {
-            true => Some(self.instance.commit_barrier().enter(&self.interrupt, self.metadata_timeout())?),
+            true => Some(
+                self.instance.commit_barrier().enter(&self.interrupt, self.settings.metadata_timeout())?,
+            ),
             false => None,
         };
         let mut guards: Vec<Guard> = Vec::new();
@@ -162,7 +158,7 @@ impl Context {
             let kind = if write { MetadataLockType::Exclusive } else { MetadataLockType::ReadOnly };
             guards.push(self.take_table(database, table, kind, &guards)?);
         }
-        self.table_locks.tables = Some(Locked { names, guards, _writes: writes });
+        self.locks.tables.tables = Some(Locked { names, guards, _writes: writes });
         Ok(())
     }
 
@@ -188,7 +184,7 @@ impl Context {
     /// name keeps its lock.
     pub fn unlock_dropped(&mut self, tables: &[Arc<TableDef>]) {
         let catalog = self.instance.catalog().state();
-        let Some(locked) = &mut self.table_locks.tables else { return };
+        let Some(locked) = &mut self.locks.tables.tables else { return };
         for table in tables.iter().filter(|t| catalog.table(&t.database, &t.name).is_none()) {
             locked.guards.retain(|guard| !guard.is_of(&table.lock));
             locked.names.retain(|n| (&*n.database, &*n.table) != (&*table.database, &*table.name));
@@ -197,32 +193,33 @@ impl Context {
 
     /// UNLOCK TABLES: commits if there are locks of LOCK TABLES.
     pub fn unlock_tables(&mut self) -> Result<()> {
-        if self.table_locks.has_tables() {
+        if self.locks.tables.has_tables() {
             self.commit()?;
-            self.table_locks.tables = None;
+            self.locks.tables.tables = None;
         }
-        self.table_locks.global = None;
+        self.locks.tables.global = None;
         Ok(())
     }
 
     /// START TRANSACTION gives table locks back, though not the global one.
     pub(super) fn forget_locked_tables(&mut self) {
-        self.table_locks.tables = None;
+        self.locks.tables.tables = None;
     }
 
     /// COM_RESET_CONNECTION.
     pub(super) fn forget_all_locks(&mut self) {
-        self.table_locks = TableLocks::default();
+        self.locks.tables = TableLocks::default();
     }
 
     /// FLUSH TABLES WITH READ LOCK.
     pub fn lock_global(&mut self) -> Result<()> {
-        if self.table_locks.has_tables() {
+        if self.locks.tables.has_tables() {
             return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
         }
-        if self.table_locks.global.is_none() {
-            let closed = self.instance.commit_barrier().close(&self.interrupt, self.metadata_timeout())?;
-            self.table_locks.global = Some(closed);
+        if self.locks.tables.global.is_none() {
+            let closed =
+                self.instance.commit_barrier().close(&self.interrupt, self.settings.metadata_timeout())?;
+            self.locks.tables.global = Some(closed);
         }
         Ok(())
     }
@@ -230,53 +227,62 @@ impl Context {
     /// Ends what the session has open, its GTID too, and keeps everybody's commits away: the log is
     /// about to begin anew.
     pub fn begin_reset(&mut self) -> Result<Closed> {
-        if self.table_locks.has_tables() {
+        if self.locks.tables.has_tables() {
             return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
         }
         self.commit()?;
         self.gtid_used();
-        self.instance.commit_barrier().close(&self.interrupt, self.metadata_timeout())
+        self.instance.commit_barrier().close(&self.interrupt, self.settings.metadata_timeout())
     }
 
     /// LOCK INSTANCE FOR BACKUP.
     pub fn lock_instance(&mut self) -> Result<()> {
-        if self.table_locks.backup.is_none() {
-            let closed = self.instance.ddl_barrier().close(&self.interrupt, self.metadata_timeout())?;
-            self.table_locks.backup = Some(closed);
+        if self.locks.tables.backup.is_none() {
+            let closed =
+                self.instance.ddl_barrier().close(&self.interrupt, self.settings.metadata_timeout())?;
+            self.locks.tables.backup = Some(closed);
         }
         Ok(())
     }
 
     pub(crate) fn unlock_instance(&mut self) {
-        self.table_locks.backup = None;
+        self.locks.tables.backup = None;
     }
 
     /// Before a statement that changes rows: error 1223 under the session's own global read lock, a
     /// wait under another's.
     pub(super) fn pass_global_lock(&self) -> Result<()> {
-        if self.table_locks.global.is_some() {
+        if self.locks.tables.global.is_some() {
             return Err(error::CANT_UPDATE_WITH_READLOCK.plain());
         }
-        match self.table_locks.has_tables() {
+        match self.locks.tables.has_tables() {
             true => Ok(()), // its own pass keeps the barrier open
-            false => self.instance.commit_barrier().wait_open(&self.interrupt, self.metadata_timeout()),
+            false => {
+                self.instance.commit_barrier().wait_open(&self.interrupt, self.settings.metadata_timeout())
+            }
         }
     }
 
     /// What a commit of changes holds while it is written.
     pub(super) fn enter_commit(&self) -> Result<Option<Pass>> {
-        match self.table_locks.has_tables() {
+        match self.locks.tables.has_tables() {
             true => Ok(None),
-            false => self.instance.commit_barrier().enter(&self.interrupt, self.metadata_timeout()).map(Some),
+            false => self
+                .instance
+                .commit_barrier()
+                .enter(&self.interrupt, self.settings.metadata_timeout())
+                .map(Some),
         }
     }
 
     /// What a DDL statement holds while it runs.
     pub fn enter_definition(&self) -> Result<(Option<Pass>, Option<Pass>)> {
         self.pass_global_lock()?;
-        let definitions = match self.table_locks.backup.is_some() {
+        let definitions = match self.locks.tables.backup.is_some() {
             true => None,
-            false => Some(self.instance.ddl_barrier().enter(&self.interrupt, self.metadata_timeout())?),
+            false => {
+                Some(self.instance.ddl_barrier().enter(&self.interrupt, self.settings.metadata_timeout())?)
+            }
         };
         Ok((definitions, self.enter_commit()?))
     }
@@ -286,7 +292,7 @@ impl Context {
     /// not. A lock is one use of the table: the statement and its functions share none, nor do two
     /// functions.
     pub fn check_locked(&self, kind: &StatementKind) -> Result<()> {
-        let Some(locked) = &self.table_locks.tables else { return Ok(()) };
+        let Some(locked) = &self.locks.tables.tables else { return Ok(()) };
         let owns = |name: &ObjectName, column: &str| self.has_column(name, column);
         let uses = uses_of(kind, &owns);
         let mut taken = HashSet::new();
@@ -364,7 +370,7 @@ impl Context {
     /// After RENAME and ALTER TABLE under LOCK TABLES: the table's locks are of its new name. One
     /// without an alias is used under the new name, others under the alias as before.
     pub(crate) fn rename_locked(&mut self, changes: &[Change]) {
-        let Some(locked) = &mut self.table_locks.tables else { return };
+        let Some(locked) = &mut self.locks.tables.tables else { return };
         for change in changes {
             let Change::AlterTable(old, new, _) = change else { continue };
             for name in &mut locked.names {
@@ -385,7 +391,7 @@ impl Context {
         tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));
         let mut guards: Vec<Guard> = Vec::new();
         for table in &tables {
-            if self.table_locks.kind_of(&table.lock) != Some(MetadataLockType::Exclusive) {
+            if self.locks.tables.kind_of(&table.lock) != Some(MetadataLockType::Exclusive) {
                 guards.push(self.lock_metadata(&table.lock, MetadataLockType::Exclusive, false, &guards)?);
             }
         }
@@ -395,7 +401,7 @@ impl Context {
     /// What ALTER TABLE holds as long as it runs; `None` if LOCK TABLES has the table to itself
     /// already.
     pub fn lock_to_alter(&self, table: &TableDef) -> Result<Option<Guard>> {
-        match self.table_locks.kind_of(&table.lock) {
+        match self.locks.tables.kind_of(&table.lock) {
             Some(MetadataLockType::Exclusive) => Ok(None),
             _ => self.lock_metadata(&table.lock, MetadataLockType::Upgradable, false, &[]).map(Some),
         }

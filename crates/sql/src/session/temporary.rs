@@ -51,7 +51,7 @@ impl Context {
 
     /// Error 4091 in a branch of XA, which another session may end.
     pub(crate) fn check_temporary(&self) -> Result<()> {
-        if self.branch.is_some() { Err(error::XA_TEMP_TABLE.plain()) } else { Ok(()) }
+        if self.transactions.branch.is_some() { Err(error::XA_TEMP_TABLE.plain()) } else { Ok(()) }
     }
 
     /// Gives a temporary table trees; it is not yet among the session's.
@@ -86,7 +86,7 @@ impl Context {
     /// Gives the trees of a table back that nobody finds any more.
     pub(crate) fn retire(&mut self, table: &TableDef) {
         self.temporary.retired.extend(trees_of(table));
-        if self.transaction.is_none() {
+        if self.transactions.open.is_none() {
             self.drop_retired();
         }
     }

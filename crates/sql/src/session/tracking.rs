@@ -17,7 +17,7 @@ pub(crate) use transactions::is_unsafe;
 
 /// What the running statement changed so far.
 #[derive(Debug, Default)]
-pub struct Tracker {
+pub(crate) struct Tracker {
     /// The client asked to be notified.
     on: bool,
     variables: Vec<VariableId>,
@@ -81,14 +81,14 @@ impl Tracker {
     }
 
     /// A transaction or a definition of the session's is in the log.
-    pub fn committed(&mut self, gtid: Gtid) {
+    pub(crate) fn committed(&mut self, gtid: Gtid) {
         if self.gtids == Gtids::Own {
             self.own_gtids.add(gtid);
         }
     }
 
     /// A variable of the session was set.
-    pub fn variable(&mut self, id: VariableId) {
+    pub(crate) fn variable(&mut self, id: VariableId) {
         if self.on && !self.variables.contains(&id) {
             self.variables.push(id);
         }
@@ -96,13 +96,13 @@ impl Tracker {
     }
 
     /// The default database was chosen.
-    pub fn schema(&mut self) {
+    pub(crate) fn schema(&mut self) {
         self.schema |= self.on;
         self.state();
     }
 
     /// Something else of the session changed: a user variable, a prepared statement.
-    pub fn state(&mut self) {
+    pub(crate) fn state(&mut self) {
         self.state |= self.on;
     }
 
@@ -127,16 +127,16 @@ pub(super) fn take_changes(cx: &mut Context) -> Vec<StateChange> {
     let mut notes = std::mem::replace(tracker, Tracker { on, gtids, ..Tracker::default() });
     let mut changes = Vec::new();
     for id in notes.variables {
-        if is_tracked(cx.variables().text(ids::SESSION_TRACK_SYSTEM_VARIABLES), id.variable().name())
+        if is_tracked(cx.settings.variables().text(ids::SESSION_TRACK_SYSTEM_VARIABLES), id.variable().name())
             && let Some(value) = variables::shown(cx, id, false)
         {
             changes.push(StateChange::Variable(id.variable().name(), value));
         }
     }
-    if notes.schema && cx.variables().bool(ids::SESSION_TRACK_SCHEMA) {
+    if notes.schema && cx.settings.variables().bool(ids::SESSION_TRACK_SCHEMA) {
         changes.push(StateChange::Schema(cx.default_database().unwrap_or_default().to_owned()));
     }
-    if notes.state && cx.variables().bool(ids::SESSION_TRACK_STATE_CHANGE) {
+    if notes.state && cx.settings.variables().bool(ids::SESSION_TRACK_STATE_CHANGE) {
         changes.push(StateChange::State);
     }
     if notes.all_gtids {
@@ -146,7 +146,7 @@ pub(super) fn take_changes(cx: &mut Context) -> Vec<StateChange> {
         changes.push(StateChange::Gtids(notes.own_gtids.to_string()));
     }
     cx.tracker.transactions = transactions;
-    let (locked, next) = (cx.table_locks.has_tables(), cx.next_transaction);
+    let (locked, next) = (cx.locks.tables.has_tables(), cx.transactions.next);
     cx.tracker.transactions.report(locked, next, &mut changes);
     changes
 }

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use binlog::gtid::Gtid;
 use binlog::log::Published;
@@ -73,22 +72,13 @@ impl SessionTransaction {
 }
 
 impl Context {
-    pub(crate) fn autocommit(&self) -> bool {
-        self.session_settings().autocommit
-    }
-
-    /// True inside of a transaction that outlives its statements.
-    pub fn in_transaction(&self) -> bool {
-        self.transaction.as_ref().is_some_and(|t| t.explicit)
-    }
-
     /// The open transaction, opened now if there is none.
     pub fn transaction(&mut self) -> &mut SessionTransaction {
-        if self.transaction.is_none() {
-            let explicit = !self.autocommit();
+        if self.transactions.open.is_none() {
+            let explicit = !self.settings.autocommit();
             self.open_transaction(explicit, None);
         }
-        self.transaction.as_mut().expect("it was opened above")
+        self.transactions.open.as_mut().expect("it was opened above")
     }
 
     /// The storage engine's side of the open transaction, opened now if there is none.
@@ -97,31 +87,32 @@ impl Context {
     }
 
     fn open_transaction(&mut self, explicit: bool, read_only: Option<bool>) {
-        let next = std::mem::take(&mut self.next_transaction);
+        let next = std::mem::take(&mut self.transactions.next);
         if !next.is_default() {
             self.tracker.transactions.one_shot_used();
         }
         let isolation = match next.isolation {
             Some(isolation) => isolation_of(isolation),
             // By the variable's list of words.
-            None => match self.variables().uint(ids::TRANSACTION_ISOLATION) {
+            None => match self.settings.variables().uint(ids::TRANSACTION_ISOLATION) {
                 0 | 1 => Isolation::ReadCommitted,
                 2 => Isolation::RepeatableRead,
                 _ => Isolation::Serializable,
             },
         };
-        let read_only =
-            read_only.or(next.read_only).unwrap_or(self.variables().bool(ids::TRANSACTION_READ_ONLY));
+        let read_only = read_only
+            .or(next.read_only)
+            .unwrap_or(self.settings.variables().bool(ids::TRANSACTION_READ_ONLY));
         let options = TransactionOptions {
             isolation,
-            lock_wait_timeout: self.lock_wait_timeout(),
+            lock_wait_timeout: self.settings.lock_wait_timeout(),
             context: self.group_context(),
             begin: self.begin_event(),
-            gtid: self.owned_gtid(),
+            gtid: self.log.owned_gtid(),
         };
         let mut storage_transaction = self.instance.engine().begin(self.interrupt.clone(), options);
-        storage_transaction.reuse_buffers(std::mem::take(&mut self.transaction_memory));
-        self.transaction = Some(SessionTransaction {
+        storage_transaction.reuse_buffers(std::mem::take(&mut self.scratch.transaction));
+        self.transactions.open = Some(SessionTransaction {
             storage_transaction,
             explicit,
             used: false,
@@ -141,22 +132,18 @@ impl Context {
     /// A second transaction, besides the session's own, which is logged under the name that the
     /// session's next one has.
     pub(crate) fn logged_transaction(&mut self) -> Box<Transaction> {
-        self.second_transaction(self.owned_gtid())
+        self.second_transaction(self.log.owned_gtid())
     }
 
     fn second_transaction(&mut self, gtid: Option<Gtid>) -> Box<Transaction> {
         let options = TransactionOptions {
             isolation: Isolation::RepeatableRead,
-            lock_wait_timeout: self.lock_wait_timeout(),
+            lock_wait_timeout: self.settings.lock_wait_timeout(),
             context: self.group_context(),
             begin: self.begin_event(),
             gtid,
         };
         self.instance.engine().begin(self.interrupt.clone(), options)
-    }
-
-    fn lock_wait_timeout(&self) -> Duration {
-        self.session_settings().lock_wait_timeout
     }
 
     /// A table for a statement that reads it: its definition stays as it is until the transaction
@@ -190,7 +177,7 @@ impl Context {
                 enough |= guard.kind() == kind || kind == MetadataLockType::Read;
             }
             // LOCK TABLES has said already what may be done with the table.
-            if enough || self.table_locks.kind_of(&table.lock).is_some() {
+            if enough || self.locks.tables.kind_of(&table.lock).is_some() {
                 self.use_table(&table, kind)?;
                 return Ok(table);
             }
@@ -206,27 +193,27 @@ impl Context {
 
     /// From its first table on, or its snapshot, others may know of the transaction.
     fn publish_transaction(&mut self) {
-        if self.open_transaction.has_begun() {
+        if self.transactions.published.has_begun() {
             return;
         }
         let moment = self.real_moment() as u64;
         let SessionTransaction { storage_transaction, explicit, read_only, .. } = self.transaction();
         let (owner, isolation, explicit, read_only) =
             (storage_transaction.owner().0, storage_transaction.isolation(), *explicit, *read_only);
-        self.open_transaction.begin(owner, moment, isolation, explicit, read_only);
+        self.transactions.published.begin(owner, moment, isolation, explicit, read_only);
     }
 
     /// Keeps a table's definition as it is until the transaction ends.
     fn hold(&mut self, mut guard: Guard, table: &Arc<TableDef>) {
         guard.pin_definition(table);
-        self.open_transaction.holds(&table.lock, guard.kind());
+        self.transactions.published.holds(&table.lock, guard.kind());
         self.transaction().tables.push(guard);
     }
 
     /// The statement uses the table. Error 1412 if it is to be read as of a snapshot that is older
     /// than its rows' trees; changes read what is there now. Error 1442 (U1 of `used_tables.rs`).
     fn use_table(&mut self, table: &TableDef, kind: MetadataLockType) -> Result<()> {
-        self.used_tables.add(table, kind)?;
+        self.statement.used_tables.add(table, kind)?;
         match self.transaction().storage_transaction.snapshot_position() {
             Some(snapshot) if kind == MetadataLockType::Read && snapshot < table.readable_from => {
                 Err(error::TABLE_DEF_CHANGED.plain())
@@ -236,7 +223,7 @@ impl Context {
     }
 
     fn track_table(&mut self, kind: MetadataLockType) {
-        let autocommit = self.autocommit();
+        let autocommit = self.settings.autocommit();
         self.tracker.transactions.table(kind == MetadataLockType::Write, autocommit);
         self.transaction().used = true;
     }
@@ -254,7 +241,7 @@ impl Context {
         // The catalog does not know of temporary tables: that they are gone, or have taken this
         // one's name.
         let is_of_catalog = !table.is_temporary() && !self.has_temporary_tables();
-        if !is_of_catalog || self.table_locks.has_tables() || !self.rehold(table, kind, definitions)? {
+        if !is_of_catalog || self.locks.tables.has_tables() || !self.rehold(table, kind, definitions)? {
             let now = self.open(Some(&table.database), &table.name, kind);
             return Ok(now.is_ok_and(|now| Arc::ptr_eq(&now, table)));
         }
@@ -306,7 +293,7 @@ impl Context {
 
     /// SET TRANSACTION holds for the next transaction: an implicit commit counts as one.
     pub fn forget_next_transaction(&mut self) {
-        if !std::mem::take(&mut self.next_transaction).is_default() {
+        if !std::mem::take(&mut self.transactions.next).is_default() {
             self.tracker.transactions.one_shot_used();
         }
     }
@@ -323,18 +310,18 @@ impl Context {
             }
             S::LockTables(tables) => tables.iter().any(|t| t.mode == TableLock::Write && !own(&t.table)),
             S::Set(items) => {
-                matches!(items.as_slice(), [SetItem::Password { .. }]) && self.transaction.is_none()
+                matches!(items.as_slice(), [SetItem::Password { .. }]) && self.transactions.open.is_none()
             }
-            kind => crate::catalog::ddl::is_ddl(kind),
+            kind => crate::statement_class::is_ddl(kind),
         };
         if !changes {
             return Ok(());
         }
-        let read_only = match &self.transaction {
+        let read_only = match &self.transactions.open {
             Some(open) => open.read_only,
             None => {
-                let next = self.next_transaction.read_only;
-                next.unwrap_or_else(|| self.variables().bool(ids::TRANSACTION_READ_ONLY))
+                let next = self.transactions.next.read_only;
+                next.unwrap_or_else(|| self.settings.variables().bool(ids::TRANSACTION_READ_ONLY))
             }
         };
         match read_only {
@@ -347,7 +334,7 @@ impl Context {
     pub fn begin(&mut self, options: ast::TransactionOptions) -> Result<()> {
         self.commit()?;
         self.forget_locked_tables();
-        let next = self.next_transaction;
+        let next = self.transactions.next;
         let characteristics = Characteristics { read_only: options.read_only.or(next.read_only), ..next };
         self.open_transaction(true, options.read_only);
         self.transaction().used = true;
@@ -374,25 +361,9 @@ impl Context {
         self.transaction().start = log.published_at(position, before).ok();
     }
 
-    /// Where the open transaction's snapshot is in the log, if it began WITH CONSISTENT SNAPSHOT.
-    pub fn snapshot_start(&self) -> Option<&Published> {
-        self.transaction.as_ref()?.start.as_ref()
-    }
-
-    /// What the open transaction is like, for one that is chained to it.
-    pub fn characteristics(&self) -> Option<Characteristics> {
-        let open = self.transaction.as_ref()?;
-        let isolation = match open.storage_transaction.isolation() {
-            Isolation::ReadCommitted => ast::Isolation::ReadCommitted,
-            Isolation::RepeatableRead => ast::Isolation::RepeatableRead,
-            Isolation::Serializable => ast::Isolation::Serializable,
-        };
-        Some(Characteristics { isolation: Some(isolation), read_only: Some(open.read_only) })
-    }
-
     /// AND CHAIN: begins a transaction like the one that has ended.
     pub fn begin_chained(&mut self, ended: Option<Characteristics>) -> Result<()> {
-        self.next_transaction = ended.unwrap_or(self.next_transaction);
+        self.transactions.next = ended.unwrap_or(self.transactions.next);
         self.begin(ast::TransactionOptions::default())?;
         self.tracker.transactions.chained();
         Ok(())
@@ -400,8 +371,8 @@ impl Context {
 
     /// The open transaction, which ends now.
     pub(super) fn take_transaction(&mut self) -> Option<SessionTransaction> {
-        let open = self.transaction.take()?;
-        self.open_transaction.end();
+        let open = self.transactions.open.take()?;
+        self.transactions.published.end();
         self.tracker.transactions.ended();
         Some(open)
     }
@@ -412,11 +383,11 @@ impl Context {
         let is_unused = |open: &SessionTransaction| {
             !open.used && !open.storage_transaction.has_changes() && open.savepoints.is_empty()
         };
-        if self.transaction.as_ref().is_some_and(is_unused)
-            && self.owned_gtid().is_none()
-            && let Some(open) = self.transaction.take()
+        if self.transactions.open.as_ref().is_some_and(is_unused)
+            && self.log.owned_gtid().is_none()
+            && let Some(open) = self.transactions.open.take()
         {
-            self.next_transaction = open.characteristics;
+            self.transactions.next = open.characteristics;
             open.storage_transaction.rollback();
         }
     }
@@ -440,7 +411,7 @@ impl Context {
     /// Puts what is open into the log's queue; `None` if nothing is open, or nothing was changed
     /// and what it has read is as durable as the settings ask.
     pub(super) fn enqueue_open(&mut self) -> Result<Option<PendingReply>> {
-        let pass = match &self.transaction {
+        let pass = match &self.transactions.open {
             Some(open) if open.storage_transaction.has_changes() => {
                 let pass = self.enter_commit()?;
                 if let Err(e) = self.check_server_writable() {
@@ -459,7 +430,7 @@ impl Context {
         }
         let newest = storage_transaction.newest_read();
         let changed = SmallVec::<[u64; 4]>::from_slice(storage_transaction.changed_tables());
-        Ok(match storage_transaction.enqueue(&mut self.transaction_memory)? {
+        Ok(match storage_transaction.enqueue(&mut self.scratch.transaction)? {
             Some(pending) => {
                 self.note_changes(&changed);
                 self.forget_original_commit();
@@ -479,7 +450,7 @@ impl Context {
     }
 
     pub(crate) fn rollback(&mut self) {
-        if let Some(started) = self.started_table.take() {
+        if let Some(started) = self.transactions.started_table.take() {
             self.drop_temporary(started.filled());
         }
         if let Some(open) = self.take_transaction() {
@@ -493,7 +464,7 @@ impl Context {
     }
 
     pub(crate) fn savepoint(&mut self, name: &str) {
-        if !self.in_transaction() && self.autocommit() {
+        if !self.transactions.is_explicit() && self.settings.autocommit() {
             return; // it would end with this statement
         }
         self.count(Counter::HandlerSavepoint);
@@ -505,7 +476,8 @@ impl Context {
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {
         let found = self
-            .transaction
+            .transactions
+            .open
             .as_ref()
             .and_then(|t| t.savepoints.iter().position(|(n, _)| n.eq_ignore_ascii_case(name)));
         found.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&"SAVEPOINT", &name]))
@@ -531,9 +503,9 @@ impl Context {
 
     /// Begins a statement's part of the transaction.
     pub fn begin_statement(&mut self, text: &[u8]) {
-        let timestamp = self.timestamp();
-        let settings = *self.session_settings();
-        let log_text = settings.logs_texts && self.frames.is_empty();
+        let timestamp = self.statement.timestamp();
+        let settings = *self.settings.decoded();
+        let log_text = settings.logs_texts && self.statement.frames.is_empty();
         let transaction = self.storage_transaction();
         transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
         transaction.set_row_images(settings.row_images);
@@ -543,7 +515,7 @@ impl Context {
 
     /// The same for an event of a BINLOG statement, which happened at `timestamp`.
     pub(crate) fn begin_row_event(&mut self, timestamp: u32) {
-        let settings = *self.session_settings();
+        let settings = *self.settings.decoded();
         let transaction = self.storage_transaction();
         transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
         transaction.set_row_images(settings.row_images);
@@ -554,13 +526,13 @@ impl Context {
     /// Ends it: keeps its changes, or takes them back. A lost transaction is rolled back as a
     /// whole.
     pub fn end_statement(&mut self, succeeded: bool) {
-        let Some(open) = &mut self.transaction else { return };
+        let Some(open) = &mut self.transactions.open else { return };
         if succeeded {
             open.storage_transaction.end_statement();
         } else {
             open.storage_transaction.rollback_statement();
         }
-        self.open_transaction.set_rows_changed(open.storage_transaction.rows_changed());
+        self.transactions.published.set_rows_changed(open.storage_transaction.rows_changed());
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn read<'a>(cx: &mut Context, variable: &SystemVariable) -> Result<Da
     if let (None | Some(registry::Scope::Session), Some(value)) = (scope, computed(cx, id)) {
         return Ok(value);
     }
-    let value = registry::read(cx.instance.globals(), cx.variables(), id, scope)?;
+    let value = registry::read(cx.instance.globals(), cx.settings.variables(), id, scope)?;
     if let Some(value) = computed_global(cx, id) {
         return Ok(value);
     }
@@ -47,20 +47,20 @@ pub(crate) fn shown(cx: &mut Context, id: VariableId, global: bool) -> Option<St
         return Some(text(value));
     }
     let scope = if global { Some(registry::Scope::Global) } else { None };
-    let value = registry::read(cx.instance.globals(), cx.variables(), id, scope).ok()?;
+    let value = registry::read(cx.instance.globals(), cx.settings.variables(), id, scope).ok()?;
     Some(variable.show(&value).into_owned())
 }
 
 fn computed<'a>(cx: &mut Context, id: VariableId) -> Option<Datum<'a>> {
     Some(match id {
-        ids::ERROR_COUNT => Datum::UInt(cx.diagnostics.error_count()),
-        ids::WARNING_COUNT => Datum::UInt(cx.diagnostics.warning_count()),
-        ids::LAST_INSERT_ID | ids::IDENTITY => Datum::UInt(cx.status.last_insert_id),
-        ids::GTID_NEXT => Datum::owned(cx.gtid_next_text()),
-        ids::GTID_OWNED => Datum::owned(cx.owned_gtid().map(|gtid| gtid.to_string()).unwrap_or_default()),
+        ids::ERROR_COUNT => Datum::UInt(cx.statement.diagnostics.error_count()),
+        ids::WARNING_COUNT => Datum::UInt(cx.statement.diagnostics.warning_count()),
+        ids::LAST_INSERT_ID | ids::IDENTITY => Datum::UInt(cx.statement.status.last_insert_id),
+        ids::GTID_NEXT => Datum::owned(cx.log.gtid_next_text()),
+        ids::GTID_OWNED => Datum::owned(cx.log.owned_gtid().map(|gtid| gtid.to_string()).unwrap_or_default()),
         ids::PSEUDO_THREAD_ID => Datum::UInt(cx.logged_thread_id()),
         ids::TIMESTAMP => {
-            let micros = datum::value::Decimal::from_parts(cx.moment().into(), 6)?;
+            let micros = datum::value::Decimal::from_parts(cx.statement.moment().into(), 6)?;
             Datum::Decimal(micros)
         }
         _ => return None,

@@ -19,6 +19,7 @@ use storage::prepared::XID_PART_MAX;
 
 use super::Context;
 use crate::catalog::metadata_lock::Guard;
+use crate::statement_class::{StatementClass, commits_implicitly};
 use crate::status::Counter;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::{self, StatementKind, Xa};
@@ -66,19 +67,10 @@ impl Context {
     /// it is idle.
     pub fn check_branch(&self, kind: &StatementKind) -> Result<()> {
         use StatementKind as S;
-        let Some(branch) = &self.branch else { return Ok(()) };
-        let ends = super::commits_implicitly(kind)
+        let Some(branch) = &self.transactions.branch else { return Ok(()) };
+        let ends = commits_implicitly(kind)
             || matches!(kind, S::Commit(_) | S::Rollback(_) | S::LockTables(_) | S::LockInstance);
-        let rows = matches!(
-            kind,
-            S::Query(_)
-                | S::Insert(_)
-                | S::Update(_)
-                | S::Delete(_)
-                | S::LoadData(_)
-                | S::Do(_)
-                | S::Call { .. }
-        );
+        let rows = matches!(StatementClass::of(kind), StatementClass::Query | StatementClass::Change);
         match branch.state {
             BranchState::RollbackOnly if ends || rows => Err(error::XA_RBROLLBACK.plain()),
             BranchState::Active if !ends => Ok(()),
@@ -105,10 +97,10 @@ impl Context {
 
     fn xa_start(&mut self, xid: Xid) -> Result<()> {
         self.count(Counter::ComXaStart);
-        if let Some(branch) = &self.branch {
+        if let Some(branch) = &self.transactions.branch {
             return Err(not_in(branch.state.name()));
         }
-        if self.in_transaction() || self.table_locks.has_tables() {
+        if self.transactions.is_explicit() || self.locks.tables.has_tables() {
             return Err(error::XAER_OUTSIDE.plain());
         }
         if !self.instance.engine().reserve_xid(&xid) {
@@ -116,20 +108,20 @@ impl Context {
         }
         let text = xid.text();
         let start = self.bracket_event(format!("XA START {text}").into_bytes());
-        self.begin_event = Some(Arc::new(EncodedQuery::from(&start)));
+        self.log.begin_event = Some(Arc::new(EncodedQuery::from(&start)));
         let opened = self.begin(ast::TransactionOptions::default());
-        self.begin_event = None;
+        self.log.begin_event = None;
         opened.inspect_err(|_| self.instance.engine().release_xid(&xid))?;
         let end = self.bracket_event(format!("XA END {text}").into_bytes());
         self.storage_transaction().set_xa(xid.clone(), end);
         self.tracker.transactions.is_branch(&xid);
-        self.branch = Some(Branch { xid, state: BranchState::Active });
+        self.transactions.branch = Some(Branch { xid, state: BranchState::Active });
         Ok(())
     }
 
     fn xa_end(&mut self, xid: &Xid) -> Result<()> {
         self.count(Counter::ComXaEnd);
-        let Some(branch) = &mut self.branch else { return Err(not_in("NON-EXISTING")) };
+        let Some(branch) = &mut self.transactions.branch else { return Err(not_in("NON-EXISTING")) };
         match branch.state {
             BranchState::RollbackOnly => Err(error::XA_RBDEADLOCK.plain()),
             _ if branch.xid != *xid => Err(error::XAER_NOTA.plain()),
@@ -143,7 +135,7 @@ impl Context {
 
     fn xa_prepare(&mut self, xid: &Xid) -> Result<()> {
         self.count(Counter::ComXaPrepare);
-        match &self.branch {
+        match &self.transactions.branch {
             None => return Err(not_in("NON-EXISTING")),
             Some(branch) if branch.state != BranchState::Idle => return Err(not_in(branch.state.name())),
             Some(branch) if branch.xid != *xid => return Err(error::XAER_NOTA.plain()),
@@ -154,7 +146,7 @@ impl Context {
             return Err(SqlError::internal("an XA branch without a transaction"));
         };
         let (transaction, guards) = open.into_parts();
-        self.branch = None;
+        self.transactions.branch = None;
         // Kept first: from the moment that it is prepared another session may commit it.
         self.instance.hold_branch_locks(xid, guards.into_vec());
         let newest = transaction.newest_read();
@@ -174,7 +166,7 @@ impl Context {
 
     fn xa_commit(&mut self, xid: &Xid, one_phase: bool) -> Result<()> {
         self.count(Counter::ComXaCommit);
-        let Some(branch) = &self.branch else {
+        let Some(branch) = &self.transactions.branch else {
             return match one_phase && self.is_prepared(xid) {
                 true => Err(error::XAER_INVAL.plain()),
                 false => self.finish_prepared(xid, true),
@@ -197,7 +189,7 @@ impl Context {
 
     fn xa_rollback(&mut self, xid: &Xid) -> Result<()> {
         self.count(Counter::ComXaRollback);
-        match &self.branch {
+        match &self.transactions.branch {
             None => self.finish_prepared(xid, false),
             Some(branch) if branch.xid != *xid || branch.state == BranchState::Active => {
                 Err(not_in(branch.state.name()))
@@ -214,7 +206,7 @@ impl Context {
     }
 
     fn finish_prepared(&mut self, xid: &Xid, commit: bool) -> Result<()> {
-        if self.in_transaction() {
+        if self.transactions.is_explicit() {
             return Err(error::XAER_OUTSIDE.plain());
         }
         let _pass = self.enter_commit()?;
@@ -222,7 +214,7 @@ impl Context {
         let event = self.bracket_event(format!("XA {verb} {}", xid.text()).into_bytes());
         let engine = self.instance.engine();
         let tables = engine.prepared().into_iter().find(|(prepared, _)| commit && prepared == xid);
-        match engine.finish_prepared(xid, commit, self.group_context(), &event, self.owned_gtid())? {
+        match engine.finish_prepared(xid, commit, self.group_context(), &event, self.log.owned_gtid())? {
             FinishedBranch::Unknown => return Err(error::XAER_NOTA.plain()),
             FinishedBranch::Unchanged => {
                 self.instance.release_branch_locks(xid);
@@ -242,7 +234,7 @@ impl Context {
 
     /// Error 1399 within a branch, which only XA ends.
     pub(super) fn refuse_in_branch(&self) -> Result<()> {
-        match &self.branch {
+        match &self.transactions.branch {
             Some(branch) => Err(not_in(branch.state.name())),
             None => Ok(()),
         }
@@ -251,14 +243,14 @@ impl Context {
     /// The engine has rolled the transaction back, for a deadlock: of a branch only its name is
     /// left.
     pub(super) fn branch_lost(&mut self) {
-        if let Some(branch) = &mut self.branch {
+        if let Some(branch) = &mut self.transactions.branch {
             branch.state = BranchState::RollbackOnly;
         }
     }
 
     /// Rolls back what is left of the branch, and gives its name back.
     pub(super) fn end_branch(&mut self) {
-        if let Some(branch) = self.branch.take() {
+        if let Some(branch) = self.transactions.branch.take() {
             self.rollback();
             self.instance.engine().release_xid(&branch.xid);
         }

@@ -47,7 +47,7 @@ fn row(cx: &Context, place: &ColumnEntry<'_>, column: &ColumnDef) -> Vec<Datum<'
         place.table,
         column.name.as_str(),
         place.number as u64 + 1,
-        show::plain_default(column, cx.zone()),
+        show::plain_default(column, cx.settings.zone()),
         if column.nullable { "YES" } else { "NO" },
     ];
     row.extend(type_cells(&column.ty));

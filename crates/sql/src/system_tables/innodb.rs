@@ -207,7 +207,7 @@ fn metrics(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     };
     let elapsed = counter("Uptime").unwrap_or(0);
     let start = cx.instance.env().now() as i64 - elapsed * SECOND;
-    let start = DateTime::from_unix_micros(cx.zone().to_local(start), 0);
+    let start = DateTime::from_unix_micros(cx.settings.zone().to_local(start), 0);
     for (name, subsystem, of, kind, comment) in METRICS {
         let Some(count) = counter(of) else { continue };
         let average = (kind != "value" && elapsed > 0).then(|| count as f64 / elapsed as f64);

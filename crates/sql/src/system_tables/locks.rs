@@ -221,7 +221,7 @@ fn transaction(
     waits_since: Option<u64>,
 ) -> Vec<Datum<'static>> {
     let shown = |utc: u64| {
-        let local = cx.zone().to_local(i64::try_from(utc).unwrap_or(i64::MAX));
+        let local = cx.settings.zone().to_local(i64::try_from(utc).unwrap_or(i64::MAX));
         DateTime::from_unix_micros(local, 0)
     };
     // The request is there a moment longer than the wait, or shorter.

@@ -38,7 +38,7 @@ pub(super) const LOGS: &[SystemTable] = &[
 ];
 
 pub(super) fn moment(cx: &Context, at: u64) -> Datum<'static> {
-    let local = cx.zone().to_local(i64::try_from(at).unwrap_or(i64::MAX));
+    let local = cx.settings.zone().to_local(i64::try_from(at).unwrap_or(i64::MAX));
     DateTime::from_unix_micros(local, 6).map_or(Datum::Null, Datum::DateTime)
 }
 

@@ -9,10 +9,10 @@ use syntax::ast::Account;
 /// User and host of the account that was named. Other accounts than one's own are for those who may
 /// read `mysql`.
 pub(super) fn named(cx: &Context, account: &Account) -> Result<(String, String)> {
-    let Account::Named { user, host } = account else { return Ok(cx.account.clone()) };
+    let Account::Named { user, host } = account else { return Ok(cx.connection.account.clone()) };
     let key = (user.to_str_lossy().into_owned(), host.to_str_lossy().into_owned());
-    if key != cx.account && !cx.grants_now().in_database("mysql").has(Privileges::SELECT) {
-        let (user, host) = &cx.account;
+    if key != cx.connection.account && !cx.grants_now().in_database("mysql").has(Privileges::SELECT) {
+        let (user, host) = &cx.connection.account;
         return Err(error::DBACCESS_DENIED_ERROR.with(&[user, host, &"mysql"]));
     }
     Ok(key)

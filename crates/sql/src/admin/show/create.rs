@@ -35,7 +35,7 @@ pub(super) fn table(cx: &Context, of: &ObjectName) -> Result<Listing> {
         return Ok(out);
     }
     let table = objects::table(cx, of)?;
-    out.push(cells![table.name.as_str(), show::shown_table(&table, cx.zone())]);
+    out.push(cells![table.name.as_str(), show::shown_table(&table, cx.settings.zone())]);
     Ok(out)
 }
 
@@ -74,12 +74,12 @@ pub(super) fn routine(cx: &Context, kind: RoutineKind, of: &ObjectName) -> Resul
 
 /// True if the account may know of a function: by a privilege on it, or as its definer.
 pub(crate) fn sees_routine(cx: &Context, function: &FunctionDef) -> bool {
-    cx.grants_now().sees_routines(&function.database) || function.definer == cx.account
+    cx.grants_now().sees_routines(&function.database) || function.definer == cx.connection.account
 }
 
 /// True if it may read the function's text as well.
 pub(crate) fn sees_body(cx: &Context, function: &FunctionDef) -> bool {
-    cx.grants_now().sees_all_routines() || function.definer == cx.account
+    cx.grants_now().sees_all_routines() || function.definer == cx.connection.account
 }
 
 /// SHOW CREATE USER. Everybody sees their own account.

@@ -65,7 +65,8 @@ fn report(cx: &Context, title: &str) -> String {
 
 fn now(cx: &Context) -> String {
     let utc = i64::try_from(cx.instance.env().now()).unwrap_or(i64::MAX);
-    DateTime::from_unix_micros(cx.zone().to_local(utc), 0).map_or_else(String::new, |at| at.to_string())
+    DateTime::from_unix_micros(cx.settings.zone().to_local(utc), 0)
+        .map_or_else(String::new, |at| at.to_string())
 }
 
 struct Report(String);

@@ -38,7 +38,7 @@ pub(super) fn table(cx: &Context, given: &ObjectName) -> Result<Arc<TableDef>> {
 /// A table as it is shown: the key that it got for want of one is not, unless the session wants
 /// that.
 pub(crate) fn as_shown(cx: &Context, table: Arc<TableDef>) -> Arc<TableDef> {
-    if cx.variables().bool(ids::SHOW_GENERATED_KEY) {
+    if cx.settings.variables().bool(ids::SHOW_GENERATED_KEY) {
         return table;
     }
     table.without_generated_key().map_or(table, Arc::new)
@@ -217,7 +217,7 @@ pub(crate) fn sizes(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
 pub(crate) fn times(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
     let shown = |seconds: Option<u32>| {
         let utc = i64::from(seconds?) * SECOND;
-        DateTime::from_unix_micros(cx.zone().to_local(utc), 0)
+        DateTime::from_unix_micros(cx.settings.zone().to_local(utc), 0)
     };
     cells![shown(table.created), shown(cx.instance.change_times().last(table.id)), None::<DateTime>]
 }
@@ -247,7 +247,7 @@ pub(super) fn columns(cx: &Context, given: &ObjectName, full: bool) -> Result<Li
             column.ty.to_string(),
             yes_no(column.nullable),
             key,
-            show::plain_default(column, cx.zone()),
+            show::plain_default(column, cx.settings.zone()),
             extra,
         ];
         if full {

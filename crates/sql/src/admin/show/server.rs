@@ -103,7 +103,7 @@ pub(crate) fn collations() -> Listing {
 pub(crate) fn conditions(cx: &Context, errors: bool) -> Listing {
     let mut out = Listing::new([text("Level", 7), uint("Code"), text("Message", 512)]);
     let wanted = |level| !errors || level == Level::Error;
-    for condition in cx.diagnostics.conditions().iter().filter(|c| wanted(c.level)) {
+    for condition in cx.statement.diagnostics.conditions().iter().filter(|c| wanted(c.level)) {
         let error = &condition.error;
         out.push(cells![condition.level.name(), u64::from(error.number), error.message.as_str()]);
     }
@@ -113,8 +113,8 @@ pub(crate) fn conditions(cx: &Context, errors: bool) -> Listing {
 /// SHOW COUNT(*) WARNINGS and ERRORS.
 pub(crate) fn condition_count(cx: &Context, errors: bool) -> Listing {
     let (name, count) = match errors {
-        true => ("@@session.error_count", cx.diagnostics.error_count()),
-        false => ("@@session.warning_count", cx.diagnostics.warning_count()),
+        true => ("@@session.error_count", cx.statement.diagnostics.error_count()),
+        false => ("@@session.warning_count", cx.statement.diagnostics.warning_count()),
     };
     let mut out = Listing::new([uint(name)]);
     out.push(cells![count]);
@@ -144,7 +144,7 @@ pub(crate) fn processes_of(cx: &Context, full: bool, all: bool) -> Listing {
     let now = cx.instance.env().monotonic_coarse();
     for process in cx.instance.processes() {
         let (user, host) = process.user();
-        if !all && *user != cx.user.0 {
+        if !all && *user != cx.connection.user.0 {
             continue;
         }
         let (statement, since) = process.running();

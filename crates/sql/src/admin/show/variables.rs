@@ -26,7 +26,7 @@ pub(crate) fn variables(cx: &mut Context, global: bool) -> Listing {
 
 /// The server's counters, or the session's with those that only the server has.
 pub(crate) fn status(cx: &Context, global: bool) -> Listing {
-    let counters = (!global).then_some(&*cx.counters);
+    let counters = (!global).then_some(&*cx.statistics.counters);
     let mut rows = cx.instance.status().rows(counters);
     if !global {
         rows.extend(snapshot_rows(cx));
@@ -47,7 +47,7 @@ pub const TLS_TICKET_SECONDS: u64 = 24 * 60 * 60;
 /// What TLS is like on this connection. Clients' certificates are not asked for: mode and depth of
 /// verification are 0.
 fn tls_rows(cx: &Context) -> [(Cow<'static, str>, String); 6] {
-    let tls = cx.tls.as_ref();
+    let tls = cx.connection.tls.as_ref();
     let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
     [
         ("Ssl_cipher".into(), text(tls.map(|tls| tls.cipher))),

@@ -61,9 +61,9 @@ pub(in crate::executor) fn into_temporary(
 /// What is computed of the rows is computed as for an INSERT: what a strict session would only be
 /// warned of elsewhere is an error.
 fn strictly<T>(cx: &mut Context, copy: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
-    let around = std::mem::replace(&mut cx.storing, true);
+    let around = std::mem::replace(&mut cx.statement.storing, true);
     let outcome = copy(cx);
-    cx.storing = around;
+    cx.statement.storing = around;
     outcome
 }
 
@@ -103,7 +103,7 @@ impl<'a> Copy<'a> {
         let mut new = alter.finished.table.clone();
         let schema = draft::schema_of(new.id, &new.database, &new.name, &new.columns, &new.indexes, &trees)?;
         new.schema = Arc::new(schema);
-        let settings = cx.settings();
+        let settings = cx.ddl_settings();
         let is_new = |c: &usize| alter.finished.columns[*c].is_none();
         let is_expression =
             |c: &usize| matches!(new.columns[*c].default, Default::Expression(_)) && is_new(c);
@@ -218,7 +218,7 @@ impl<'a> Copy<'a> {
             let value = match raw {
                 Some(raw) => {
                     let ty = &self.alter.old.column_types[origin];
-                    image::read(raw, ty, &before.ty, cx.zone())?
+                    image::read(raw, ty, &before.ty, cx.settings.zone())?
                 }
                 None => Datum::Null,
             };
@@ -230,7 +230,7 @@ impl<'a> Copy<'a> {
             let ignore = self.is_replay;
             let row_rules = RowRules { row: number, rules: self.rules };
             computed::complete(cx, &self.new, &mut out, &self.defaulted, row_rules, ignore)?;
-            cx.strict_error().map_or(Ok(()), Err)?;
+            cx.statement.take_strict_error().map_or(Ok(()), Err)?;
         }
         self.new.count_row(&out);
         Ok(out)
@@ -279,7 +279,9 @@ impl<'a> Copy<'a> {
         number: u64,
     ) -> Result<Datum<'v>> {
         let is_zero = value.to_integer().value == 0;
-        if self.numbered == Some(place) && (value.is_null() || is_zero && !cx.modes().no_auto_value_on_zero) {
+        if self.numbered == Some(place)
+            && (value.is_null() || is_zero && !cx.settings.modes().no_auto_value_on_zero)
+        {
             return self.next_number(column);
         }
         if value.is_null() && !column.nullable {
@@ -296,7 +298,7 @@ impl<'a> Copy<'a> {
             table: &self.new.name,
             row: number,
             rules,
-            diagnostics: &mut cx.diagnostics,
+            diagnostics: &mut cx.statement.diagnostics,
         };
         let value = store::copied(value, before, &column.ty, &mut target)?;
         store::fit(value, charset, &column.ty, &mut target)

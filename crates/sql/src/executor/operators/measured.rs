@@ -30,7 +30,7 @@ impl<'p> Measured<'p> {
         self.spent = profile::now(cx).unwrap_or_default().saturating_sub(began);
         self.answered = false;
         for step in [PlanStage::Source, PlanStage::Output] {
-            if let Some(profile) = &mut cx.profile {
+            if let Some(profile) = &mut cx.statement.profile {
                 let actual = profile.of_mut(self.plan, step);
                 actual.loops += 1;
                 actual.total += self.spent;
@@ -52,7 +52,7 @@ impl<'p> Measured<'p> {
         let rows =
             [(PlanStage::Source, joined - u64::from(behind_last)), (PlanStage::Output, u64::from(found))];
         for (step, rows) in rows {
-            if let Some(profile) = &mut cx.profile {
+            if let Some(profile) = &mut cx.statement.profile {
                 let actual = profile.of_mut(self.plan, step);
                 actual.total += spent;
                 actual.rows += rows;

@@ -97,7 +97,7 @@ impl Gathered {
             return Datum::Null;
         }
         self.sort(concat);
-        let max = cx.group_concat_max_len();
+        let max = cx.settings.group_concat_max_len();
         let mut out = Vec::with_capacity(self.bytes.min(max));
         let before = *rows;
         *rows += self.list.len();

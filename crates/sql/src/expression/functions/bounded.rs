@@ -21,7 +21,9 @@ pub fn checked<'a>(cx: &mut Context, name: &str, value: Datum<'a>) -> Result<Dat
         return Err(e);
     }
     match &value {
-        Datum::Json(document) if document.len() > cx.max_allowed_packet() => Err(document_too_long(cx)),
+        Datum::Json(document) if document.len() > cx.settings.max_allowed_packet() => {
+            Err(document_too_long(cx))
+        }
         Datum::Bytes(text) | Datum::Bits(text) | Datum::Label(_, text) if too_long(cx, name, text.len()) => {
             Ok(Datum::Null)
         }
@@ -32,7 +34,7 @@ pub fn checked<'a>(cx: &mut Context, name: &str, value: Datum<'a>) -> Result<Dat
 /// True if a result of `len` bytes is too long, which makes it NULL with warning 1301.
 #[inline]
 pub fn too_long(cx: &mut Context, name: &str, len: usize) -> bool {
-    let max = cx.max_allowed_packet();
+    let max = cx.settings.max_allowed_packet();
     if len > max {
         warn(cx, name);
     }
@@ -41,14 +43,14 @@ pub fn too_long(cx: &mut Context, name: &str, len: usize) -> bool {
 
 #[cold]
 fn warn(cx: &mut Context, name: &str) {
-    let max = cx.max_allowed_packet();
+    let max = cx.settings.max_allowed_packet();
     cx.warn(error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&name, &max]));
 }
 
 /// Error 1301 for a document.
 #[cold]
 pub fn document_too_long(cx: &Context) -> SqlError {
-    let max = cx.max_allowed_packet();
+    let max = cx.settings.max_allowed_packet();
     error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&"json_binary::serialize", &max])
 }
 
@@ -62,7 +64,7 @@ pub struct Growing {
 impl Growing {
     /// Nothing yet.
     pub fn new(cx: &Context) -> Self {
-        Self { bytes: Vec::new(), max: cx.max_allowed_packet(), is_too_long: false }
+        Self { bytes: Vec::new(), max: cx.settings.max_allowed_packet(), is_too_long: false }
     }
 
     /// Appends a piece; error 3170 or 1041 if there is no memory for it, 1317 if the statement was

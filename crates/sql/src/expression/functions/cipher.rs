@@ -161,7 +161,7 @@ type Setting = (Mode, Vec<u8>, [u8; BLOCK]);
 
 /// What both functions need besides the text; `None` if any of it is NULL.
 fn setting<'a>(cx: &mut Context, call: Call<'a>, name: &str) -> Result<Option<Setting>> {
-    let mode = Mode::at(cx.variables().uint(ids::BLOCK_ENCRYPTION_MODE));
+    let mode = Mode::at(cx.settings.variables().uint(ids::BLOCK_ENCRYPTION_MODE));
     let Some(password) = call.text(cx, 1)? else { return Ok(None) };
     let mut iv = [0; BLOCK];
     if mode.chaining == Chaining::Ecb {

@@ -69,7 +69,7 @@ fn uncompress<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         cx.warn(error::ZLIB_Z_DATA_ERROR.plain());
         return Ok(Datum::Null);
     };
-    let max = cx.max_allowed_packet();
+    let max = cx.settings.max_allowed_packet();
     if length as usize > max {
         cx.warn(error::TOO_BIG_FOR_UNCOMPRESS.with(&[&max]));
         return Ok(Datum::Null);

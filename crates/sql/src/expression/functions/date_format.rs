@@ -57,14 +57,14 @@ fn date_format<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 fn time_format<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let time = not_null!(time_argument(cx, call, 0));
     let format = not_null!(call.text(cx, 1));
-    let max = cx.max_allowed_packet();
-    Ok(write(cx.locale(), Date::ZERO, time, &format, max).map_or(Datum::Null, Datum::owned))
+    let max = cx.settings.max_allowed_packet();
+    Ok(write(cx.settings.locale(), Date::ZERO, time, &format, max).map_or(Datum::Null, Datum::owned))
 }
 
 /// A date and time in a format of the manual's table under DATE_FORMAT; NULL if it lacks what a
 /// specifier asks for.
 pub(super) fn datetime<'a>(cx: &Context, value: DateTime, format: &[u8]) -> Datum<'a> {
-    write(cx.locale(), value.date, value.time(), format, cx.max_allowed_packet())
+    write(cx.settings.locale(), value.date, value.time(), format, cx.settings.max_allowed_packet())
         .map_or(Datum::Null, Datum::owned)
 }
 

@@ -84,7 +84,7 @@ fn str_to_date<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 /// STR_TO_DATE goes by the sql_mode, as columns do.
 fn acceptable(cx: &Context, date: Date) -> bool {
-    date.check(cx.modes().dates)
+    date.check(cx.settings.modes().dates)
 }
 
 /// What has been read so far.

@@ -84,7 +84,7 @@ fn sha2<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 fn normalized(cx: &mut Context, call: Call<'_>) -> Result<Option<String>> {
     let Some(text) = call.text(cx, 0)? else { return Ok(None) };
     let (text, _) = call.charset(0).convert(text, Charset::Utf8mb4);
-    let sql_mode = cx.variables().uint(ids::SQL_MODE);
+    let sql_mode = cx.settings.variables().uint(ids::SQL_MODE);
     let options = parse_options(sql_mode);
     let parsed = match parser::parse(&text, &options).map_err(SqlError::from) {
         Ok(Some(statement)) if statement.parameters == 0 => {

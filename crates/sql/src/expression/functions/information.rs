@@ -23,11 +23,11 @@ pub(super) fn version<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn user<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    text(cx.user())
+    text(cx.connection.user_text())
 }
 
 pub(super) fn current_user<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    text(cx.current_user())
+    text(cx.connection.account_text())
 }
 
 pub(super) fn database<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
@@ -38,7 +38,7 @@ pub(super) fn database<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn connection_id<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    Ok(Datum::UInt(cx.connection_id()))
+    Ok(Datum::UInt(cx.connection.id))
 }
 
 /// The thread that serves a connection; here it has the connection's number. NULL if there is no
@@ -50,16 +50,16 @@ pub(super) fn ps_thread_id<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn row_count<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    Ok(Datum::Int(cx.status.row_count))
+    Ok(Datum::Int(cx.statement.status.row_count))
 }
 
 pub(super) fn found_rows<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    Ok(Datum::Int(cx.status.found_rows as i64))
+    Ok(Datum::Int(cx.statement.status.found_rows as i64))
 }
 
 pub(super) fn last_insert_id<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     if call.count() == 0 {
-        return Ok(Datum::UInt(cx.status.last_insert_id));
+        return Ok(Datum::UInt(cx.statement.status.last_insert_id));
     }
     let value = call.value(cx, 0)?;
     let id = if value.is_null() { 0 } else { cx.integer(&value)? as u64 };
@@ -90,7 +90,7 @@ pub(super) fn attribute_type(_: &[Expr], _: &Typing) -> Type {
 /// the name.
 pub(super) fn query_attribute<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let name = not_null!(call.text(cx, 0));
-    let found = cx.query_attributes.iter().find(|(known, _)| **known == *name);
+    let found = cx.statement.query_attributes.iter().find(|(known, _)| **known == *name);
     Ok(found.map_or(Datum::Null, |(_, value)| value.clone()))
 }
 

@@ -246,12 +246,12 @@ pub fn bad_path(at: usize) -> SqlError {
 /// if they are too many.
 fn add_up(cx: &Context, before: &mut usize, bytes: usize) -> Result<()> {
     *before = before.saturating_add(bytes);
-    if *before > cx.max_allowed_packet() { Err(bounded::document_too_long(cx)) } else { Ok(()) }
+    if *before > cx.settings.max_allowed_packet() { Err(bounded::document_too_long(cx)) } else { Ok(()) }
 }
 
 /// A document that was made, if it is not too long.
 fn finish<'a>(cx: &Context, tree: &Tree<'_>) -> Result<Datum<'a>> {
-    match json::encode_within(tree, cx.max_allowed_packet())? {
+    match json::encode_within(tree, cx.settings.max_allowed_packet())? {
         Some(document) => Ok(Datum::Json(document.into())),
         None => Err(bounded::document_too_long(cx)),
     }

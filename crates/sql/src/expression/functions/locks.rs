@@ -37,15 +37,15 @@ fn get_lock<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let seconds = call.double(cx, 1)?.unwrap_or(0.0);
     let limit = (seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.round().min(1e9)));
     let instance = cx.instance.clone();
-    let granted = instance.named_locks().acquire(&name, cx.id, limit, &cx.interrupt)?;
-    cx.holds_named_locks |= granted;
+    let granted = instance.named_locks().acquire(&name, cx.connection.id, limit, &cx.interrupt)?;
+    cx.locks.holds_named |= granted;
     Ok(Datum::from_bool(granted))
 }
 
 /// 1 if it was held here, 0 if elsewhere, NULL if nowhere.
 fn release_lock<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let name = name(cx, call)?;
-    let released = cx.instance.named_locks().release(&name, cx.id);
+    let released = cx.instance.named_locks().release(&name, cx.connection.id);
     Ok(released.map_or(Datum::Null, Datum::from_bool))
 }
 

@@ -328,12 +328,12 @@ pub(super) fn pi<'a>(_: &mut Context, _: Call<'a>) -> Value<'a> {
 
 pub(super) fn rand<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     if call.count() == 0 {
-        return Ok(Datum::Double(cx.random()));
+        return Ok(Datum::Double(cx.functions.random()));
     }
     let seed = call.int(cx, 0)?.unwrap_or(0);
     let constant = call.arguments[0].as_constant().is_some();
     let place = constant.then_some(call.arguments.as_ptr() as usize);
-    Ok(Datum::Double(cx.random_from(seed, place)))
+    Ok(Datum::Double(cx.statement.random_from(seed, place)))
 }
 
 pub(super) fn bit_count<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {

@@ -139,7 +139,7 @@ fn search<'a>(cx: &mut Context, call: Call<'a>, flags_at: usize, name: &str) -> 
         let Some(letters) = call.text(cx, flags_at)? else { return Ok(None) };
         flags = flags.read(&letters).ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&name]))?;
     }
-    let pattern = cx.regexps.get(&pattern, flags)?;
+    let pattern = cx.functions.regexps.get(&pattern, flags)?;
     Ok(Some(Search { text, pattern }))
 }
 
@@ -333,7 +333,7 @@ fn replace<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     if position < 1 || occurrence < 0 {
         return Err(error::WRONG_PARAMETERS_TO_NATIVE_FCT.with(&[&"regexp_replace"]));
     }
-    let max = cx.max_allowed_packet();
+    let max = cx.settings.max_allowed_packet();
     let mut from = search.start(position)?;
     let mut out = String::new();
     let mut copied = 0;

@@ -250,7 +250,7 @@ pub(super) fn weight_string<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         }
     }
     let mut weights = Vec::new();
-    collation.weight_string(&text, &mut weights, cx.max_allowed_packet());
+    collation.weight_string(&text, &mut weights, cx.settings.max_allowed_packet());
     Ok(Datum::owned(weights))
 }
 

@@ -228,12 +228,12 @@ pub(super) fn dayofyear<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn dayname<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let (_, n) = not_null!(day_argument(cx, call, 0));
-    Ok(Datum::borrowed(cx.locale().days[weekday_of(n) as usize].as_bytes()))
+    Ok(Datum::borrowed(cx.settings.locale().days[weekday_of(n) as usize].as_bytes()))
 }
 
 pub(super) fn monthname<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let month = not_null!(date_parts_argument(cx, call, 0)).month;
-    let name = cx.locale().months.get(usize::from(month).wrapping_sub(1));
+    let name = cx.settings.locale().months.get(usize::from(month).wrapping_sub(1));
     Ok(name.map_or(Datum::Null, |name| Datum::borrowed(name.as_bytes())))
 }
 
@@ -342,7 +342,7 @@ pub(super) fn unix_timestamp<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> 
         Datum::Int(0) | Datum::UInt(0) => None,
         _ => cast::datetime(cx, &value, "datetime").and_then(|local| local.unix_micros()),
     };
-    let micros = local.map_or(0, |us| cx.zone().to_utc(us).micros);
+    let micros = local.map_or(0, |us| cx.settings.zone().to_utc(us).micros);
     let micros = if (0..=32_536_771_199 * SECOND).contains(&micros) { micros } else { 0 };
     if call.ty.family == Family::Integer {
         return Ok(Datum::Int(micros / SECOND));
@@ -379,7 +379,7 @@ pub(super) fn from_unixtime<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         return Ok(Datum::Null);
     };
     let fsp = fsp_of(&call.arguments[0]);
-    let local = DateTime::from_unix_micros(cx.zone().to_local(micros), fsp);
+    let local = DateTime::from_unix_micros(cx.settings.zone().to_local(micros), fsp);
     let Some(local) = local else { return Ok(Datum::Null) };
     if call.count() == 1 {
         return Ok(Datum::DateTime(local));
@@ -452,7 +452,11 @@ fn internal_mode(mode: u8) -> u8 {
 
 pub(super) fn week_function<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let date = not_null!(date_argument(cx, call, 0));
-    let mode = if call.count() > 1 { call.int(cx, 1)?.unwrap_or(0) as u8 } else { cx.default_week_format() };
+    let mode = if call.count() > 1 {
+        call.int(cx, 1)?.unwrap_or(0) as u8
+    } else {
+        cx.settings.default_week_format()
+    };
     Ok(week(date, mode).map_or(Datum::Null, |w| Datum::Int(w.into())))
 }
 

@@ -161,7 +161,10 @@ impl Resolver<'_> {
         match partner.ty.family {
             Family::Integer | Family::Decimal | Family::Float | Family::Double if is_text => {
                 // Elsewhere the first row says it.
-                if self.cx.storing && self.cx.modes().strict && self.scope.clause == "where clause" {
+                if self.cx.statement.storing
+                    && self.cx.settings.modes().strict
+                    && self.scope.clause == "where clause"
+                {
                     match partner.ty.family {
                         Family::Decimal => drop(self.cx.decimal(value)?),
                         _ => drop(self.cx.double(value)?),
@@ -192,11 +195,11 @@ impl Resolver<'_> {
             ]),
             _ => {
                 let notes = unheard.conditions().iter().filter(|c| c.level == Level::Note);
-                notes.for_each(|note| self.cx.diagnostics.note(note.error.clone()));
+                notes.for_each(|note| self.cx.statement.diagnostics.note(note.error.clone()));
                 return Ok(());
             }
         };
-        if self.cx.storing && self.cx.modes().strict {
+        if self.cx.statement.storing && self.cx.settings.modes().strict {
             return Err(e);
         }
         self.cx.warn(e);
@@ -223,12 +226,12 @@ impl Resolver<'_> {
             Family::DateTime => "DATETIME",
             _ => return Ok(()),
         };
-        let rules = self.cx.modes().dates;
+        let rules = self.cx.settings.modes().dates;
         if temporal_text::parse_datetime(text).is_some_and(|read| read.value.date.check(rules)) {
             return Ok(());
         }
         let shown = String::from_utf8_lossy(text);
-        Err(if self.cx.storing && self.cx.modes().strict {
+        Err(if self.cx.statement.storing && self.cx.settings.modes().strict {
             error::TRUNCATED_WRONG_VALUE.with(&[&name.to_ascii_lowercase(), &shown])
         } else {
             error::WRONG_VALUE.with(&[&name, &shown])

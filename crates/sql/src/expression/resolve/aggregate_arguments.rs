@@ -17,7 +17,7 @@ impl Resolver<'_> {
         if ast.function == AggregateFunction::GroupConcat {
             return self.group_concat(ast);
         }
-        let increment = self.cx.div_precision_increment();
+        let increment = self.cx.settings.div_precision_increment();
         if super::json::is_gathering(ast.function) {
             let documents = self.gathered(ast)?;
             return Aggregate::new(ast.function, ast.distinct, Some(documents), increment);
@@ -44,7 +44,7 @@ impl Resolver<'_> {
         }
         let mut text = self.native("concat", columns)?;
         let charset = text.ty.collation.charset();
-        let bytes = u32::try_from(self.cx.group_concat_max_len()).unwrap_or(u32::MAX);
+        let bytes = u32::try_from(self.cx.settings.group_concat_max_len()).unwrap_or(u32::MAX);
         let code = if bytes > SHORT_TEXT_BYTES { code::LONG_BLOB } else { 0 };
         text.ty = Type {
             family: Family::Text,
@@ -55,7 +55,7 @@ impl Resolver<'_> {
         let separator = match &ast.separator {
             Some(separator) => {
                 let bytes = separator.to_vec();
-                self.cx.statement_charset().convert(bytes.into(), charset).0.into_owned().into()
+                self.cx.settings.statement_charset().convert(bytes.into(), charset).0.into_owned().into()
             }
             None => b",".as_slice().into(),
         };

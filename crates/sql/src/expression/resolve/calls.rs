@@ -282,7 +282,7 @@ impl Resolver<'_> {
                 true => e,
                 false => {
                     let shown = format!("{database}.{}", call.name);
-                    let (user, host) = &self.cx.account;
+                    let (user, host) = &self.cx.connection.account;
                     error::PROCACCESS_DENIED_ERROR.with(&[&"execute", user, host, &shown])
                 }
             }

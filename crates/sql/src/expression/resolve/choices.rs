@@ -154,7 +154,7 @@ impl Resolver<'_> {
         let mut whens = compared.split_off(1);
         let operand = compared.swap_remove(0);
         let other = Other::of(&operand);
-        let zone = self.cx.zone();
+        let zone = self.cx.settings.zone();
         whens.iter_mut().for_each(|when| adopt(when, other, zone));
         let (mut results, ty) = self.same_type(results, "case")?;
         let otherwise = if has_else { results.pop() } else { None };
@@ -203,7 +203,7 @@ impl Resolver<'_> {
             list.iter_mut().for_each(json::as_text);
         }
         bounds::check()?;
-        let mut ty = common_type(list.iter().map(|e| &e.ty), self.cx.connection_collation());
+        let mut ty = common_type(list.iter().map(|e| &e.ty), self.cx.settings.connection_collation());
         if ty.family == Family::Text {
             let joined = collate::join(&mut list, self.typing(), operation)?;
             let has_bits = list.iter().any(|e| e.ty.family == Family::Bit);

@@ -135,7 +135,7 @@ impl Resolver<'_> {
     /// What JSON_VALUE returns: VARCHAR(512) unless a type is named.
     fn returning(&mut self, declared: Option<&ast::DataType>) -> Result<(cast::To, Type)> {
         use ast::DataType as D;
-        let connection = self.cx.connection_collation();
+        let connection = self.cx.settings.connection_collation();
         // Told apart by case, unless a character set is named.
         let mut collation = Collation::by_name("utf8mb4_0900_bin").unwrap_or(Collation::UTF8MB4_BIN);
         let to = match declared {

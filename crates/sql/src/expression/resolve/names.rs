@@ -56,7 +56,7 @@ impl Resolver<'_> {
     /// when it runs.
     pub(super) fn parameter(&mut self, number: u32) -> Result<Expr> {
         let number = number as usize;
-        let parameter = self.cx.parameters.get(number);
+        let parameter = self.cx.statement.parameters.get(number);
         let parameter = parameter.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]))?;
         Ok(Expr { node: Node::Parameter(number), ty: parameter.ty })
     }
@@ -121,16 +121,17 @@ impl Resolver<'_> {
             return Ok(read);
         }
         let is_whole = read.date.month > 0 && read.date.day > 0;
-        let moved = temporal_text::parse_datetime_in(text, self.cx.zone()).filter(|_| is_whole);
-        let moved = moved.map(|read| if self.cx.modes().truncate_fraction { read.cut() } else { read.value });
+        let moved = temporal_text::parse_datetime_in(text, self.cx.settings.zone()).filter(|_| is_whole);
+        let moved = moved
+            .map(|read| if self.cx.settings.modes().truncate_fraction { read.cut() } else { read.value });
         moved.ok_or_else(|| error::TRUNCATED_WRONG_VALUE.with(&[&"temporal", &String::from_utf8_lossy(text)]))
     }
 
     /// A date, with a time or without, that the SQL mode allows.
     fn date_literal(&self, text: &[u8]) -> Option<DateTime> {
         let read = temporal_text::parse_datetime(text).filter(|read| !read.truncated)?;
-        let value = if self.cx.modes().truncate_fraction { read.cut() } else { read.value };
-        value.date.check(self.cx.modes().dates).then_some(value)
+        let value = if self.cx.settings.modes().truncate_fraction { read.cut() } else { read.value };
+        value.date.check(self.cx.settings.modes().dates).then_some(value)
     }
 
     /// Without introducer the bytes are the statement's, brought into the connection's set.
@@ -147,8 +148,8 @@ impl Resolver<'_> {
                 (charset.default_collation(), bytes.to_vec().into())
             }
             None => {
-                let connection = self.cx.connection_collation();
-                let own = self.cx.statement_charset();
+                let connection = self.cx.settings.connection_collation();
+                let own = self.cx.settings.statement_charset();
                 (connection, own.convert(bytes.to_vec().into(), connection.charset()).0)
             }
         };
@@ -296,7 +297,7 @@ impl Resolver<'_> {
         let width = self.scope.sources.iter().find_map(|s| s.zero_filled(source, column));
         let Some(width) = width.and_then(|w| u8::try_from(w).ok()) else { return };
         let to = cast::To::ZeroFilled(width);
-        let ty = cast::result_type(&to, &expr.ty, self.cx.connection_collation());
+        let ty = cast::result_type(&to, &expr.ty, self.cx.settings.connection_collation());
         let inner = std::mem::replace(expr, Expr::constant(Datum::Null, ty));
         expr.node = Node::Cast(to, Box::new(inner));
     }

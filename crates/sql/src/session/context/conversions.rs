@@ -6,29 +6,24 @@ use datum::value::{Datum, Decimal};
 
 impl Context {
     /// Adds a warning. Where a strict session stores, some are errors, and fail the statement at
-    /// its end: [`Context::strict_error`].
+    /// its end: [`super::statement::StatementState::take_strict_error`].
     pub fn warn(&mut self, e: SqlError) {
-        if self.storing && self.session_settings.modes.strict && is_strict(e.number) {
-            if self.strict_error.is_none() {
-                self.strict_error = Some(e.clone());
+        if self.statement.storing && self.settings.decoded().modes.strict && is_strict(e.number) {
+            if self.statement.strict_error.is_none() {
+                self.statement.strict_error = Some(e.clone());
             }
-            return self.diagnostics.push(Level::Error, e);
+            return self.statement.diagnostics.push(Level::Error, e);
         }
-        self.diagnostics.warn(e);
-    }
-
-    /// The first warning that is an error in this statement, if there was one.
-    pub fn strict_error(&mut self) -> Option<SqlError> {
-        self.strict_error.take()
+        self.statement.diagnostics.warn(e);
     }
 
     /// Runs something whose warnings nobody is to see.
     pub fn without_diagnostics<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
-        let kept = (std::mem::take(&mut self.diagnostics), self.strict_error.take());
-        let misread = std::mem::take(&mut self.misread);
+        let kept = (std::mem::take(&mut self.statement.diagnostics), self.statement.strict_error.take());
+        let misread = std::mem::take(&mut self.statement.misread);
         let outcome = run(self);
-        (self.diagnostics, self.strict_error) = kept;
-        self.misread = misread;
+        (self.statement.diagnostics, self.statement.strict_error) = kept;
+        self.statement.misread = misread;
         outcome
     }
 
@@ -40,7 +35,7 @@ impl Context {
             Datum::Json(_) => error::INVALID_JSON_VALUE_FOR_CAST.with(&[&kind, &"", &1]),
             _ => error::TRUNCATED_WRONG_VALUE.with(&[&kind, &shown]),
         };
-        if self.storing && self.session_settings.modes.strict {
+        if self.statement.storing && self.settings.decoded().modes.strict {
             return Err(e);
         }
         self.warn(e);
@@ -77,8 +72,8 @@ impl Context {
 
     /// Division by zero: NULL, with a warning, or the error where a strict session stores.
     pub fn division_by_zero<'a>(&mut self) -> Result<Datum<'a>> {
-        if self.session_settings.modes.error_for_division_by_zero {
-            if self.storing && self.session_settings.modes.strict {
+        if self.settings.decoded().modes.error_for_division_by_zero {
+            if self.statement.storing && self.settings.decoded().modes.strict {
                 return Err(error::DIVISION_BY_ZERO.plain());
             }
             self.warn(error::DIVISION_BY_ZERO.plain());

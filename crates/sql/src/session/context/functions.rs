@@ -3,14 +3,44 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use env::Env;
+use stdx::random::Random;
 use storage::lock::Killed;
 
 use super::Context;
 use crate::catalog::ObjectKey;
-use crate::routine::Routine;
-use crate::session::series::SeededRandom;
+use crate::expression::functions::regexp;
+use crate::routine::{Routine, RoutinePlans};
 use crate::variables::ids;
 use datum::error::{self, Result};
+
+/// What functions keep from one call to the next, over statements: COM_RESET_CONNECTION keeps it
+/// too.
+pub(crate) struct FunctionState {
+    /// Regular expressions used before.
+    pub(crate) regexps: regexp::Cache,
+    /// Cached plans of the stored functions that were called.
+    pub(crate) plans: RoutinePlans,
+    /// What `RAND()` draws from.
+    random: Random,
+}
+
+impl FunctionState {
+    pub(super) fn new(env: &dyn Env) -> Self {
+        let mut seed = [0; 8];
+        env.random(&mut seed);
+        Self {
+            regexps: regexp::Cache::default(),
+            plans: RoutinePlans::default(),
+            random: Random::new(u64::from_le_bytes(seed)),
+        }
+    }
+
+    /// `RAND()`
+    pub(crate) fn random(&mut self) -> f64 {
+        (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
 
 impl Context {
     /// A stored function, compiled; error 1305.
@@ -34,44 +64,9 @@ impl Context {
         self.instance.globals().text(ids::VERSION).to_string()
     }
 
-    pub(crate) fn user(&self) -> String {
-        format!("{}@{}", self.user.0, self.user.1)
-    }
-
-    pub(crate) fn current_user(&self) -> String {
-        format!("{}@{}", self.account.0, self.account.1)
-    }
-
-    pub(crate) fn connection_id(&self) -> u64 {
-        self.id
-    }
-
     pub(crate) fn set_last_insert_id(&mut self, id: u64) {
-        self.status.last_insert_id = id;
-        self.status.insert_id = id;
-    }
-
-    /// `RAND()`
-    pub fn random(&mut self) -> f64 {
-        unit(&mut self.random)
-    }
-
-    /// `RAND(seed)`: a constant seed starts a series in each statement, one for each `call`;
-    /// another one is a series of one.
-    pub fn random_from(&mut self, seed: i64, call: Option<usize>) -> f64 {
-        let Some(call) = call else { return SeededRandom::new(seed).draw() };
-        if let Some((_, series)) = self.seeded.iter_mut().find(|(known, _)| *known == call) {
-            return series.draw();
-        }
-        let mut series = SeededRandom::new(seed);
-        let first = series.draw();
-        self.seeded.push((call, series));
-        first
-    }
-
-    /// Forgets what belongs to one statement only.
-    pub fn end_series(&mut self) {
-        self.seeded.clear();
+        self.statement.status.last_insert_id = id;
+        self.statement.status.insert_id = id;
     }
 
     /// Sixteen random bytes.
@@ -83,10 +78,10 @@ impl Context {
 
     /// Gives back what GET_LOCK took; how many holds there were.
     pub fn release_named_locks(&mut self) -> u64 {
-        if !std::mem::take(&mut self.holds_named_locks) {
+        if !std::mem::take(&mut self.locks.holds_named) {
             return 0;
         }
-        self.instance.named_locks().release_all(self.id)
+        self.instance.named_locks().release_all(self.connection.id)
     }
 
     /// `SLEEP(seconds)`: true if it was interrupted.
@@ -110,8 +105,4 @@ impl Context {
             Some(_) => Err(error::QUERY_INTERRUPTED.plain()),
         }
     }
-}
-
-fn unit(random: &mut stdx::random::Random) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }

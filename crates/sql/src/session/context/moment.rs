@@ -1,38 +1,39 @@
 //! The moment of a statement, which all of it sees.
 
 use super::Context;
-use datum::value::temporal::SECOND;
+use crate::statement_class;
 use datum::value::{Date, DateTime};
+use syntax::ast::StatementKind;
 
 impl Context {
-    /// Starts a statement: the moment is now, unless `timestamp` is set.
-    pub fn begin_moment(&mut self) {
-        self.moment = match self.session_settings.fixed_moment {
+    /// A statement of the client begins: its moment is now, unless `timestamp` is set.
+    pub(in crate::session) fn begin_client_statement(&mut self, kind: &StatementKind) {
+        let moment = self.next_moment();
+        self.statement.begin(moment, statement_class::keeps_diagnostics(kind));
+    }
+
+    /// What is evaluated without a statement gets a moment too.
+    pub(in crate::session) fn begin_moment(&mut self) {
+        self.statement.moment = self.next_moment();
+    }
+
+    fn next_moment(&self) -> i64 {
+        match self.settings.decoded().fixed_moment {
             Some(moment) => moment,
             None => self.instance.env().now() as i64,
-        };
+        }
     }
 
     /// Starts a statement of the log, at its moment: microseconds since 1970.
     pub(in crate::session) fn begin_moment_at(&mut self, moment: i64) {
-        self.moment = moment;
-    }
-
-    /// Seconds since 1970, for events.
-    pub fn timestamp(&self) -> u32 {
-        (self.moment / SECOND) as u32
-    }
-
-    /// Microseconds since 1970.
-    pub fn moment(&self) -> i64 {
-        self.moment
+        self.statement.moment = moment;
     }
 
     /// When the statement began, whatever `timestamp` says: microseconds since 1970.
     pub(crate) fn real_moment(&self) -> i64 {
-        match self.session_settings.fixed_moment {
+        match self.settings.decoded().fixed_moment {
             Some(_) => self.instance.env().now() as i64,
-            None => self.moment,
+            None => self.statement.moment,
         }
     }
 
@@ -42,17 +43,17 @@ impl Context {
 
     /// The statement's moment in the session's time zone.
     pub fn now(&self) -> DateTime {
-        self.at(self.zone().to_local(self.moment))
+        self.at(self.settings.zone().to_local(self.statement.moment))
     }
 
     /// The statement's moment in UTC.
     pub fn now_utc(&self) -> DateTime {
-        self.at(self.moment)
+        self.at(self.statement.moment)
     }
 
     /// This very moment in the session's time zone.
     pub fn wall_clock(&self) -> DateTime {
-        self.at(self.zone().to_local(self.instance.env().now() as i64))
+        self.at(self.settings.zone().to_local(self.instance.env().now() as i64))
     }
 
     /// The statement's day in the session's time zone.

@@ -1,6 +1,10 @@
 //! The session's variables, and what expressions and definitions make of them.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use storage::transaction::RowImages;
 
@@ -8,8 +12,9 @@ use super::Context;
 use crate::catalog::ddl::Settings;
 use crate::expression::functions::locale::{self, Locale};
 use crate::session::logged;
-use crate::variables::{SessionVariables, Value, ids, sql_mode};
-use datum::types::{Charset, Collation};
+use crate::variables::{GlobalVariables, SessionVariables, Value, ids, sql_mode};
+use datum::types::{Charset, Coercibility, Collation, Type};
+use datum::value::Datum;
 use datum::value::store;
 use datum::value::temporal::{DateRules, SECOND};
 use datum::value::zone::Zone;
@@ -54,7 +59,7 @@ impl Modes {
 /// Settings that every statement asks for, in the form that it wants: made of the session's
 /// variables, which lie far apart.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::session) struct SessionSettings {
+pub(in crate::session) struct DecodedSettings {
     pub(super) modes: Modes,
     pub(super) zone: Zone,
     pub(super) client: Charset,
@@ -74,96 +79,115 @@ pub(in crate::session) struct SessionSettings {
     pub(super) fixed_moment: Option<i64>,
 }
 
-impl Context {
-    /// The settings, decoded.
-    pub(in crate::session) fn session_settings(&self) -> &SessionSettings {
-        &self.session_settings
+/// The session's settings: what SET changes, and USE. They hold until they are changed again;
+/// COM_RESET_CONNECTION gives the variables their global values, and forgets the user variables.
+pub(crate) struct SettingsState {
+    /// Changed by [`Context::change_variables`] only, since others are made of them.
+    variables: SessionVariables,
+    decoded: DecodedSettings,
+    /// The number that the settings have now.
+    version: u64,
+    /// The last number that settings got.
+    last_version: u64,
+    pub(super) default_database: Option<String>,
+    pub(super) user_variables: Arc<UserVariables>,
+}
+
+/// The variables of a session, which others may see in
+/// `performance_schema.user_variables_by_thread`. The latch is held for one of them, or for a copy.
+pub(crate) type UserVariables = Mutex<HashMap<Box<str>, (Datum<'static>, Type)>>;
+
+impl SettingsState {
+    pub(super) fn new(globals: &GlobalVariables) -> Self {
+        let variables = SessionVariables::new(globals);
+        Self {
+            decoded: decode(&variables),
+            variables,
+            version: 0,
+            last_version: 0,
+            default_database: None,
+            user_variables: Arc::default(),
+        }
     }
 
-    /// The session's variables.
-    pub fn variables(&self) -> &SessionVariables {
-        &self.variables
-    }
-
-    /// Changes the session's variables.
-    pub fn change_variables<T>(&mut self, change: impl FnOnce(&mut SessionVariables) -> T) -> T {
+    fn change<T>(&mut self, change: impl FnOnce(&mut SessionVariables) -> T) -> T {
         let result = change(&mut self.variables);
-        self.session_settings = session_settings_of(&self.variables);
-        self.last_settings += 1;
-        self.settings_version = self.last_settings;
-        self.tracker.configure(&self.variables);
-        let kept_max = self.variables.uint(ids::MAX_ERROR_COUNT);
-        self.diagnostics.configure(kept_max as usize, self.variables.bool(ids::SQL_NOTES));
-        self.begin_event = None;
+        self.decoded = decode(&self.variables);
+        self.last_version += 1;
+        self.version = self.last_version;
         result
     }
 
-    /// CLIENT_SESSION_TRACK: the client is notified of what changes in the session.
-    pub(in crate::session) fn switch_tracking(&mut self, on: bool) {
-        self.tracker.switch(on);
-        self.tracker.configure(&self.variables);
+    /// For what each statement asks, in the form that it wants.
+    pub(in crate::session) fn decoded(&self) -> &DecodedSettings {
+        &self.decoded
+    }
+
+    /// The session's variables.
+    pub(crate) fn variables(&self) -> &SessionVariables {
+        &self.variables
     }
 
     /// Changes with every change of a setting that plans may depend on.
-    pub fn settings_version(&self) -> u64 {
-        self.settings_version
+    pub(crate) fn version(&self) -> u64 {
+        self.version
     }
 
     /// Says that all settings are again as they were when they had this number.
-    pub fn settings_are_again(&mut self, version: u64) {
-        self.settings_version = version;
+    pub(crate) fn are_again(&mut self, version: u64) {
+        self.version = version;
     }
 
     /// What the sql_mode means.
-    pub fn modes(&self) -> &Modes {
-        &self.session_settings.modes
+    pub(crate) fn modes(&self) -> &Modes {
+        &self.decoded.modes
     }
 
     /// The session's time zone.
-    pub fn zone(&self) -> Zone {
-        self.session_settings.zone
+    pub(crate) fn zone(&self) -> Zone {
+        self.decoded.zone
     }
 
     pub(crate) fn connection_collation(&self) -> Collation {
-        self.session_settings.connection
+        self.decoded.connection
     }
 
     /// `character_set_client`
-    pub fn client_charset(&self) -> Charset {
-        self.session_settings.client
+    pub(crate) fn client_charset(&self) -> Charset {
+        self.decoded.client
     }
 
     /// The character set of the statement's text, behind the door (see
     /// [`crate::client_text`]).
-    pub fn statement_charset(&self) -> Charset {
-        self.session_settings.client.of_statements()
+    pub(crate) fn statement_charset(&self) -> Charset {
+        self.decoded.client.of_statements()
     }
 
     /// `character_set_results`; `None` if results are sent as they are.
-    pub fn results_charset(&self) -> Option<Charset> {
-        self.session_settings.results
+    pub(crate) fn results_charset(&self) -> Option<Charset> {
+        self.decoded.results
     }
 
     /// What is reported to clients of texts in `character_set_results`: the connection's collation
     /// if it is one of that set.
-    pub fn results_collation(&self) -> Option<Collation> {
+    pub(crate) fn results_collation(&self) -> Option<Collation> {
         let results = self.results_charset()?;
         let connection = self.connection_collation();
         Some(if connection.charset() == results { connection } else { results.default_collation() })
     }
 
     /// `sql_safe_updates`
-    pub fn safe_updates(&self) -> bool {
-        self.session_settings.safe_updates
+    pub(crate) fn safe_updates(&self) -> bool {
+        self.decoded.safe_updates
     }
 
     /// `completion_type`, by its list of words.
-    pub fn completion_type(&self) -> u64 {
-        self.session_settings.completion
+    pub(crate) fn completion_type(&self) -> u64 {
+        self.decoded.completion
     }
 
     pub(crate) fn max_allowed_packet(&self) -> usize {
-        self.session_settings.max_allowed_packet
+        self.decoded.max_allowed_packet
     }
 
     pub(crate) fn default_week_format(&self) -> u8 {
@@ -171,7 +195,7 @@ impl Context {
     }
 
     /// `group_concat_max_len`, in bytes; a packet bounds it.
-    pub fn group_concat_max_len(&self) -> usize {
+    pub(crate) fn group_concat_max_len(&self) -> usize {
         let max = usize::try_from(self.variables.uint(ids::GROUP_CONCAT_MAX_LEN)).unwrap_or(usize::MAX);
         max.min(self.max_allowed_packet())
     }
@@ -181,35 +205,90 @@ impl Context {
     }
 
     /// `lc_time_names`
-    pub fn locale(&self) -> &'static Locale {
+    pub(crate) fn locale(&self) -> &'static Locale {
         locale::at(self.variables.uint(ids::LC_TIME_NAMES) as usize)
+    }
+
+    pub(crate) fn autocommit(&self) -> bool {
+        self.decoded.autocommit
+    }
+
+    /// `innodb_lock_wait_timeout`
+    pub(in crate::session) fn lock_wait_timeout(&self) -> Duration {
+        self.decoded.lock_wait_timeout
+    }
+
+    /// `lock_wait_timeout`
+    pub(in crate::session) fn metadata_timeout(&self) -> Duration {
+        Duration::from_secs(self.variables.uint(ids::LOCK_WAIT_TIMEOUT))
+    }
+
+    /// `@name`
+    pub(crate) fn user_variable<'a>(&self, name: &str) -> Datum<'a> {
+        let variables = self.user_variables.lock();
+        let found = variables.get(name).or_else(|| variables.get(name.to_ascii_lowercase().as_str()));
+        found.map_or(Datum::Null, |(value, _)| value.clone())
+    }
+
+    /// The type of `@name`.
+    pub(crate) fn user_variable_type(&self, name: &str) -> Type {
+        let unset = Type { coercibility: Coercibility::Implicit, ..Type::NULL };
+        self.user_variables.lock().get(name.to_ascii_lowercase().as_str()).map_or(unset, |(_, ty)| *ty)
+    }
+
+    /// The variables, for others to see.
+    pub(crate) fn shared_user_variables(&self) -> &Arc<UserVariables> {
+        &self.user_variables
+    }
+
+    /// Forgets all user variables.
+    pub(crate) fn clear_user_variables(&mut self) {
+        self.user_variables.lock().clear();
+    }
+}
+
+impl Context {
+    /// Changes the session's variables.
+    pub fn change_variables<T>(&mut self, change: impl FnOnce(&mut SessionVariables) -> T) -> T {
+        let result = self.settings.change(change);
+        self.tracker.configure(&self.settings.variables);
+        let kept_max = self.settings.variables.uint(ids::MAX_ERROR_COUNT);
+        self.statement.diagnostics.configure(kept_max as usize, self.settings.variables.bool(ids::SQL_NOTES));
+        self.log.begin_event = None;
+        result
+    }
+
+    /// CLIENT_SESSION_TRACK: the client is notified of what changes in the session.
+    pub(in crate::session) fn switch_tracking(&mut self, on: bool) {
+        self.tracker.switch(on);
+        self.tracker.configure(&self.settings.variables);
     }
 
     /// What storing a value depends on.
     pub fn store_rules(&self, ignore: bool) -> store::Rules {
         store::Rules {
-            strict: self.session_settings.modes.strict && !ignore,
-            dates: self.session_settings.modes.dates,
-            zone: self.session_settings.zone,
-            moment: self.moment,
-            truncate_fraction: self.session_settings.modes.truncate_fraction,
+            strict: self.settings.decoded.modes.strict && !ignore,
+            dates: self.settings.decoded.modes.dates,
+            zone: self.settings.decoded.zone,
+            moment: self.statement.moment,
+            truncate_fraction: self.settings.decoded.modes.truncate_fraction,
         }
     }
 
     /// What DDL depends on.
-    pub fn settings(&self) -> Settings {
-        let server = Collation::by_name(self.variables.text(ids::COLLATION_SERVER));
+    pub fn ddl_settings(&self) -> Settings {
+        let server = Collation::by_name(self.settings.variables.text(ids::COLLATION_SERVER));
         Settings {
-            database: self.default_database.clone(),
-            sql_mode: self.variables.uint(ids::SQL_MODE),
-            client: self.statement_charset(),
-            connection: self.session_settings.connection,
+            database: self.settings.default_database.clone(),
+            sql_mode: self.settings.variables.uint(ids::SQL_MODE),
+            client: self.settings.statement_charset(),
+            connection: self.settings.decoded.connection,
             server: server.unwrap_or(Collation::UTF8MB4_0900_AI_CI),
-            zone: self.session_settings.zone,
-            moment: self.moment,
-            account: self.account.clone(),
-            generates_key: self.variables.bool(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY),
-            requires_key: self.variables.bool(ids::SQL_REQUIRE_PRIMARY_KEY),
+            zone: self.settings.decoded.zone,
+            moment: self.statement.moment,
+            account: self.connection.account.clone(),
+            generates_key: self.settings.variables.bool(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY),
+            requires_key: self.settings.variables.bool(ids::SQL_REQUIRE_PRIMARY_KEY),
             from_client: true,
             temporary: self.temporary_tables().clone(),
         }
@@ -217,9 +296,9 @@ impl Context {
 }
 
 /// Made anew whenever a variable of the session changes.
-pub(super) fn session_settings_of(variables: &SessionVariables) -> SessionSettings {
+pub(super) fn decode(variables: &SessionVariables) -> DecodedSettings {
     let charset = |id| Charset::by_name(variables.text(id));
-    SessionSettings {
+    DecodedSettings {
         modes: Modes::from_bits(variables.uint(ids::SQL_MODE)),
         zone: Zone::by_name(variables.text(ids::TIME_ZONE)).unwrap_or(Zone::UTC),
         client: charset(ids::CHARACTER_SET_CLIENT).unwrap_or(Charset::Utf8mb4),

@@ -1,8 +1,6 @@
 //! User variables, system variables and the locals of routines, as expressions read and set them.
 
-use std::sync::Arc;
-
-use super::{Context, UserVariables};
+use super::Context;
 use crate::session::variables as session_variables;
 use datum::error::Result;
 use datum::types::{Charset, Coercibility, Family as F, Type};
@@ -18,19 +16,6 @@ fn is_boolean(variable: &SystemVariable) -> bool {
 }
 
 impl Context {
-    /// `@name`
-    pub fn user_variable<'a>(&self, name: &str) -> Datum<'a> {
-        let variables = self.user_variables.lock();
-        let found = variables.get(name).or_else(|| variables.get(name.to_ascii_lowercase().as_str()));
-        found.map_or(Datum::Null, |(value, _)| value.clone())
-    }
-
-    /// The type of `@name`.
-    pub fn user_variable_type(&self, name: &str) -> Type {
-        let unset = Type { coercibility: Coercibility::Implicit, ..Type::NULL };
-        self.user_variables.lock().get(name.to_ascii_lowercase().as_str()).map_or(unset, |(_, ty)| *ty)
-    }
-
     /// `SET @name = value`
     pub fn set_user_variable(&mut self, name: &str, value: Datum<'static>, ty: Type) {
         self.tracker.state();
@@ -55,7 +40,7 @@ impl Context {
         let collation = if ty.family.is_text() || ty.family == F::Json {
             ty.collation
         } else {
-            self.connection_collation()
+            self.settings.connection_collation()
         };
         let ty = Type { family, collation, coercibility: Coercibility::Implicit, nullable: true, ..ty };
         // A decimal's digits are its own.
@@ -64,17 +49,7 @@ impl Context {
             _ => ty,
         };
         let ty = if family == F::Text { Type { length: ty.length.max(255), ..ty } } else { ty };
-        self.user_variables.lock().insert(name.to_ascii_lowercase().into(), (value, ty));
-    }
-
-    /// The variables, for others to see.
-    pub(crate) fn shared_user_variables(&self) -> &Arc<UserVariables> {
-        &self.user_variables
-    }
-
-    /// Forgets all user variables.
-    pub fn clear_user_variables(&mut self) {
-        self.user_variables.lock().clear();
+        self.settings.user_variables.lock().insert(name.to_ascii_lowercase().into(), (value, ty));
     }
 
     /// `@@name`
@@ -92,11 +67,5 @@ impl Context {
             Datum::Decimal(d) => Type::decimal(d.digits(), d.shown()),
             _ => Type::text(Charset::Utf8mb3.default_collation(), Coercibility::System, VARIABLE_LENGTH),
         })
-    }
-
-    /// A variable or parameter of the innermost routine.
-    pub fn local(&self, index: usize) -> &Datum<'static> {
-        const NULL: &Datum<'static> = &Datum::Null;
-        self.frames.last().and_then(|frame| frame.locals.get(index)).unwrap_or(NULL)
     }
 }

@@ -11,7 +11,7 @@ use datum::value::DateTime;
 /// `(1)` waits for `(2)` and so on, the last for `(1)`.
 pub(super) fn report(cx: &Context, deadlock: &Deadlock, report: &mut String) {
     let utc = i64::try_from(deadlock.at).unwrap_or(i64::MAX);
-    if let Some(at) = DateTime::from_unix_micros(cx.zone().to_local(utc), 0) {
+    if let Some(at) = DateTime::from_unix_micros(cx.settings.zone().to_local(utc), 0) {
         let _ = writeln!(report, "{at}");
     }
     let number = |owner| deadlock.waits.iter().position(|w| w.owner == owner).map_or(0, |n| n + 1);

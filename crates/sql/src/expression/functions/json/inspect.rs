@@ -101,7 +101,7 @@ pub(super) fn valid<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn pretty<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let document = not_null!(call.document(cx, 0, "json_pretty"));
-    let (mut out, max) = (Vec::new(), cx.max_allowed_packet());
+    let (mut out, max) = (Vec::new(), cx.settings.max_allowed_packet());
     match json::write_pretty(&document, max, &mut out) {
         Err(_) if too_long(cx, "json_pretty", out.len()) => Ok(Datum::Null),
         Err(e) => Err(damaged(e)),

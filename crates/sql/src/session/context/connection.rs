@@ -1,0 +1,51 @@
+//! Who the client is, and what stays so for as long as it is connected.
+
+use crate::catalog::Catalog;
+use crate::session::grants::CachedGrants;
+use crate::session::{Connection, TlsSession};
+
+/// What the session knows of its connection. COM_RESET_CONNECTION keeps all of it; only the replay
+/// of a DDL statement changes the account.
+pub(crate) struct ConnectionInfo {
+    /// As the handshake sent it, and as KILL takes it.
+    pub(crate) id: u64,
+    /// The name that the client gave, and where it comes from.
+    pub(crate) user: (String, String),
+    /// The account that it was authenticated as: user and host pattern.
+    pub(crate) account: (String, String),
+    /// True if the client has given a password.
+    pub(crate) with_password: bool,
+    pub(crate) tls: Option<TlsSession>,
+    /// CLIENT_FOUND_ROWS.
+    pub(crate) count_found_rows: bool,
+    /// What the account may do.
+    pub(in crate::session) cached_grants: CachedGrants,
+    /// The password had expired when the session began.
+    pub(in crate::session) began_expired: bool,
+}
+
+impl ConnectionInfo {
+    pub(super) fn new(connection: &Connection, catalog: &Catalog) -> Self {
+        let cached_grants = CachedGrants::of(catalog, &connection.account);
+        Self {
+            id: connection.id,
+            user: (connection.user.clone(), connection.host.clone()),
+            account: connection.account.clone(),
+            with_password: connection.with_password,
+            tls: connection.tls,
+            count_found_rows: connection.found_rows,
+            began_expired: cached_grants.expired(),
+            cached_grants,
+        }
+    }
+
+    /// What USER() shows: the name given, and where the client comes from.
+    pub(crate) fn user_text(&self) -> String {
+        format!("{}@{}", self.user.0, self.user.1)
+    }
+
+    /// What CURRENT_USER() shows: user and host pattern.
+    pub(crate) fn account_text(&self) -> String {
+        format!("{}@{}", self.account.0, self.account.1)
+    }
+}

@@ -1,0 +1,254 @@
+//! What is of the statement that runs, and of those inside it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::executor::profile::Profile;
+use crate::expression::Expr;
+use crate::expression::subquery::SubqueryResult;
+use crate::planner::plan::CachedPlan;
+use crate::routine::Frame;
+use crate::session::Parameter;
+use crate::session::series::SeededRandom;
+use crate::session::used_tables::UsedTables;
+use datum::error::{self, Diagnostics, SqlError};
+use datum::types::Charset;
+use datum::value::Datum;
+use datum::value::temporal::SECOND;
+
+/// What a statement did, for the client and for ROW_COUNT() and its like.
+#[derive(Debug, Clone, Default)]
+pub struct StatementStatus {
+    /// ROW_COUNT(): of the statement before.
+    pub row_count: i64,
+    pub(crate) found_rows: u64,
+    /// LAST_INSERT_ID(): of the last statement that made one.
+    pub last_insert_id: u64,
+    /// What this statement's OK says.
+    pub insert_id: u64,
+    /// Rows changed by this statement.
+    pub affected: u64,
+    /// `Records: 1 ...`
+    pub info: String,
+}
+
+impl StatementStatus {
+    /// The OK packet's text of counts by name: `Records: 1  Duplicates: 0  Warnings: 0`.
+    pub fn set_info(&mut self, counts: &[(&str, u64)]) {
+        self.info.clear();
+        for (name, count) in counts {
+            let between = if self.info.is_empty() { "" } else { "  " };
+            self.info.extend([between, name, ": "]);
+            push_digits(&mut self.info, *count);
+        }
+    }
+
+    /// What the next statement asks for of this one stays.
+    fn begin(&mut self) {
+        let Self { row_count: _, found_rows: _, last_insert_id: _, insert_id, affected, info } = self;
+        *insert_id = 0;
+        *affected = 0;
+        info.clear();
+    }
+}
+
+/// For every UPDATE there is: formatting does the same in several times as many instructions.
+fn push_digits(out: &mut String, number: u64) {
+    if number >= 10 {
+        push_digits(out, number / 10);
+    }
+    out.push(char::from(b'0' + (number % 10) as u8));
+}
+
+/// The state of the client's statement that runs. [`StatementState::begin`] starts it; the
+/// statements of stored functions, and those that are executed for others, run in the same one.
+pub(crate) struct StatementState {
+    /// Warnings.
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) status: StatementStatus,
+    /// It stores: text that is no number is an error under strict modes.
+    pub(crate) storing: bool,
+    /// The first warning that is an error.
+    pub(super) strict_error: Option<SqlError>,
+    /// Its moment: microseconds since 1970, UTC.
+    pub(super) moment: i64,
+    /// Values of the prepared statement that runs.
+    pub(crate) parameters: Vec<Parameter>,
+    /// What executes a prepared statement, as error 1210 names it.
+    pub(crate) executed_by: &'static str,
+    /// Named values that the client sent along with the statement, as utf8mb4 text.
+    pub(crate) query_attributes: Vec<(Box<[u8]>, Datum<'static>)>,
+    /// Its plan, cached from its last execution for its next one; `None` if it is not cached
+    /// itself.
+    pub(crate) cached_plan: Option<CachedPlan>,
+    /// What the parts of the plan that runs did, under EXPLAIN ANALYZE.
+    pub(crate) profile: Option<Box<Profile>>,
+    /// Routines that are running, the innermost last.
+    pub(crate) frames: Vec<Frame>,
+    /// The tables that it uses, and those that the statements inside it do.
+    pub(crate) used_tables: UsedTables,
+    /// The values that the subqueries and derived tables that run take from around them, the
+    /// innermost last.
+    pub(super) outer: Vec<Vec<Datum<'static>>>,
+    /// Cached results of its subqueries and derived tables, by their ids.
+    pub(super) subquery_results: BTreeMap<u64, SubqueryResult>,
+    /// The constants that it was warned of.
+    pub(super) misread: BTreeSet<u64>,
+    /// The expression whose value was out of range.
+    pub(super) blamed: Option<Box<Expr>>,
+    /// The rows of the query that ran last, as FOUND_ROWS() counts them.
+    pub(crate) rows_found: u64,
+    /// Series of `RAND(seed)`, by their calls.
+    seeded: Vec<(usize, SeededRandom)>,
+}
+
+impl StatementState {
+    pub(super) fn new(moment: i64) -> Self {
+        Self {
+            diagnostics: Diagnostics::default(),
+            status: StatementStatus::default(),
+            storing: false,
+            strict_error: None,
+            moment,
+            parameters: Vec::new(),
+            executed_by: "EXECUTE",
+            query_attributes: Vec::new(),
+            cached_plan: None,
+            profile: None,
+            frames: Vec::new(),
+            used_tables: UsedTables::default(),
+            outer: Vec::new(),
+            subquery_results: BTreeMap::new(),
+            misread: BTreeSet::new(),
+            blamed: None,
+            rows_found: 0,
+            seeded: Vec::new(),
+        }
+    }
+
+    /// A statement of the client begins. The pattern has every field, so that who adds one says
+    /// here what becomes of it.
+    pub(super) fn begin(&mut self, moment: i64, keeps_diagnostics: bool) {
+        let Self {
+            diagnostics,
+            status,
+            storing,
+            strict_error,
+            moment: begins,
+            // Set for this statement before it begins.
+            parameters: _,
+            executed_by: _,
+            query_attributes: _,
+            cached_plan: _,
+            // Put back by who sets them: empty between statements.
+            profile: _,
+            frames: _,
+            used_tables,
+            outer: _,
+            // Begun by `Context::with_own_results`, for each statement of a function too.
+            subquery_results: _,
+            misread: _,
+            blamed: _,
+            // Set by each query that runs.
+            rows_found: _,
+            // Forgotten at the end.
+            seeded: _,
+        } = self;
+        used_tables.clear();
+        if !keeps_diagnostics {
+            diagnostics.clear();
+        }
+        status.begin();
+        *storing = false;
+        *strict_error = None;
+        *begins = moment;
+    }
+
+    /// Forgets what is found by the addresses of calls: the plan that has them may go.
+    pub(in crate::session) fn end(&mut self) {
+        self.seeded.clear();
+    }
+
+    /// Seconds since 1970, for events.
+    pub(crate) fn timestamp(&self) -> u32 {
+        (self.moment / SECOND) as u32
+    }
+
+    /// Microseconds since 1970.
+    pub(crate) fn moment(&self) -> i64 {
+        self.moment
+    }
+
+    /// The first warning that is an error in this statement, if there was one.
+    pub(crate) fn take_strict_error(&mut self) -> Option<SqlError> {
+        self.strict_error.take()
+    }
+
+    /// A value from around the innermost subquery or derived table.
+    pub(crate) fn outer_value<'a>(&self, number: usize) -> Datum<'a> {
+        self.outer.last().and_then(|values| values.get(number)).cloned().unwrap_or_default()
+    }
+
+    /// Notes which expression's value is out of range, for what knows its columns' names
+    /// ([`crate::explain::blame`]).
+    #[cold]
+    pub(crate) fn blame(&mut self, e: SqlError, expr: &Expr) -> SqlError {
+        if e.is(error::DATA_OUT_OF_RANGE) && self.blamed.is_none() {
+            self.blamed = Some(Box::new(expr.clone()));
+        }
+        e
+    }
+
+    /// The expression that was blamed last.
+    pub(crate) fn take_blamed(&mut self) -> Option<Box<Expr>> {
+        self.blamed.take()
+    }
+
+    /// Cached results of the statement's subqueries and derived tables so far, by their ids.
+    pub(crate) fn subquery_results(&mut self) -> &mut BTreeMap<u64, SubqueryResult> {
+        &mut self.subquery_results
+    }
+
+    /// True if the statement was not warned of a constant yet.
+    pub(crate) fn is_first_of(&mut self, constant: u64) -> bool {
+        self.misread.insert(constant)
+    }
+
+    /// The value of a prepared statement's parameter.
+    pub(crate) fn parameter<'a>(&self, number: usize) -> Datum<'a> {
+        self.parameters.get(number).map(|p| p.value.clone()).unwrap_or_default()
+    }
+
+    /// The value of a prepared statement's parameter, and the character set of its text.
+    pub(crate) fn parameter_text<'a>(&self, number: usize) -> (Datum<'a>, Charset) {
+        (self.parameter(number), self.parameter_charset(number))
+    }
+
+    /// The same for a parameter that is asked for only once in an execution.
+    pub(crate) fn take_parameter<'a>(&mut self, number: usize) -> (Datum<'a>, Charset) {
+        let charset = self.parameter_charset(number);
+        (self.parameters.get_mut(number).map(|p| std::mem::take(&mut p.value)).unwrap_or_default(), charset)
+    }
+
+    fn parameter_charset(&self, number: usize) -> Charset {
+        self.parameters.get(number).map_or(Charset::Ascii, Parameter::charset)
+    }
+
+    /// A variable or parameter of the innermost routine.
+    pub(crate) fn local(&self, index: usize) -> &Datum<'static> {
+        const NULL: &Datum<'static> = &Datum::Null;
+        self.frames.last().and_then(|frame| frame.locals.get(index)).unwrap_or(NULL)
+    }
+
+    /// `RAND(seed)`: a constant seed starts a series in each statement, one for each `call`;
+    /// another one is a series of one.
+    pub(crate) fn random_from(&mut self, seed: i64, call: Option<usize>) -> f64 {
+        let Some(call) = call else { return SeededRandom::new(seed).draw() };
+        if let Some((_, series)) = self.seeded.iter_mut().find(|(known, _)| *known == call) {
+            return series.draw();
+        }
+        let mut series = SeededRandom::new(seed);
+        let first = series.draw();
+        self.seeded.push((call, series));
+        first
+    }
+}
