@@ -6,9 +6,10 @@
 //! of a million rows that takes a tenth of a second, in which other threads of the arena, maybe the
 //! log's leader, cannot allocate.
 //!
-//! It also keeps what is freed: blocks of up to 32 MiB once one of that size was freed, and millions
-//! of small ones in front of one that stays. Each of its arenas then stays as large as it ever was,
-//! so that a few clients with texts of 30 MB grew the server by gigabytes that nothing used.
+//! It also keeps what is freed: blocks of up to 32 MiB once one of that size was freed, and
+//! millions of small ones in front of one that stays. Each of its arenas then stays as large as it
+//! ever was, so that a few clients with texts of 30 MB grew the server by gigabytes that nothing
+//! used.
 #![allow(unsafe_code, reason = "calls without pointers")]
 
 use std::sync::LazyLock;

@@ -399,8 +399,8 @@ impl Client<'_> {
     }
 }
 
-/// Bytes of a command whose tree takes so much memory, in so small blocks, that free pages are given
-/// back behind it. Parsing it takes longer than that. Dumps' INSERTs are shorter.
+/// Bytes of a command whose tree takes so much memory, in so small blocks, that free pages are
+/// given back behind it. Parsing it takes longer than that. Dumps' INSERTs are shorter.
 const LARGE_COMMAND: usize = 4 << 20;
 
 /// A huge statement must not stay in memory while its session idles.
