@@ -17,8 +17,8 @@ use protocol::attributes::Attribute;
 use protocol::binary::{BinaryDateTime, BinaryTime, BinaryType, BinaryValue, code};
 use protocol::statement::{Argument, Prepared, Reading, execute_flags};
 use protocol::{ErrorReply, OkReply, Status};
-use sql::executor::spill::queue::Queue;
 use sql::session::Parameter;
+use sql::spill::queue::Queue;
 use std::collections::{BTreeMap, HashMap};
 
 /// A connection's prepared statements, by id.

@@ -40,7 +40,6 @@ mod select;
 mod server_file;
 pub(crate) mod set_operation;
 pub(crate) mod sort;
-pub mod spill;
 pub(crate) mod temporary;
 mod writer;
 

@@ -40,6 +40,7 @@ mod privilege;
 pub mod replicas;
 mod routine;
 pub mod session;
+pub mod spill;
 mod statement_class;
 mod statement_digests;
 pub mod statement_log;

@@ -42,9 +42,10 @@ use std::sync::Arc;
 use crate::catalog::metadata_lock;
 use crate::client_text;
 use crate::executor;
-use crate::executor::spill::queue::Queue;
 use crate::instance::{Instance, Kill, Process, SessionHandles};
 use crate::planner::plan::CachedPlan;
+use crate::spill::Purpose;
+use crate::spill::queue::Queue;
 use crate::statement_class;
 use crate::statement_digests::{StatementDigests, StatementOutcome, TallyCache};
 use crate::statement_log;
@@ -612,7 +613,7 @@ impl Session {
 
     /// What keeps the rows of a cursor: in memory, and beyond `tmp_table_size` in a temporary file.
     pub fn row_queue(&self) -> Queue {
-        Queue::new(&self.cx)
+        Queue::new(self.cx.budget(Purpose::Table))
     }
 
     /// Counts what this session does into `counters` from now on.

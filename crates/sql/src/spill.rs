@@ -7,7 +7,7 @@
 //!    ([`stream`]) of encoded values ([`codec`]), and their memory is free again.
 //! 3. order    Records that must meet are brought together by sorting ([`sort`], [`merge`]): equal
 //!    keys of a DISTINCT, the rows of a group, both operands of a set operation. A hash join
-//!    divides both sides by their keys instead (`operators/hash/`).
+//!    divides both sides by their keys instead (`executor/operators/hash/`).
 //! 4. read     They come back block by block, and the file goes.
 //!
 //! (S1) What an operation keeps is at most its limit and one row, whatever it is given:
@@ -47,9 +47,8 @@ use storage::Interrupt;
 
 use self::file::SpillFile;
 use self::sort::SortMemory;
-use crate::session::Context;
 use crate::status::{Counter, Counters};
-use crate::variables::{GlobalVariables, VariableId, ids};
+use crate::variables::{GlobalVariables, SessionVariables, VariableId, ids};
 use datum::error::{self, Result, SqlError};
 
 /// What an operation may keep whatever the settings say, in bytes: MySQL's least
@@ -63,6 +62,10 @@ const BLOCK_MAX: usize = 64 << 10;
 /// What is taken of the server's memory at once, in bytes.
 const STEP_MIN: usize = 1 << 10;
 const STEP_MAX: usize = 256 << 10;
+
+/// Memory that a key of a hash table takes besides its bytes: the vector, its allocation, its place
+/// in the table. In bytes.
+pub(crate) const KEY_OVERHEAD: usize = 64;
 
 /// What all queries share: the folder of their files, and their memory.
 pub struct Spill {
@@ -167,13 +170,20 @@ impl std::fmt::Debug for Budget {
 }
 
 impl Budget {
-    /// The budget of an operation of the statement that runs.
-    pub fn new(cx: &Context, purpose: Purpose) -> Self {
-        let limit = usize::try_from(cx.settings.variables().uint(purpose.limit())).unwrap_or(usize::MAX);
+    /// The budget of an operation of a session that has these variables, is killed by `interrupt`
+    /// and counts into `counters`.
+    pub(crate) fn new(
+        shared: &Arc<Spill>,
+        purpose: Purpose,
+        variables: &SessionVariables,
+        interrupt: &Arc<Interrupt>,
+        counters: &Arc<Counters>,
+    ) -> Self {
+        let limit = usize::try_from(variables.uint(purpose.limit())).unwrap_or(usize::MAX);
         Self {
-            shared: cx.instance.spill().clone(),
-            interrupt: cx.interrupt.clone(),
-            counters: cx.statistics.counters.clone(),
+            shared: shared.clone(),
+            interrupt: interrupt.clone(),
+            counters: counters.clone(),
             purpose,
             limit: limit.max(LIMIT_MIN),
             used: 0,

@@ -6,17 +6,14 @@
 
 use hashbrown::HashSet;
 
-use super::spill::put_off::PutOff;
-use super::spill::{Budget, Purpose};
 use crate::expression::aggregate;
 use crate::session::Context;
+use crate::spill::put_off::PutOff;
+use crate::spill::{Budget, KEY_OVERHEAD, Purpose};
 use crate::status::Counter;
 use datum::error::Result;
 use datum::types::Type;
 use datum::value::Datum;
-
-/// Memory that a key takes besides its bytes: the vector, its allocation, its place in the table.
-pub(crate) const KEY_OVERHEAD: usize = 64;
 
 /// Rows that were seen, by their keys.
 pub(crate) struct Distinct<'p> {
@@ -40,7 +37,7 @@ impl<'p> Distinct<'p> {
 
     /// None yet, of rows that come with equal ones side by side.
     pub(crate) fn adjacent(cx: &Context, types: &'p [Type]) -> Self {
-        let budget = Budget::new(cx, Purpose::Table);
+        let budget = cx.budget(Purpose::Table);
         Self {
             types,
             seen: HashSet::new(),
@@ -78,11 +75,11 @@ impl<'p> Distinct<'p> {
     pub(crate) fn finish(
         mut self,
         cx: &mut Context,
-        each: impl FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>,
+        mut each: impl FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
         let Some(put_off) = self.put_off.take() else { return Ok(()) };
         drop(self);
-        put_off.rows(|_, _| true)?.drain(cx, each)
+        put_off.rows(|_, _| true)?.drain(|row| each(cx, row))
     }
 }
 

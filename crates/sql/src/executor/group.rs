@@ -16,13 +16,12 @@
 use hashbrown::HashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::distinct::KEY_OVERHEAD;
-use super::spill::sort::Sorter;
-use super::spill::{Budget, Purpose, codec};
 use crate::expression::aggregate::{self, Accumulator, PutOff};
 use crate::expression::frame::{Frame, SavedFrames};
 use crate::planner::Grouping;
 use crate::session::Context;
+use crate::spill::sort::Sorter;
+use crate::spill::{Budget, KEY_OVERHEAD, Purpose, codec};
 use crate::status::Counter;
 use datum::error::Result;
 
@@ -78,7 +77,7 @@ impl<'p> Groups<'p> {
             numbers: HashMap::new(),
             list: Vec::new(),
             saved: SavedFrames::default(),
-            budget: Budget::new(cx, Purpose::Table),
+            budget: cx.budget(Purpose::Table),
             key: Vec::new(),
             put_off: None,
             record: Vec::new(),

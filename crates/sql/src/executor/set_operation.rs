@@ -7,13 +7,13 @@
 
 use std::collections::HashMap;
 
-use super::distinct::{Distinct, KEY_OVERHEAD, key_of};
+use super::distinct::{Distinct, key_of};
 use super::query::{self, Each};
-use super::spill::put_off::PutOff;
-use super::spill::{Budget, Purpose};
 use crate::expression::Row;
 use crate::planner::{Body, SetOperation, Side};
 use crate::session::Context;
+use crate::spill::put_off::PutOff;
+use crate::spill::{Budget, KEY_OVERHEAD, Purpose};
 use crate::status::Counter;
 use datum::error::Result;
 use datum::value::Datum;
@@ -142,7 +142,7 @@ impl Partners {
     fn new(cx: &Context, set: &SetOperation) -> Self {
         let judge = Judge { intersect: set.op == SetOp::Intersect, all: set.all };
         cx.count(Counter::CreatedTmpTables);
-        let budget = Budget::new(cx, Purpose::Table);
+        let budget = cx.budget(Purpose::Table);
         Self { judge, counts: HashMap::new(), budget, put_off: None, key: Vec::new() }
     }
 
@@ -182,7 +182,7 @@ impl Partners {
             count += 1;
             false
         })?;
-        rows.drain(cx, each)
+        rows.drain(|row| each(cx, row))
     }
 }
 

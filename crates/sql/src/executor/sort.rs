@@ -3,9 +3,9 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::query::{FEW, recycled};
-use super::spill::{Budget, Purpose, codec, sort};
 use crate::expression::{Expr, Node, Row, aggregate, frame};
 use crate::session::Context;
+use crate::spill::{Purpose, codec, sort};
 use crate::status::Counter;
 use datum::error::Result;
 use datum::value::Datum;
@@ -25,7 +25,7 @@ pub(crate) struct Sorter<'p> {
 impl<'p> Sorter<'p> {
     /// A sorter of at most `limit` rows.
     pub(crate) fn new(cx: &mut Context, order: &'p [(Expr, bool)], limit: u64) -> Self {
-        let records = sort::Sorter::new(Budget::new(cx, Purpose::Sort), limit);
+        let records = sort::Sorter::new(cx.budget(Purpose::Sort), limit);
         let [key, values] = std::mem::take(&mut cx.scratch.sort);
         Sorter { order, places: smallvec![None; order.len()], records, key, values, width: 0 }
     }

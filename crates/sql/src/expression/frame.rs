@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use super::row::{ImageRow, Offsets, Row};
 use crate::catalog::TableDef;
-use crate::executor::spill::codec;
 use crate::session::Context;
+use crate::spill::codec;
 use datum::error::{Result, SqlError};
 use datum::value::Datum;
 use datum::value::zone::Zone;

@@ -16,9 +16,10 @@ use super::compare::{By, holds};
 use super::frame::{RowReader, RowSet};
 use super::{Expr, Node, Row};
 use crate::executor::query;
-use crate::executor::spill::key_set::KeySet;
 use crate::planner::Query;
 use crate::session::Context;
+use crate::spill::Purpose;
+use crate::spill::key_set::KeySet;
 use datum::error::{self, Result};
 use datum::value::Datum;
 use syntax::ast::BinaryOp;
@@ -251,7 +252,7 @@ impl Subquery {
         list: &[Candidate],
         rows: &Arc<RowSet>,
     ) -> Result<(Arc<KeySet>, bool)> {
-        let mut keys = KeySet::new(cx);
+        let mut keys = KeySet::new(cx.budget(Purpose::Table));
         let mut reader = RowReader::default();
         let mut has_null = false;
         'rows: for number in 0..rows.len() {

@@ -27,6 +27,7 @@ use storage::Interrupt;
 use crate::catalog::Catalog;
 use crate::instance::Instance;
 use crate::routine::Frame;
+use crate::spill::{Budget, Purpose};
 use crate::status::Counter;
 use crate::variables::{Value, ids};
 use connection::ConnectionInfo;
@@ -120,6 +121,12 @@ impl Context {
     /// The calling thread runs a statement of this session until what is returned is dropped.
     pub(super) fn begin_bounds(&self) -> datum::bounds::Bounded {
         datum::bounds::begin(&self.interrupt, self.settings.decoded().statement_memory_max)
+    }
+
+    /// The budget of an operation of the statement that runs.
+    pub(crate) fn budget(&self, purpose: Purpose) -> Budget {
+        let variables = self.settings.variables();
+        Budget::new(self.instance.spill(), purpose, variables, &self.interrupt, &self.statistics.counters)
     }
 
     pub(crate) fn catalog(&self) -> &Catalog {

@@ -10,9 +10,7 @@ use parking_lot::Mutex;
 use super::file::SpillFile;
 use super::sort::Sorter;
 use super::stream::{Reader, Stream, Writer};
-use super::{Budget, Purpose};
-use crate::executor::distinct::KEY_OVERHEAD;
-use crate::session::Context;
+use super::{Budget, KEY_OVERHEAD};
 use crate::status::Counter;
 use datum::error::Result;
 
@@ -38,8 +36,7 @@ struct Sorted {
 
 impl KeySet {
     /// No key.
-    pub fn new(cx: &Context) -> Self {
-        let budget = Budget::new(cx, Purpose::Table);
+    pub fn new(budget: Budget) -> Self {
         Self { keys: HashSet::new(), budget, sorter: None, sorted: None }
     }
 

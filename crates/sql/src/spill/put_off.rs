@@ -4,7 +4,6 @@
 use super::Budget;
 use super::codec;
 use super::sort::{Sorted, Sorter};
-use crate::session::Context;
 use crate::status::Counter;
 use datum::error::Result;
 use datum::value::Datum;
@@ -71,15 +70,11 @@ pub struct Rows(Sorted);
 
 impl Rows {
     /// Calls `each` with the rows until it says false.
-    pub fn drain(
-        mut self,
-        cx: &mut Context,
-        mut each: impl FnMut(&mut Context, &mut [Datum<'_>]) -> Result<bool>,
-    ) -> Result<()> {
+    pub fn drain(mut self, mut each: impl FnMut(&mut [Datum<'_>]) -> Result<bool>) -> Result<()> {
         while let Some((_, row)) = self.0.advance()? {
             let mut values = Vec::new();
             codec::take_row(row, &mut values)?;
-            if !each(cx, &mut values)? {
+            if !each(&mut values)? {
                 break;
             }
         }

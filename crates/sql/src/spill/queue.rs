@@ -2,8 +2,7 @@
 
 use super::file::SpillFile;
 use super::stream::{Reader, Stream, Writer};
-use super::{Budget, Purpose, codec};
-use crate::session::Context;
+use super::{Budget, codec};
 use crate::status::Counter;
 use datum::error::Result;
 
@@ -19,8 +18,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(cx: &Context) -> Self {
-        let budget = Budget::new(cx, Purpose::Table);
+    pub(crate) fn new(budget: Budget) -> Self {
         Self { budget, memory: Vec::new(), at: 0, writing: None, reading: None }
     }
 

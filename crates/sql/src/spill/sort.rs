@@ -357,7 +357,7 @@ mod tests {
     use super::super::SORT_MEMORIES_MAX;
     use super::super::tests::Machine;
     use super::*;
-    use crate::executor::spill::Purpose;
+    use crate::spill::Purpose;
 
     /// A sort of records of `len` bytes with so much memory; what it had charged.
     fn sort(machine: &Machine, records: u32, len: usize, limit: usize) -> (Sorted, usize) {

@@ -12,11 +12,11 @@ mod table;
 use self::grace::{Divider, Grace};
 use self::table::{END, Table};
 use super::{Running, accepts};
-use crate::executor::spill::sort::{Sorted, Sorter};
-use crate::executor::spill::{Budget, Purpose};
 use crate::expression::frame::Frame;
 use crate::planner::{Hash, JoinKind};
 use crate::session::Context;
+use crate::spill::Purpose;
+use crate::spill::sort::{Sorted, Sorter};
 use datum::error::Result;
 
 /// A join by a hash table, running.
@@ -75,7 +75,7 @@ impl<'p> HashRun<'p> {
     }
 
     fn build(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<Inner> {
-        let budget = Budget::new(cx, Purpose::Join);
+        let budget = cx.budget(Purpose::Join);
         let slots = &self.plan.inner_slots;
         let mut table = Table::new(budget.another());
         let mut inner = Running::new(cx, &self.plan.inner);
@@ -146,7 +146,7 @@ impl<'p> HashRun<'p> {
     /// The next joined row in the order of the outer rows (H2).
     fn next_sorted(&mut self, cx: &mut Context, frame: &mut Frame, slots: &[usize]) -> Result<bool> {
         if self.sorted.is_none() {
-            let mut sorter = Sorter::new(Budget::new(cx, Purpose::Join), u64::MAX);
+            let mut sorter = Sorter::new(cx.budget(Purpose::Join), u64::MAX);
             let mut record = Vec::new();
             while self.next_joined(cx, frame)? {
                 record.clear();

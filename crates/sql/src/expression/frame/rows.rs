@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use crate::executor::spill::file::{SpillBlock, SpillFile};
-use crate::executor::spill::{Budget, Purpose, codec};
 use crate::session::Context;
+use crate::spill::file::{SpillBlock, SpillFile};
+use crate::spill::{Budget, Purpose, codec};
 use crate::status::Counter;
 use datum::error::Result;
 use datum::value::Datum;
@@ -51,7 +51,7 @@ pub struct RowReader {
 impl RowSet {
     /// An empty set of rows with so many columns.
     pub fn new(cx: &Context, width: usize) -> Self {
-        Self { width, budget: Some(Budget::new(cx, Purpose::Table)), ..Self::default() }
+        Self { width, budget: Some(cx.budget(Purpose::Table)), ..Self::default() }
     }
 
     /// Adds a row.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Content, Frame, PUT_IMAGE, PUT_NULL, PUT_VALUES, RowSet};
-use crate::executor::spill::codec;
+use crate::spill::codec;
 use datum::error::Result;
 
 /// Rows of a block kept for later: those of a hash join, the representatives of groups, rows to be

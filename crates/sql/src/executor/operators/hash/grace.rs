@@ -11,10 +11,10 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::table::{END, Table};
-use crate::executor::spill::Budget;
-use crate::executor::spill::file::SpillFile;
-use crate::executor::spill::stream::{Reader, Stream, Writer};
 use crate::expression::frame::Frame;
+use crate::spill::Budget;
+use crate::spill::file::SpillFile;
+use crate::spill::stream::{Reader, Stream, Writer};
 use datum::error::Result;
 
 /// Parts that a side is divided into.

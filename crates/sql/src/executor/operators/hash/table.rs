@@ -2,15 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::executor::spill::Budget;
 use crate::expression::frame::{Frame, SavedFrames};
+use crate::spill::{Budget, KEY_OVERHEAD};
 use datum::error::Result;
 
 /// No further row in a chain.
 pub(super) const END: u32 = u32::MAX;
-
-/// Memory that a key takes besides its bytes: its allocation, its place in the table.
-const KEY_OVERHEAD: usize = 64;
 
 /// Rows by their keys.
 pub(super) struct Table {
