@@ -5,7 +5,7 @@
 //!
 //! - [`select`], [`insert`], [`load_data`], [`change`] (UPDATE, DELETE): rows. [`query`]: how a
 //!   plan runs, with [`operators`], [`access`], [`group`] and [`sort`], and what they do beyond
-//!   their memory ([`spill`]). [`output`]: how rows reach the client.
+//!   their memory ([`crate::spill`]). [`crate::output`]: how rows reach the client.
 //! - [`row_events`]: BINLOG, rows as the log has them.
 //! - [`computed`]: generated columns, expression defaults, CHECK.
 //! - [`ddl`], [`create_select`], [`alter`], [`temporary`]: definitions. [`crate::admin`]: SET,
@@ -31,7 +31,6 @@ mod multi_table;
 mod on_duplicate;
 pub(crate) mod operators;
 mod outfile;
-pub(crate) mod output;
 mod password;
 pub(crate) mod profile;
 pub(crate) mod query;

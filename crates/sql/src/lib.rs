@@ -25,6 +25,21 @@
 //! (`information_schema` and its like), [`instance`] (what the sessions share), [`replicas`] (who
 //! follows this server). Below: [`syntax`] (texts and trees) and [`datum`] (types, values, errors,
 //! and what a statement may take).
+//!
+//! Modules import downwards in the order of the journey: `session`, `executor`, `planner`,
+//! `expression`, `catalog`, `variables`. These arrows run back up:
+//!
+//! - all to `session`: [`session`]'s `Context` is what a running statement knows, and is handed to
+//!   whatever runs.
+//! - `expression` to `planner` and `executor`: a subquery is an expression that has a plan, and
+//!   runs it.
+//! - `expression`, `planner` to [`routine`]: a stored function is called within an expression.
+//! - `catalog` to `expression`, [`routine`], `executor`, [`privilege`] and `instance`: definitions
+//!   hold resolved expressions and compiled bodies, replay builds trees that are missing, and
+//!   accounts have privileges.
+//! - `session` and `executor` to [`admin`], [`explain`] and [`system_tables`], and these to them:
+//!   they are kinds of statements and tables, with their own modules.
+//! - `variables` to `expression`: lists of locales and ciphers that variables may name.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -35,6 +50,7 @@ pub mod executor;
 mod explain;
 pub mod expression;
 pub mod instance;
+mod output;
 mod planner;
 mod privilege;
 pub mod replicas;

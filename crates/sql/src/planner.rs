@@ -21,6 +21,7 @@ pub(crate) mod from;
 pub(crate) mod grouping;
 pub(crate) mod join;
 pub(crate) mod json_table;
+pub(crate) mod key_ranges;
 pub(crate) mod merge;
 mod operator;
 pub(crate) mod order;
@@ -39,9 +40,9 @@ use std::sync::{Arc, OnceLock};
 use storage::transaction::Locking;
 
 use crate::catalog::TableDef;
-use crate::executor::output::{Described, OutputColumn};
 use crate::expression::aggregate::Aggregate;
 use crate::expression::{Expr, Node, Resolver};
+use crate::output::{Described, OutputColumn};
 use crate::session::Context;
 use datum::error::{Result, SqlError};
 use datum::types::Type;

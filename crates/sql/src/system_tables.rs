@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use crate::admin::show::as_shown;
 use crate::catalog::{ColumnDef, ObjectKey, SetAside, TableDef};
-use crate::executor::output::OutputColumn;
+use crate::output::OutputColumn;
 use crate::planner::Provider;
 use crate::session::Context;
 use datum::error::{self, Result};

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::executor::output::{Described, Output, OutputColumn};
 use crate::expression::{Expr, Node, Resolver, Row, Scope, like};
+use crate::output::{Described, Output, OutputColumn};
 use crate::session::Context;
 use datum::error::Result;
 use datum::sink::ResultSink;

@@ -17,7 +17,7 @@ use crate::catalog::ddl::{self, Plan};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::table::Default;
 use crate::catalog::{Change, ColumnDef, TableDef};
-use crate::executor::output::OutputColumn;
+use crate::output::OutputColumn;
 use crate::planner::plan;
 use crate::session::Context;
 use datum::error::{Result, SqlError};

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use super::assignments::Assignments;
 use super::insert::without_update;
-use super::output::OutputColumn;
 use super::writer::OnDuplicate;
 use crate::catalog::TableDef;
 use crate::expression::resolve::{Columns, Scope, Source};
+use crate::output::OutputColumn;
 use crate::planner::plan::Basis;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};

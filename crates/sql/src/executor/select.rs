@@ -1,7 +1,7 @@
 //! SELECT and its like as statements: planned, run, and sent to the client or put where INTO says.
 
-use super::output::{Described, Output};
 use super::{Done, OK, ROWS, outfile, query};
+use crate::output::{Described, Output};
 use crate::planner::{Body, Query, plan};
 use crate::session::Context;
 use crate::variables::ids;

@@ -28,7 +28,7 @@ use super::functions::string;
 use super::like::Like;
 use super::{Expr, Node, arithmetic, cast, compare, interval};
 use crate::catalog::TableDef;
-use crate::executor::output::OutputColumn;
+use crate::output::OutputColumn;
 use crate::routine::Locals;
 use crate::session::Context;
 use datum::bounds::Ticker;

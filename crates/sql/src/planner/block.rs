@@ -8,10 +8,10 @@ use super::{
     simplify,
 };
 use crate::catalog::show::quote;
-use crate::executor::output::OutputColumn;
 use crate::expression::aggregate::Aggregate;
 use crate::expression::resolve::{Columns, Source};
 use crate::expression::{Expr, Node, Resolver};
+use crate::output::OutputColumn;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Coercibility, DataType, Type};
 use storage::LockMode;

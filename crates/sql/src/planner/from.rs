@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use super::{Maker, json_table, merge};
 use crate::catalog::TableDef;
-use crate::executor::output::OutputColumn;
 use crate::expression::resolve::{Columns, Source, Visible};
 use crate::expression::{Expr, Resolver};
+use crate::output::OutputColumn;
 use crate::system_tables;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::{self, IndexHint, JoinCondition, JoinKind, TableReference};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::block;
 use super::from::{Item, ItemKind, List, Slot};
 use super::{Derived, Maker};
-use crate::executor::output::OutputColumn;
 use crate::expression::resolve::Scope;
 use crate::expression::subquery::new_id;
 use crate::expression::{Expr, Node, Resolver};
+use crate::output::OutputColumn;
 use datum::error::Result;
 use syntax::ast::{self, QueryBody};
 

@@ -2,8 +2,8 @@
 //! they read.
 
 use super::{Block, Body, Maker, Operator, Query, TableAccess, access, join};
-use crate::executor::output::OutputColumn;
 use crate::expression::Expr;
+use crate::output::OutputColumn;
 
 impl Operator {
     /// The conditions on what it gives.

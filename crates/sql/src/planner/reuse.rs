@@ -13,8 +13,8 @@
 //!      it then.
 
 use super::Grouping;
-use crate::executor::output::OutputColumn;
 use crate::expression::{Expr, Node};
+use crate::output::OutputColumn;
 
 /// Which of a block's terms are select items that are to be computed once: numbers of the term and
 /// of the item.

@@ -4,9 +4,9 @@
 //! the same rules as those of CASE.
 
 use super::{Body, Limit, Query, SetOperation, Side};
-use crate::executor::output::OutputColumn;
 use crate::expression::resolve::{Source, collate};
 use crate::expression::{Expr, Node, Resolver};
+use crate::output::OutputColumn;
 use datum::error::{self, Result, SqlError};
 use datum::types::expression_type::Made;
 use datum::types::{Collation, Family, Type, code};

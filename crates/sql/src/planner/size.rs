@@ -15,9 +15,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::access::{AccessPath, Key};
+use super::key_ranges;
 use crate::catalog::TableDef;
 use crate::catalog::statistics::TableStatistics;
-use crate::executor::access::ranges;
 use crate::expression::{Expr, Node};
 use crate::session::Context;
 
@@ -135,7 +135,7 @@ impl<'a> TableSize<'a> {
     fn index_dive(&self, path: &AccessPath) -> Option<f64> {
         let mut cx = self.cx.borrow_mut();
         // The execution will say what is wrong with a value.
-        let ranges = cx.without_diagnostics(|cx| ranges(cx, self.table, path)).ok()?;
+        let ranges = cx.without_diagnostics(|cx| key_ranges::without_rows(cx, self.table, path)).ok()?;
         let tree = self.table.schema.index(path.index)?.tree();
         let store = cx.instance.engine().store_of(tree);
         let mut rows = 0;

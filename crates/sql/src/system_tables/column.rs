@@ -3,7 +3,7 @@
 use super::{SystemSchema, SystemTable};
 use crate::catalog::ColumnDef;
 use crate::catalog::table::Default;
-use crate::executor::output::OutputColumn;
+use crate::output::OutputColumn;
 use datum::types::{Collation, DataType};
 use datum::value::{Datum, json};
 use syntax::ast::{IntegerSize, Sign};

@@ -13,10 +13,10 @@ use super::super::block::{self, Bound};
 use super::super::from::{Item, ItemKind, List, SOURCES_MAX, Slot};
 use super::super::{Body, Derived, JoinKind, Limit, Maker, Size};
 use super::{Flat, Flattener, equal};
-use crate::executor::output::OutputColumn;
 use crate::expression::compare::{By, own_order};
 use crate::expression::subquery::{Candidate, Subquery, Test, new_id};
 use crate::expression::{Expr, Node};
+use crate::output::OutputColumn;
 use datum::error::Result;
 use syntax::ast::BinaryOp;
 
