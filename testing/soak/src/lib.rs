@@ -152,10 +152,11 @@ fn soak(server: &mut Running, options: &Options) -> Result<Outcome> {
 fn watch(server: &Running, watched: &[Watched], options: &Options, outcome: &mut Outcome) -> Result<()> {
     for (i, session) in watched.iter().enumerate() {
         let Some((id, sql, since)) = session.current() else { continue };
+        let is_first = session.killed_since().is_none();
         if since.elapsed() > session.patience && session.take_kill() {
             // The session may just have ended.
             let _ = connect(server.socket()).and_then(|mut c| Ok(c.query_drop(format!("KILL QUERY {id}"))?));
-            outcome.killed += 1;
+            outcome.killed += u64::from(is_first);
         }
         if session.killed_since().is_some_and(|since| since > session.grace) {
             let running: Vec<_> = watched.iter().filter_map(|w| w.current().map(|(_, sql, _)| sql)).collect();

@@ -17,12 +17,22 @@ type Running = (u32, String, Instant);
 #[derive(Debug)]
 pub(crate) struct Watched {
     now: Mutex<Option<Running>>,
-    killed: Mutex<Option<Instant>>,
+    killed: Mutex<Option<Killed>>,
     /// Its statements are killed after this time.
     pub(crate) patience: Duration,
     /// They have to end so soon after.
     pub(crate) grace: Duration,
 }
+
+/// When a statement was killed.
+#[derive(Debug, Clone, Copy)]
+struct Killed {
+    first: Instant,
+    last: Instant,
+}
+
+/// A KILL that has no effect is sent again after so long.
+const KILL_AGAIN: Duration = Duration::from_millis(200);
 
 /// So many characters of a statement are shown.
 const SHOWN: usize = 2000;
@@ -37,18 +47,23 @@ impl Watched {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// True once for each statement.
+    /// True when a KILL is to be sent: at first, and again as long as the statement runs. A KILL
+    /// that comes while the server still reads the statement's text is for nobody, as in MySQL.
     pub(crate) fn take_kill(&self) -> bool {
         let mut killed = self.killed.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = killed.is_none();
-        killed.get_or_insert_with(Instant::now);
-        is_first
+        let killed = killed.get_or_insert_with(|| Killed { first: Instant::now(), last: Instant::now() });
+        let is_due = is_first || killed.last.elapsed() > KILL_AGAIN;
+        if is_due {
+            killed.last = Instant::now();
+        }
+        is_due
     }
 
     /// How long ago its statement was killed.
     pub(crate) fn killed_since(&self) -> Option<Duration> {
         let killed = *self.killed.lock().unwrap_or_else(PoisonError::into_inner);
-        killed.map(|at| at.elapsed())
+        killed.map(|killed| killed.first.elapsed())
     }
 
     fn set(&self, now: Option<Running>) {
