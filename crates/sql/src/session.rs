@@ -52,7 +52,7 @@ use crate::statement_log;
 use crate::status::Counter;
 use crate::variables::{SessionVariables, ids};
 use datum::bounds::parse_options;
-use datum::error::{self, Result, SqlError};
+use datum::error::{self, Naming, Result, SqlError};
 use datum::sink::{OkInfo, ResultSink, StateChange, status_flag};
 use datum::types::{Charset, Collation};
 use datum::value::Datum;
@@ -63,7 +63,7 @@ use syntax::ast::{Statement, StatementKind};
 use syntax::{ParseOptions, Parser};
 
 pub use context::{Context, Modes, StatementStatus, statement_memory_max};
-pub(crate) use context::{Examined, UserVariables};
+pub(crate) use context::{Examined, OutOfRange, UserVariables};
 pub use pending_reply::PendingReply;
 pub use prepared::{Description, Parameter};
 
@@ -705,6 +705,7 @@ pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
     SqlError {
         number: 1160,
         sqlstate: *b"08S01",
+        naming: Naming::Complete,
         message: format!("Got an error writing communication packets ({e})"),
     }
 }

@@ -47,6 +47,7 @@ pub(crate) use statistics::Examined;
 
 pub(crate) use settings::UserVariables;
 pub use settings::{Modes, statement_memory_max};
+pub(crate) use statement::OutOfRange;
 pub use statement::StatementStatus;
 
 /// A session's state, as statements need it.
