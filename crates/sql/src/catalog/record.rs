@@ -20,7 +20,7 @@ use binlog::position::LogPosition;
 use binlog::row::ColumnType;
 use stdx::cursor::{Cursor, Truncated, put_lenenc, put_lenenc_bytes};
 use storage::layout::{ColumnSource, Layout, Layouts};
-use storage::{Store, TreeId, WriteBatch};
+use storage::{Store, StoreError, TreeId, WriteBatch};
 
 use super::account::UserDef;
 use super::build::{self, Environment, Numbers, Trees};
@@ -46,6 +46,32 @@ const SECOND_FORM: u8 = 0xFF;
 
 /// After [`SECOND_FORM`] in a record that has the third form. No list of layouts begins so either.
 const THIRD_FORM: u8 = 0xFF;
+
+/// Why there is no catalog. The sentences are those of error 1815, as which a refused start prints
+/// them.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CatalogError {
+    /// The store can't read its tree.
+    #[error("Internal error: the catalog can't be read: {0}")]
+    Unreadable(#[source] StoreError),
+    /// A newer version has written it.
+    #[error(
+        "Internal error: the catalog is of format {format}, of a newer version than this one, which reads up to {FORMAT}"
+    )]
+    NewerFormat {
+        /// Above [`FORMAT`].
+        format: u8,
+    },
+    /// A record that all others depend on.
+    #[error("Internal error: the catalog's record {:?} is damaged", key.escape_ascii().to_string())]
+    DamagedRecord {
+        /// As in the tree.
+        key: Vec<u8>,
+    },
+    /// The store can't find the trees that were built beside the log.
+    #[error("{}", SqlError::from(.0.clone()).message)]
+    BuiltTrees(#[source] StoreError),
+}
 
 /// A change of the catalog.
 #[derive(Debug, Clone)]
@@ -347,14 +373,13 @@ fn remove_from_state(table: &TableDef, state: &mut CatalogState) {
 }
 
 /// Reads the whole catalog as of the store's checkpoint.
-pub fn load(store: &Arc<Store>) -> Result<CatalogState> {
+pub fn load(store: &Arc<Store>) -> Result<CatalogState, CatalogError> {
     let mut cursor = store.cursor(TREE, store.checkpoint_position());
-    let failed = |e: storage::StoreError| SqlError::internal(format_args!("the catalog can't be read: {e}"));
-    cursor.seek_first().map_err(failed)?;
+    cursor.seek_first().map_err(CatalogError::Unreadable)?;
     let mut records = Vec::new();
     while cursor.valid() {
         records.push((cursor.key().to_vec(), cursor.value().to_vec(), cursor.position()));
-        cursor.next().map_err(failed)?;
+        cursor.next().map_err(CatalogError::Unreadable)?;
     }
     load_records(&records)
 }
@@ -363,29 +388,24 @@ pub fn load(store: &Arc<Store>) -> Result<CatalogState> {
 pub type Record = (Vec<u8>, Vec<u8>, LogPosition);
 
 /// Makes a catalog of its records, in the order of their keys. What can't be read is set aside.
-pub fn load_records(records: &[Record]) -> Result<CatalogState> {
+///
+/// # Errors
+/// What the whole catalog depends on.
+pub fn load_records(records: &[Record]) -> Result<CatalogState, CatalogError> {
     let mut state = CatalogState::default();
     let format =
         records.iter().find(|(key, ..)| key == b"v").and_then(|(_, value, _)| value.first().copied());
     let format = format.unwrap_or(0);
     if format > FORMAT {
-        return Err(SqlError::internal(format_args!(
-            "the catalog is of format {format}, of a newer version than this one, which reads up to {FORMAT}"
-        )));
+        return Err(CatalogError::NewerFormat { format });
     }
     // Databases come before what is in them, for `d` is before `f` and `t`.
     for (key, value, position) in records {
-        let damaged = || {
-            SqlError::internal(format_args!(
-                "the catalog's record {:?} is damaged",
-                key.escape_ascii().to_string()
-            ))
-        };
         let Err(error) = read(key, value, *position, &mut state) else { continue };
         let reason =
             error.map_or_else(|| "its record in the catalog is damaged".to_owned(), |e| e.to_string());
         // What the whole depends on stops the start.
-        let object = object_of(key).ok_or_else(damaged)?;
+        let object = object_of(key).ok_or_else(|| CatalogError::DamagedRecord { key: key.clone() })?;
         let trees = trees_of_record(&object, value);
         state.put_aside(SetAside { key: object, reason, since: LogPosition::ZERO, trees });
     }
