@@ -482,7 +482,7 @@ fn whole_rows(
     let mut key = Vec::new();
     primary.encode_values(&values, &mut key)?;
     let found = match writes.get(primary.tree(), &key, Mark::NOW) {
-        Some(own) => own.map(Value::copied),
+        Some(own) => own.value().map(Value::copied),
         None => match store.latest(primary.tree(), &key)? {
             Some((position, Some(stored))) => match &table.layouts {
                 Some(layouts) => Some(layouts.upgrade(position, &stored)?.unwrap_or(stored)),
