@@ -346,6 +346,6 @@ fn drop_database(name: &str, if_exists: bool, state: &CatalogState) -> Result<Pl
     Ok(Plan { changes, affected: database.tables.len() as u64, ..Plan::default() })
 }
 
-fn quoted_account((user, host): (&str, &str)) -> String {
+fn quoted_account(user: &str, host: &str) -> String {
     format!("{}@{}", show::quote_text(user), show::quote_text(host))
 }

@@ -25,7 +25,7 @@ pub(super) fn grants(cx: &Context, account: &Account) -> Result<Listing> {
     let (user, host) = &key;
     let found = state.users.get(&key).ok_or_else(|| error::NONEXISTING_GRANT.with(&[user, host]))?;
     let mut out = Listing::new([text(format!("Grants for {user}@{host}"), 1024)]);
-    for statement in found.grants.statements((user, host)) {
+    for statement in found.grants.statements(user, host) {
         out.push(cells![statement]);
     }
     Ok(out)

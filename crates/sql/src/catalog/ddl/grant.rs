@@ -79,7 +79,7 @@ pub(super) fn revoke(revoke: &Revoke, state: &CatalogState, settings: &Settings)
     let mut plan = each(&revoke.from, settings, |key| {
         state.check_usable(&ObjectKey::user(&key.0, &key.1))?;
         let Some(user) = state.users.get(&key) else {
-            let missing = error::USER_DOES_NOT_EXIST.with(&[&quoted_account((&key.0, &key.1))]);
+            let missing = error::USER_DOES_NOT_EXIST.with(&[&quoted_account(&key.0, &key.1)]);
             if revoke.ignore_unknown_user || revoke.if_exists {
                 notes.push(missing);
                 return Ok(None);

@@ -165,7 +165,7 @@ fn logged(verb: &str, users: &[UserDef], options: &UserOptions) -> Option<Logged
 }
 
 fn failed(operation: &str, accounts: &[(String, String)]) -> SqlError {
-    let shown: Vec<String> = accounts.iter().map(|(u, h)| quoted_account((u, h))).collect();
+    let shown: Vec<String> = accounts.iter().map(|(u, h)| quoted_account(u, h)).collect();
     error::CANNOT_USER.with(&[&operation, &shown.join(",")])
 }
 
@@ -204,7 +204,7 @@ pub(super) fn create(
         if !create.if_not_exists {
             return Err(failed("CREATE USER", &present));
         }
-        let note = |(u, h): &(String, String)| error::USER_ALREADY_EXISTS.with(&[&quoted_account((u, h))]);
+        let note = |(u, h): &(String, String)| error::USER_ALREADY_EXISTS.with(&[&quoted_account(u, h)]);
         plan.notes = present.iter().map(note).collect();
     }
     plan.logged = logged("CREATE", &made, &create.options);
@@ -239,7 +239,7 @@ pub(super) fn alter(
         if !alter.if_exists {
             return Err(failed("ALTER USER", &missing));
         }
-        let note = |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account((u, h))]);
+        let note = |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account(u, h)]);
         plan.notes = missing.iter().map(note).collect();
     }
     // An account whose password stays is named alone: naming the password would make an expired one
@@ -248,7 +248,7 @@ pub(super) fn alter(
         .iter()
         .map(|(user, identified)| match identified {
             true => user.identified(),
-            false => quoted_account((&user.user, &user.host)),
+            false => quoted_account(&user.user, &user.host),
         })
         .collect();
     plan.logged = Some(LoggedText::canonical(
@@ -282,7 +282,7 @@ pub(super) fn drop(
     if !if_exists {
         return Err(failed("DROP USER", &missing));
     }
-    let note = |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account((u, h))]);
+    let note = |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account(u, h)]);
     plan.notes = missing.iter().map(note).collect();
     Ok(plan)
 }
@@ -300,8 +300,7 @@ pub(super) fn drop_roles(
         (false, _) => Err(failed("DROP ROLE", &accounts)),
         (true, false) => Err(failed("DROP ROLE", &names)),
         (true, true) => {
-            let note =
-                |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account((u, h))]);
+            let note = |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account(u, h)]);
             Ok(Plan { notes: names.iter().map(note).collect(), ..Plan::default() })
         }
     }
