@@ -56,7 +56,7 @@ use binlog::position::LogPosition;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use storage::TreeId;
 
-pub use account::UserDef;
+pub use account::{UserAtHost, UserDef};
 pub use objects::{CatalogState, FunctionDef};
 pub use record::{CatalogError, Change};
 pub(crate) use replay::settings_of;

@@ -28,7 +28,7 @@ use crate::catalog::metadata_lock::waits::Waits;
 use crate::catalog::metadata_lock::{Guard, MetadataLockType, Waiter};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::set_aside::{ObjectKind, SetAside};
-use crate::catalog::{Catalog, CatalogState, Rehearsal, Replay, parse_one, record};
+use crate::catalog::{Catalog, CatalogState, Rehearsal, Replay, UserAtHost, parse_one, record};
 use crate::expression::functions::uuid;
 use crate::replicas::Replicas;
 use crate::session::deadline::Deadlines;
@@ -80,9 +80,9 @@ pub enum Kill {
 pub struct Process {
     /// The connection's id.
     pub id: u64,
-    user: (String, String),
-    /// User and host pattern.
-    account: (String, String),
+    /// The name that the client gave, and where it comes from.
+    user: UserAtHost,
+    account: UserAtHost,
     interrupt: Arc<Interrupt>,
     transaction: Arc<OpenTransaction>,
     user_variables: Arc<UserVariables>,
@@ -116,8 +116,8 @@ const PROCESSLIST_TEXT_MAX: usize = 1024;
 impl Process {
     pub(crate) fn new(
         id: u64,
-        user: (String, String),
-        account: (String, String),
+        user: UserAtHost,
+        account: UserAtHost,
         handles: SessionHandles,
         on_kill: Box<dyn Fn(Kill) + Send + Sync>,
     ) -> Self {
@@ -146,13 +146,13 @@ impl Process {
         });
     }
 
-    /// Name and host.
-    pub fn user(&self) -> &(String, String) {
+    /// The name that the client gave, and where it comes from.
+    pub fn user(&self) -> &UserAtHost {
         &self.user
     }
 
-    /// The account that it was authenticated as: user and host pattern.
-    pub fn account(&self) -> &(String, String) {
+    /// The account that it was authenticated as.
+    pub fn account(&self) -> &UserAtHost {
         &self.account
     }
 
@@ -394,7 +394,7 @@ impl Instance {
         // more.
         let others = |p: &&Arc<Process>| p.id != process.id && p.account == process.account;
         if limit > 0 && processes.values().filter(others).count() as u64 >= limit {
-            let name = &process.account.0;
+            let name = &process.account.user;
             return Err(match own {
                 0 => error::TOO_MANY_USER_CONNECTIONS.with(&[name]),
                 _ => error::USER_LIMIT_REACHED.with(&[name, &"max_user_connections", &limit]),
@@ -621,7 +621,7 @@ impl Instance {
                 server: Collation::UTF8MB4_0900_AI_CI,
                 zone: Zone::UTC,
                 moment: self.env.now() as i64,
-                account: ("root".to_owned(), "localhost".to_owned()),
+                account: UserAtHost::new("root", "localhost"),
             };
             let statement = parse_one(sql.as_bytes(), 0)?;
             let state = self.catalog.state();
@@ -657,7 +657,7 @@ impl Instance {
     /// True if the account's password has to be changed before anything else.
     pub fn has_expired_password(&self, user: &str, host: &str) -> bool {
         let state = self.catalog.state();
-        state.users.get(&(user.to_owned(), host.to_owned())).is_some_and(|found| found.options.expired)
+        state.users.get(&UserAtHost::new(user, host)).is_some_and(|found| found.options.expired)
     }
 
     /// How many accounts there are, and how many of them have this authentication plugin.

@@ -22,7 +22,7 @@ use stdx::cursor::{Cursor, Truncated, put_lenenc, put_lenenc_bytes};
 use storage::layout::{ColumnSource, Layout, Layouts};
 use storage::{Store, StoreError, TreeId, WriteBatch};
 
-use super::account::UserDef;
+use super::account::{UserAtHost, UserDef};
 use super::build::{self, Environment, Numbers, Trees};
 use super::objects::{CatalogState, DatabaseDef, FunctionDef, NextNumbers};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
@@ -92,8 +92,8 @@ pub enum Change {
     DropFunction(String, String),
     /// A new user, or a changed one.
     PutUser(UserDef),
-    /// A user is gone: user, host.
-    DropUser(String, String),
+    /// A user is gone.
+    DropUser(UserAtHost),
     /// Replay can't go on with an object: its record stays as it is.
     PutAside(SetAside),
     /// An object that was set aside is gone, with its record.
@@ -145,7 +145,7 @@ pub(super) fn write(change: &Change, batch: &mut WriteBatch) {
         Change::PutUser(user) => {
             batch.put(TREE, &key(b'u', &user.user, Some(&user.host)), &user.encode());
         }
-        Change::DropUser(user, host) => batch.delete(TREE, &key(b'u', user, Some(host))),
+        Change::DropUser(account) => batch.delete(TREE, &key(b'u', &account.user, Some(&account.host))),
         Change::PutAside(object) => {
             let mut value = object.since.to_u64().to_le_bytes().to_vec();
             value.extend_from_slice(object.reason.as_bytes());
@@ -267,7 +267,7 @@ fn read_layout(c: &mut Cursor<'_>) -> Result<Layout, Truncated> {
 /// comment.
 fn put_function(f: &FunctionDef, batch: &mut WriteBatch) {
     let mut value = Vec::new();
-    for text in [&f.name, &f.definer.0, &f.definer.1, &f.parameters, &f.returns] {
+    for text in [&f.name, &f.definer.user, &f.definer.host, &f.parameters, &f.returns] {
         put_lenenc_bytes(&mut value, text.as_bytes());
     }
     put_lenenc_bytes(&mut value, &f.body);
@@ -327,9 +327,9 @@ pub fn apply(change: &Change, state: &mut CatalogState, position: LogPosition) {
             }
         }
         Change::PutUser(user) => {
-            state.users.insert((user.user.clone(), user.host.clone()), user.clone());
+            state.users.insert(user.key(), user.clone());
         }
-        Change::DropUser(user, host) => drop(state.users.remove(&(user.clone(), host.clone()))),
+        Change::DropUser(account) => drop(state.users.remove(account)),
         Change::PutAside(object) => state.put_aside(object.clone()),
         Change::DropSetAside(object) => drop(state.set_aside.remove(&object.key)),
     }
@@ -442,7 +442,7 @@ pub(super) fn forget_entry(key: &[u8], state: &mut CatalogState) -> Result<()> {
         b'd' => drop(state.databases.remove(first)),
         b't' => drop(database.and_then(|d| d.tables.remove(second))),
         b'f' => drop(database.and_then(|d| d.functions.remove(second))),
-        b'u' => drop(state.users.remove(&(first.to_owned(), second.to_owned()))),
+        b'u' => drop(state.users.remove(&UserAtHost::new(first, second))),
         b'x' => drop(object_of(&key[1..]).and_then(|object| state.set_aside.remove(&object))),
         _ => return Err(damaged()),
     }
@@ -583,7 +583,7 @@ fn read_table(database: &str, name: &str, sql: &[u8], numbers: Numbers) -> Resul
 
 fn read_function(database: &str, c: &mut Cursor<'_>) -> Result<FunctionDef, Truncated> {
     let name = text(c)?;
-    let definer = (text(c)?, text(c)?);
+    let definer = UserAtHost::new(text(c)?, text(c)?);
     let (parameters, returns) = (text(c)?, text(c)?);
     let body = c.lenenc_bytes()?.to_vec();
     let sql_mode = c.u64()?;

@@ -14,6 +14,7 @@ use storage::build::FIRST_BUILT;
 use storage::layout::Layouts;
 use storage::{Cause, ReplayError, ReplayTarget, Store, TableSchema, TreeId, WriteBatch};
 
+use super::account::UserAtHost;
 use super::ddl::{self, Plan, Settings, alter};
 use super::record::CatalogError;
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
@@ -242,8 +243,8 @@ pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
         temporary: TemporaryTables::default(),
         moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),
         account: match &status.invoker {
-            Some(account) => (text(&account.user), text(&account.host)),
-            None => ("root".to_owned(), "localhost".to_owned()),
+            Some(account) => UserAtHost::new(text(&account.user), text(&account.host)),
+            None => UserAtHost::new("root", "localhost"),
         },
     }
 }
