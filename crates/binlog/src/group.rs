@@ -90,6 +90,22 @@ impl GroupContext {
     }
 }
 
+/// What the rows of an event have in common.
+#[derive(Clone, Copy)]
+struct RowsShape<'a> {
+    table_id: u64,
+    /// How many the table has.
+    columns: usize,
+    /// Bitmaps of the columns that are in the images, before and after; `None` if all are.
+    present: Option<&'a [u8]>,
+}
+
+impl RowsShape<'_> {
+    fn full(table_id: u64, columns: usize) -> Self {
+        Self { table_id, columns, present: None }
+    }
+}
+
 /// The rows event that more rows may be added to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OpenRows {
@@ -221,13 +237,13 @@ impl GroupBuilder {
 
     /// A row that was inserted: its full image.
     pub fn write_row(&mut self, table_id: u64, columns: usize, after: &[u8]) {
-        self.open_rows(RowsKind::Write, (table_id, columns, None), after.len());
+        self.open_rows(RowsKind::Write, RowsShape::full(table_id, columns), after.len());
         self.bytes.extend_from_slice(after);
     }
 
     /// A row that was changed: its full images before and after.
     pub fn update_row(&mut self, table_id: u64, columns: usize, before: &[u8], after: &[u8]) {
-        self.open_rows(RowsKind::Update, (table_id, columns, None), before.len() + after.len());
+        self.open_rows(RowsKind::Update, RowsShape::full(table_id, columns), before.len() + after.len());
         self.bytes.extend_from_slice(before);
         self.bytes.extend_from_slice(after);
     }
@@ -242,20 +258,28 @@ impl GroupBuilder {
         before: &[u8],
         after: &[u8],
     ) {
-        self.open_rows(RowsKind::Update, (table_id, columns, Some(present)), before.len() + after.len());
+        self.open_rows(
+            RowsKind::Update,
+            RowsShape { table_id, columns, present: Some(present) },
+            before.len() + after.len(),
+        );
         self.bytes.extend_from_slice(before);
         self.bytes.extend_from_slice(after);
     }
 
     /// A row that was deleted: the image of the columns whose bits are set in `present`.
     pub fn delete_columns(&mut self, table_id: u64, columns: usize, present: &[u8], before: &[u8]) {
-        self.open_rows(RowsKind::Delete, (table_id, columns, Some(present)), before.len());
+        self.open_rows(
+            RowsKind::Delete,
+            RowsShape { table_id, columns, present: Some(present) },
+            before.len(),
+        );
         self.bytes.extend_from_slice(before);
     }
 
     /// A row that was deleted: its full image.
     pub fn delete_row(&mut self, table_id: u64, columns: usize, before: &[u8]) {
-        self.open_rows(RowsKind::Delete, (table_id, columns, None), before.len());
+        self.open_rows(RowsKind::Delete, RowsShape::full(table_id, columns), before.len());
         self.bytes.extend_from_slice(before);
     }
 
@@ -348,14 +372,9 @@ impl GroupBuilder {
         EventGroup { context, may_have_statements, len, event_count, keys, body }
     }
 
-    /// Makes sure that an event for such rows is open and has room. Their images have all columns,
-    /// or those of the bitmaps.
-    fn open_rows(
-        &mut self,
-        kind: RowsKind,
-        (table_id, columns, present): (u64, usize, Option<&[u8]>),
-        row_len: usize,
-    ) {
+    /// Makes sure that an event for such rows is open and has room for `row_len` bytes.
+    fn open_rows(&mut self, kind: RowsKind, shape: RowsShape<'_>, row_len: usize) {
+        let RowsShape { table_id, columns, present } = shape;
         if let Some(open) = self.open {
             let same = (open.kind, open.table_id, open.columns, open.is_partial)
                 == (kind, table_id, columns, present.is_some());

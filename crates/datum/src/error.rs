@@ -47,13 +47,65 @@ impl Code {
             }
             message.push_str(part);
         }
-        SqlError { number: self.number, sqlstate: self.sqlstate, message }
+        SqlError { number: self.number, sqlstate: self.sqlstate, naming: Naming::Complete, message }
     }
 
     /// The error of a message without gaps.
     pub fn plain(&self) -> SqlError {
         self.with(&[])
     }
+}
+
+/// The types of numbers whose range a result can leave, as error 1690 names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NumberType {
+    /// Sixty-four bits with a sign.
+    BigInt,
+    /// Sixty-four bits without one.
+    BigIntUnsigned,
+    /// As many digits as a DECIMAL has at the most.
+    Decimal,
+    /// Finite doubles.
+    Double,
+}
+
+impl fmt::Display for NumberType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NumberType::BigInt => "BIGINT",
+            NumberType::BigIntUnsigned => "BIGINT UNSIGNED",
+            NumberType::Decimal => "DECIMAL",
+            NumberType::Double => "DOUBLE",
+        })
+    }
+}
+
+/// Whether an error's message names the expression that failed: for [`DATA_OUT_OF_RANGE`], which
+/// operators and functions raise without knowing how their operands are written.
+///
+/// 1. [`out_of_range`] raises it as `Unnamed`.
+/// 2. Whoever evaluates the operator keeps the expression, and the error becomes `Noted`.
+/// 3. Whoever knows the columns' names puts the expression into the message, which makes it
+///    `Complete`.
+///
+/// Only step 1 makes an error `Unnamed`, so one that comes out of an operand, a subquery or a
+/// stored function is never taken for the operator's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Naming {
+    /// The message is final.
+    #[default]
+    Complete,
+    /// The message has the operands' values in place of the expression: a result left the range of
+    /// this type.
+    Unnamed(NumberType),
+    /// The message as before; the session knows type and expression.
+    Noted,
+}
+
+/// Error 1690 of an operator or function: its result leaves the range of `ty`. `operand` stands for
+/// the expression until that is named.
+pub fn out_of_range(ty: NumberType, operand: impl fmt::Display) -> SqlError {
+    SqlError { naming: Naming::Unnamed(ty), ..DATA_OUT_OF_RANGE.with(&[&ty, &operand]) }
 }
 
 /// An error as MySQL's protocol carries it.
@@ -63,6 +115,8 @@ pub struct SqlError {
     pub number: u16,
     /// The five characters of the SQLSTATE.
     pub sqlstate: [u8; 5],
+    /// Whether the message says which expression failed.
+    pub naming: Naming,
     /// What went wrong, for people.
     pub message: String,
 }
@@ -83,6 +137,11 @@ impl SqlError {
         self.number == code.number
     }
 
+    /// The error with the message that it has as its final one.
+    pub fn complete(self) -> Self {
+        SqlError { naming: Naming::Complete, ..self }
+    }
+
     /// True for errors after which the whole transaction is gone, not only the statement.
     pub fn ends_transaction(&self) -> bool {
         self.is(LOCK_DEADLOCK)
@@ -101,6 +160,10 @@ impl fmt::Display for SqlError {
 }
 
 impl std::error::Error for SqlError {}
+
+// Results are passed up through every expression: what an error knows beside its message fits into
+// the bytes that were padding.
+const _: () = assert!(size_of::<SqlError>() == size_of::<String>() + 8);
 
 #[cfg(test)]
 mod tests {

@@ -133,14 +133,17 @@ impl Identity {
 
     fn load_tls(&self) -> Result<Tls, IdentityError> {
         let (chain, key) = (self.read("server-cert.pem")?, self.read("server-key.pem")?);
-        from_pem(("server-cert.pem", &chain), ("server-key.pem", &key))
+        from_pem(
+            &Pem { file: "server-cert.pem", bytes: &chain },
+            &Pem { file: "server-key.pem", bytes: &key },
+        )
     }
 
     fn load_given(&self, files: &GivenFiles) -> Result<Tls, IdentityError> {
         let read =
             |file, path| self.env.read_file(path).map_err(|source| IdentityError::File { file, source });
         let (chain, key) = (read("ssl_cert", &files.certificate)?, read("ssl_key", &files.key)?);
-        from_pem(("ssl_cert", &chain), ("ssl_key", &key))
+        from_pem(&Pem { file: "ssl_cert", bytes: &chain }, &Pem { file: "ssl_key", bytes: &key })
     }
 
     fn make_tls(&self) -> Result<Tls, IdentityError> {
@@ -242,16 +245,20 @@ impl IdentityError {
     }
 }
 
-/// A certificate and its key, each with its name for messages.
-fn from_pem(
-    (cert_file, chain): (&'static str, &[u8]),
-    (key_file, key): (&'static str, &[u8]),
-) -> Result<Tls, IdentityError> {
-    let chain = CertificateDer::pem_slice_iter(chain)
+/// A PEM file that was read.
+struct Pem<'a> {
+    /// What messages call it.
+    file: &'static str,
+    bytes: &'a [u8],
+}
+
+/// A certificate and its key.
+fn from_pem(chain: &Pem<'_>, key: &Pem<'_>) -> Result<Tls, IdentityError> {
+    let certificates = CertificateDer::pem_slice_iter(chain.bytes)
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|e| content(cert_file, e))?;
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| content(key_file, e))?;
-    server_config(chain, key)
+        .map_err(|e| content(chain.file, e))?;
+    let key = PrivateKeyDer::from_pem_slice(key.bytes).map_err(|e| content(key.file, e))?;
+    server_config(certificates, key)
 }
 
 fn logged<T>(usable: Result<T, IdentityError>) -> Option<T> {

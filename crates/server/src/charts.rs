@@ -2,8 +2,21 @@
 
 use std::fmt::Write as _;
 
-/// A field that marks are put into. Its corner at the left and bottom is (0, 0), the opposite one
-/// (1, 1).
+/// A point of a [`Field`]: 0 is left and bottom, 1 right and top.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+}
+
+/// A character of a [`Field`]; lines count from the top.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) column: usize,
+    pub(crate) line: usize,
+}
+
+/// A field that marks are put into.
 pub(crate) struct Field {
     columns: usize,
     lines: usize,
@@ -16,22 +29,22 @@ impl Field {
         Self { columns, lines, cells: vec![vec![' '; columns + 1]; lines + 1] }
     }
 
-    /// The column and line of a point; lines count from the top.
-    pub(crate) fn cell(&self, (x, y): (f64, f64)) -> (usize, usize) {
+    /// Where a point is.
+    pub(crate) fn cell(&self, Point { x, y }: Point) -> Cell {
         let column = (x.clamp(0.0, 1.0) * self.columns as f64).round() as usize;
-        (column, self.lines - (y.clamp(0.0, 1.0) * self.lines as f64).round() as usize)
+        Cell { column, line: self.lines - (y.clamp(0.0, 1.0) * self.lines as f64).round() as usize }
     }
 
-    pub(crate) fn put(&mut self, point: (f64, f64), mark: char) {
-        let (column, line) = self.cell(point);
+    pub(crate) fn put(&mut self, point: Point, mark: char) {
+        let Cell { column, line } = self.cell(point);
         if let Some(cell) = self.cells.get_mut(line).and_then(|l| l.get_mut(column)) {
             *cell = mark;
         }
     }
 
     /// A mark in each line from the bottom up to the point.
-    pub(crate) fn put_bar(&mut self, point: (f64, f64), mark: char) {
-        let (column, top) = self.cell(point);
+    pub(crate) fn put_bar(&mut self, point: Point, mark: char) {
+        let Cell { column, line: top } = self.cell(point);
         for line in self.cells.iter_mut().skip(top) {
             if let Some(cell) = line.get_mut(column) {
                 *cell = mark;
@@ -115,10 +128,10 @@ mod tests {
     #[test]
     fn marks_are_where_they_are_put() {
         let mut field = Field::new(4, 2);
-        field.put((0.0, 1.0), 'a');
-        field.put((1.0, 0.0), 'b');
-        field.put((7.0, -3.0), 'c');
-        field.put_bar((0.5, 0.5), '#');
+        field.put(Point { x: 0.0, y: 1.0 }, 'a');
+        field.put(Point { x: 1.0, y: 0.0 }, 'b');
+        field.put(Point { x: 7.0, y: -3.0 }, 'c');
+        field.put_bar(Point { x: 0.5, y: 0.5 }, '#');
         let mut out = String::new();
         field.write(|line| line.to_string(), &[(0, "x".into()), (4, "yz".into())], &mut out);
         let expected = [

@@ -31,8 +31,7 @@ pub fn open(
         status: status.clone(),
         on_shutdown: Box::new(move || stop.request("SHUTDOWN")),
     };
-    let database =
-        on_a_large_stack(|| Instance::open(env.clone(), options))?.map_err(StartError::Database)?;
+    let database = on_a_large_stack(|| Instance::open(env.clone(), options))?.map_err(StartError::Open)?;
     let env = env.clone();
     database.set_password_hasher(Box::new(move |plugin, password| {
         Plugin::from_name(plugin).hash_password(password, &*env)

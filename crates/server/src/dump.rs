@@ -155,7 +155,7 @@ fn log_request(connection: u64, request: &Request<'_>) {
 fn replace_stream(client: &Client<'_>, server_id: u32, by_gtids: bool) -> Arc<AtomicBool> {
     let replicas = client.server.database.replicas();
     let uuid = uuid(&client.session);
-    let (replaced, older) = replicas.begin_stream(client.id(), (&uuid, server_id), by_gtids);
+    let (replaced, older) = replicas.begin_stream(client.id(), &uuid, server_id, by_gtids);
     for id in older {
         let (which, is) =
             if uuid.is_empty() { ("server_id", server_id.to_string()) } else { ("UUID", uuid.clone()) };

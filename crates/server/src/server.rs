@@ -23,6 +23,7 @@ use protocol::{Authenticator, Identity, Login};
 use replication::semi_sync::SemiSync;
 use sql::Instance;
 use sql::admin::binary_log;
+use sql::instance::OpenError;
 use sql::status::Status;
 use sql::variables::{GlobalVariables, Value, ids};
 use std::net::{Shutdown, SocketAddr};
@@ -47,8 +48,11 @@ pub enum StartError {
     #[error(transparent)]
     Datadir(#[from] DatadirError),
     /// The log or the tables.
+    #[error("can't open the database: {}", .0.to_sql_error())]
+    Open(#[source] OpenError),
+    /// What was opened can't be closed again.
     #[error("can't open the database: {0}")]
-    Database(sql::SqlError),
+    Close(sql::SqlError),
     /// A socket; the text says everything.
     #[error("{0}")]
     Listen(String),

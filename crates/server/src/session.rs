@@ -23,6 +23,7 @@ use protocol::handshake::Greeting;
 use protocol::{
     Connection, ErrorReply, HandshakeError, Limits, Login, OkReply, ReadError, Socket, Status, Timeouts,
 };
+use sql::catalog::UserAtHost;
 use sql::session::TlsSession;
 use sql::status::{Counter, Counters};
 use sql::variables::{SessionVariables, ids};
@@ -227,7 +228,7 @@ pub fn open_session(
         id,
         user: text(&login.user),
         host: connection.host().to_owned(),
-        account: (text(&login.account.user), login.account.host.clone()),
+        account: UserAtHost::new(text(&login.account.user), &*login.account.host),
         with_password: !login.account.authentication_string.is_empty(),
         database: login.database.as_deref().map(text),
         collation: login.collation.unwrap_or_else(|| server.collation()),

@@ -56,11 +56,11 @@ use binlog::position::LogPosition;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use storage::TreeId;
 
-pub use account::UserDef;
+pub use account::{UserAtHost, UserDef};
 pub use objects::{CatalogState, FunctionDef};
-pub use record::Change;
+pub use record::{CatalogError, Change};
 pub(crate) use replay::settings_of;
-pub use replay::{Rehearsal, Replay};
+pub use replay::{FollowError, Rehearsal, Replay};
 pub use set_aside::{ObjectKey, SetAside};
 pub use table::{ColumnDef, IndexDef, TableDef};
 

@@ -349,8 +349,8 @@ pub(crate) fn use_database(cx: &mut Context, name: &str) -> Result<()> {
     // Whether a database is there is not for everybody to know.
     if !cx.grants().sees_tables(name) {
         return Err(error::DBACCESS_DENIED_ERROR.with(&[
-            &cx.connection.account.0,
-            &cx.connection.account.1,
+            &cx.connection.account.user,
+            &cx.connection.account.host,
             &name,
         ]));
     }

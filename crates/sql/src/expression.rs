@@ -47,6 +47,15 @@ pub struct Expr {
     pub ty: Type,
 }
 
+/// What rows are sorted by, the first term first.
+#[derive(Debug, Clone)]
+pub struct OrderTerm {
+    /// What rows are ordered by.
+    pub expr: Expr,
+    /// DESC was said.
+    pub descending: bool,
+}
+
 /// What an expression does.
 #[derive(Debug, Clone)]
 pub enum Node {

@@ -1,6 +1,10 @@
 //! What all sessions share: the engine, the catalog, the server's variables, and the list of
 //! sessions.
 
+mod open_error;
+
+pub use open_error::OpenError;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +19,7 @@ use parking_lot::{Mutex, RwLock};
 use storage::check::{Damage, StoreFiles};
 use storage::engine::STORE_FOLDER;
 use storage::lock::Killed;
-use storage::{Engine, Interrupt, TreeId, Xid};
+use storage::{Cause, Engine, Interrupt, StoreError, TreeId, Xid};
 
 use crate::catalog::change_times::ChangeTimes;
 use crate::catalog::ddl::{self, Settings};
@@ -24,7 +28,7 @@ use crate::catalog::metadata_lock::waits::Waits;
 use crate::catalog::metadata_lock::{Guard, MetadataLockType, Waiter};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::set_aside::{ObjectKind, SetAside};
-use crate::catalog::{Catalog, CatalogState, Rehearsal, Replay, parse_one, record};
+use crate::catalog::{Catalog, CatalogState, Rehearsal, Replay, UserAtHost, parse_one, record};
 use crate::expression::functions::uuid;
 use crate::replicas::Replicas;
 use crate::session::deadline::Deadlines;
@@ -76,9 +80,9 @@ pub enum Kill {
 pub struct Process {
     /// The connection's id.
     pub id: u64,
-    user: (String, String),
-    /// User and host pattern.
-    account: (String, String),
+    /// The name that the client gave, and where it comes from.
+    user: UserAtHost,
+    account: UserAtHost,
     interrupt: Arc<Interrupt>,
     transaction: Arc<OpenTransaction>,
     user_variables: Arc<UserVariables>,
@@ -112,8 +116,8 @@ const PROCESSLIST_TEXT_MAX: usize = 1024;
 impl Process {
     pub(crate) fn new(
         id: u64,
-        user: (String, String),
-        account: (String, String),
+        user: UserAtHost,
+        account: UserAtHost,
         handles: SessionHandles,
         on_kill: Box<dyn Fn(Kill) + Send + Sync>,
     ) -> Self {
@@ -142,13 +146,13 @@ impl Process {
         });
     }
 
-    /// Name and host.
-    pub fn user(&self) -> &(String, String) {
+    /// The name that the client gave, and where it comes from.
+    pub fn user(&self) -> &UserAtHost {
         &self.user
     }
 
-    /// The account that it was authenticated as: user and host pattern.
-    pub fn account(&self) -> &(String, String) {
+    /// The account that it was authenticated as.
+    pub fn account(&self) -> &UserAtHost {
         &self.account
     }
 
@@ -278,11 +282,22 @@ impl Instance {
 
     /// At the start: the tables of branches that are prepared are locked again, before anybody can
     /// ask for them.
-    fn guard_prepared(&self) -> Result<()> {
-        let (calm, held) = (Interrupt::new(), Vec::new);
+    fn guard_prepared(&self) -> Result<(), OpenError> {
         for (xid, tables) in self.engine.prepared() {
-            let mut guards = Vec::new();
-            for (database, name) in tables {
+            match self.lock_tables(tables) {
+                Ok(guards) => self.hold_branch_locks(&xid, guards),
+                Err(error) => return Err(OpenError::Prepared { xid, error }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks tables, by database and name, of which nobody can have asked yet.
+    fn lock_tables(&self, tables: Vec<(String, String)>) -> Result<Vec<Guard>> {
+        let (calm, held) = (Interrupt::new(), Vec::new);
+        tables
+            .into_iter()
+            .map(|(database, name)| {
                 let table = self.catalog.table(&database, &name)?;
                 let waiter = Waiter {
                     session: 0,
@@ -292,11 +307,9 @@ impl Instance {
                     held: &held,
                     on_wait: &|_| (),
                 };
-                guards.push(table.lock.lock(MetadataLockType::Write, true, &waiter)?);
-            }
-            self.hold_branch_locks(&xid, guards);
-        }
-        Ok(())
+                table.lock.lock(MetadataLockType::Write, true, &waiter)
+            })
+            .collect()
     }
 
     /// Sessions that wait for metadata locks.
@@ -381,7 +394,7 @@ impl Instance {
         // more.
         let others = |p: &&Arc<Process>| p.id != process.id && p.account == process.account;
         if limit > 0 && processes.values().filter(others).count() as u64 >= limit {
-            let name = &process.account.0;
+            let name = &process.account.user;
             return Err(match own {
                 0 => error::TOO_MANY_USER_CONNECTIONS.with(&[name]),
                 _ => error::USER_LIMIT_REACHED.with(&[name, &"max_user_connections", &limit]),
@@ -429,7 +442,7 @@ impl Instance {
 
 /// Tells the engine what it has to know of the catalog's tables: what their rows were before, and
 /// which trees are in use; others that a crash left in the making go.
-fn take_up_tables(state: &CatalogState, engine: &Engine) -> Result<()> {
+fn take_up_tables(state: &CatalogState, engine: &Engine) -> Result<(), StoreError> {
     let tables = || state.databases.values().flat_map(|d| d.tables.values());
     for table in tables().filter(|table| table.layouts.is_some()) {
         engine.set_layouts(table.schema.primary.tree(), table.layouts.clone());
@@ -452,7 +465,7 @@ fn take_up_tables(state: &CatalogState, engine: &Engine) -> Result<()> {
 /// The catalog's records as of the store's checkpoint; `None` if the store can't be read, which the
 /// engine's own examination says. Fails if the catalog's blocks can't be read: nothing could be
 /// started from the rest, so nothing is changed (R2 of ARCHITECTURE.md).
-fn examine_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<Option<Vec<record::Record>>> {
+fn examine_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<Option<Vec<record::Record>>, OpenError> {
     let files = match StoreFiles::read(env, &datadir.join(STORE_FOLDER)) {
         Ok(Some(files)) => files,
         Ok(None) => return Ok(Some(Vec::new())),
@@ -468,12 +481,7 @@ fn examine_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<Option<Vec<reco
     match damage.iter().filter(is_there).find(of_catalog) {
         None if damage.iter().all(|d| env.exists(&d.file)) => Ok(Some(records)),
         None => Ok(None),
-        Some(Damage { file, offset, what, .. }) => Err(SqlError::internal(format_args!(
-            "{} is damaged at byte {offset}: {what}. It holds the catalog, without which nothing can be started. Nothing \
-             was changed. Restore a backup or a copy of a replica; `duramen check` tells what is there, `duramen repair` makes \
-             a new data directory from the binary log if that goes back far enough",
-            file.display()
-        ))),
+        Some(damage) => Err(OpenError::CatalogBlock(damage.clone())),
     }
 }
 
@@ -495,16 +503,19 @@ pub struct OpenOptions {
 
 impl Instance {
     /// Recovers log and tables, and makes what a new data directory needs.
-    pub fn open(env: Arc<dyn Env>, options: OpenOptions) -> Result<Arc<Self>> {
-        let uuid = options.server_uuid.parse().map_err(|_| SqlError::internal("server_uuid is no UUID"))?;
+    ///
+    /// # Errors
+    /// What stops the start. Nothing was changed where the message says so.
+    pub fn open(env: Arc<dyn Env>, options: OpenOptions) -> Result<Arc<Self>, OpenError> {
+        let uuid = options.server_uuid.parse().map_err(|_| OpenError::ServerUuid)?;
         let engine_options =
             variables::engine::engine_options(&options.globals, &options.log_base_name, uuid);
         let mut rehearsal = examine_catalog(&env, &options.datadir)?.map(Rehearsal::new);
         let engine =
             Engine::open_rehearsed(env.clone(), &options.datadir, engine_options, &mut |query, at, end| {
-                rehearsal.as_mut().map_or(Ok(()), |rehearsal| rehearsal.statement(query, at, end))
-            })
-            .map_err(SqlError::internal)?;
+                let Some(rehearsal) = &mut rehearsal else { return Ok(()) };
+                rehearsal.statement(query, at, end).map_err(Cause::from)
+            })?;
         drop(rehearsal);
         let prepared = Arc::<AtomicU64>::default();
         let count = prepared.clone();
@@ -512,7 +523,9 @@ impl Instance {
             .status
             .add_source(move |rows| rows.gauge("Prepared_stmt_count", count.load(Ordering::Relaxed)));
         let uuids = uuid::Generator::new(&*env);
-        let spill = Spill::new(env.clone(), &options.datadir.join(SPILL_FOLDER), options.globals.clone())?;
+        let spill_folder = options.datadir.join(SPILL_FOLDER);
+        let spill = Spill::new(env.clone(), &spill_folder, options.globals.clone());
+        let spill = spill.map_err(OpenError::SpillFolder)?;
         let statement_logs = StatementLogs::new(env.clone(), options.globals.clone(), &options.datadir);
         statement_logs.follow(&options.globals);
         let digests = options.globals.uint(ids::PERFORMANCE_SCHEMA_DIGESTS_SIZE);
@@ -544,17 +557,17 @@ impl Instance {
         });
         instance.replay()?;
         instance.guard_prepared()?;
-        instance.make_root()?;
+        instance.make_root().map_err(OpenError::FirstAccount)?;
         instance.log_set_aside();
         Ok(instance)
     }
 
     /// The tables become what the log says, the catalog with them; from then on both follow what
     /// sessions do.
-    fn replay(self: &Arc<Self>) -> Result<()> {
+    fn replay(self: &Arc<Self>) -> Result<(), OpenError> {
         let engine = &self.engine;
-        engine.replay(&mut Replay::new(self)).map_err(SqlError::internal)?;
-        take_up_tables(&self.catalog.state(), engine)?;
+        engine.replay(&mut Replay::new(self))?;
+        take_up_tables(&self.catalog.state(), engine).map_err(OpenError::Orphans)?;
         let counters = self.catalog.clone();
         engine.set_notes_source(move |_| counters.notes());
         variables::engine::follow(&self.globals, engine.log());
@@ -608,7 +621,7 @@ impl Instance {
                 server: Collation::UTF8MB4_0900_AI_CI,
                 zone: Zone::UTC,
                 moment: self.env.now() as i64,
-                account: ("root".to_owned(), "localhost".to_owned()),
+                account: UserAtHost::new("root", "localhost"),
             };
             let statement = parse_one(sql.as_bytes(), 0)?;
             let state = self.catalog.state();
@@ -644,7 +657,7 @@ impl Instance {
     /// True if the account's password has to be changed before anything else.
     pub fn has_expired_password(&self, user: &str, host: &str) -> bool {
         let state = self.catalog.state();
-        state.users.get(&(user.to_owned(), host.to_owned())).is_some_and(|found| found.options.expired)
+        state.users.get(&UserAtHost::new(user, host)).is_some_and(|found| found.options.expired)
     }
 
     /// How many accounts there are, and how many of them have this authentication plugin.

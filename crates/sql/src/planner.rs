@@ -41,7 +41,7 @@ use storage::transaction::Locking;
 
 use crate::catalog::TableDef;
 use crate::expression::aggregate::Aggregate;
-use crate::expression::{Expr, Node, Resolver};
+use crate::expression::{Expr, Node, OrderTerm, Resolver};
 use crate::output::{Described, OutputColumn};
 use crate::session::Context;
 use datum::error::{Result, SqlError};
@@ -60,7 +60,7 @@ pub struct Query {
     /// The same as it is reported to clients, once it was.
     pub described: OnceLock<Arc<Described>>,
     /// ORDER BY of what is no block, over the rows' values.
-    pub order: Vec<(Expr, bool)>,
+    pub order: Vec<OrderTerm>,
     /// LIMIT of what is no block.
     pub limit: Limit,
     /// SQL_CALC_FOUND_ROWS of what is no block: rows are counted beyond LIMIT.
@@ -152,7 +152,7 @@ pub struct Block {
     pub first_only: bool,
     pub(crate) having: Option<Expr>,
     /// ORDER BY, unless the rows come so already; true for descending.
-    pub order: Vec<(Expr, bool)>,
+    pub order: Vec<OrderTerm>,
     /// ORDER BY asks for the order in which the rows come.
     pub comes_ordered: bool,
     /// SELECT DISTINCT.

@@ -61,7 +61,8 @@ impl Replicas {
     pub fn begin_stream(
         &self,
         connection: u64,
-        (uuid, server_id): (&str, u32),
+        uuid: &str,
+        server_id: u32,
         by_gtids: bool,
     ) -> (Arc<AtomicBool>, Vec<u64>) {
         let mut streams = self.streams.lock();
@@ -113,19 +114,19 @@ mod tests {
     #[test]
     fn a_replica_that_comes_back_takes_its_own_place() {
         let replicas = Replicas::default();
-        let (first, older) = replicas.begin_stream(1, ("a", 7), false);
+        let (first, older) = replicas.begin_stream(1, "a", 7, false);
         assert!(older.is_empty());
-        let (_, older) = replicas.begin_stream(2, ("b", 7), false);
+        let (_, older) = replicas.begin_stream(2, "b", 7, false);
         assert!(older.is_empty(), "the UUID says who it is, where there is one");
-        let (_, older) = replicas.begin_stream(3, ("", 7), false);
+        let (_, older) = replicas.begin_stream(3, "", 7, false);
         assert!(older.is_empty());
-        let (_, older) = replicas.begin_stream(4, ("a", 8), false);
+        let (_, older) = replicas.begin_stream(4, "a", 8, false);
         assert_eq!(older, [1]);
         assert!(first.load(Relaxed));
-        assert_eq!(replicas.begin_stream(5, ("", 7), false).1, [3]);
+        assert_eq!(replicas.begin_stream(5, "", 7, false).1, [3]);
         assert!(
-            replicas.begin_stream(6, ("", 0), false).1.is_empty()
-                && replicas.begin_stream(7, ("", 0), false).1.is_empty()
+            replicas.begin_stream(6, "", 0, false).1.is_empty()
+                && replicas.begin_stream(7, "", 0, false).1.is_empty()
         );
         replicas.end_stream(4);
         assert!(!replicas.is_streaming(4) && replicas.is_streaming(5));

@@ -26,6 +26,7 @@ pub(crate) use plans::RoutinePlans;
 pub(crate) use variables::Locals;
 use variables::Variables;
 
+use crate::catalog::UserAtHost;
 use crate::executor;
 use crate::expression::{Expr, Resolver, Row, Scope};
 use crate::planner::plan::{self, Basis};
@@ -51,7 +52,7 @@ pub struct Routine {
     sql_mode: u64,
     connection: Collation,
     /// Whose rights it runs with; `None` for its caller's.
-    definer: Option<(String, String)>,
+    definer: Option<UserAtHost>,
 }
 
 impl std::fmt::Debug for Routine {

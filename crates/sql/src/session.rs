@@ -39,6 +39,7 @@ pub(crate) mod xa;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::catalog::UserAtHost;
 use crate::catalog::metadata_lock;
 use crate::client_text;
 use crate::executor;
@@ -52,7 +53,7 @@ use crate::statement_log;
 use crate::status::Counter;
 use crate::variables::{SessionVariables, ids};
 use datum::bounds::parse_options;
-use datum::error::{self, Result, SqlError};
+use datum::error::{self, Naming, Result, SqlError};
 use datum::sink::{OkInfo, ResultSink, StateChange, status_flag};
 use datum::types::{Charset, Collation};
 use datum::value::Datum;
@@ -63,7 +64,7 @@ use syntax::ast::{Statement, StatementKind};
 use syntax::{ParseOptions, Parser};
 
 pub use context::{Context, Modes, StatementStatus, statement_memory_max};
-pub(crate) use context::{Examined, UserVariables};
+pub(crate) use context::{Examined, OutOfRange, UserVariables};
 pub use pending_reply::PendingReply;
 pub use prepared::{Description, Parameter};
 
@@ -89,8 +90,8 @@ pub struct Connection {
     pub user: String,
     /// Where it comes from: `localhost`, or an address.
     pub host: String,
-    /// The account that it was authenticated as: user and host pattern.
-    pub account: (String, String),
+    /// The account that it was authenticated as.
+    pub account: UserAtHost,
     /// True if the account has a password, so that the client has given it.
     pub with_password: bool,
     /// The database to use, if the client named one.
@@ -133,7 +134,7 @@ impl Session {
         let collation = Collation::by_id(connection.collation).unwrap_or(Collation::UTF8MB4_0900_AI_CI);
         variables::put_charsets(&mut cx, collation.charset(), collation);
         cx.set_default_database(None);
-        let user = (connection.user, connection.host);
+        let user = UserAtHost::new(connection.user, connection.host);
         let handles = SessionHandles {
             interrupt: cx.interrupt.clone(),
             transaction: cx.transactions.published.clone(),
@@ -168,10 +169,10 @@ impl Session {
         if logs.enabled() & statement_log::GENERAL == 0 {
             return;
         }
-        let (user, host) = &self.cx.connection.user;
+        let user = &self.cx.connection.user;
         let way = if self.cx.connection.tls.is_some() { " using SSL/TLS" } else { "" };
         let database = self.cx.default_database().unwrap_or_default();
-        logs.command(&self.cx, "Connect", format!("{user}@{host} on {database}{way}").as_bytes());
+        logs.command(&self.cx, "Connect", format!("{user} on {database}{way}").as_bytes());
     }
 
     /// A command that is no statement, for the general log.
@@ -705,6 +706,7 @@ pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
     SqlError {
         number: 1160,
         sqlstate: *b"08S01",
+        naming: Naming::Complete,
         message: format!("Got an error writing communication packets ({e})"),
     }
 }

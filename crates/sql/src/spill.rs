@@ -37,6 +37,7 @@ pub mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -49,7 +50,7 @@ use self::file::SpillFile;
 use self::sort::SortMemory;
 use crate::status::{Counter, Counters};
 use crate::variables::{GlobalVariables, SessionVariables, VariableId, ids};
-use datum::error::{self, Result, SqlError};
+use datum::error::{self, Result};
 
 /// What an operation may keep whatever the settings say, in bytes: MySQL's least
 /// `sort_buffer_size`.
@@ -87,10 +88,14 @@ const SORT_MEMORIES_MAX: usize = 16;
 
 impl Spill {
     /// Empties `folder`, if it is there, of what an earlier process left (S3).
-    pub(crate) fn new(env: Arc<dyn Env>, folder: &Path, globals: Arc<GlobalVariables>) -> Result<Arc<Self>> {
+    pub(crate) fn new(
+        env: Arc<dyn Env>,
+        folder: &Path,
+        globals: Arc<GlobalVariables>,
+    ) -> io::Result<Arc<Self>> {
         if env.exists(folder) {
-            for path in env.read_dir(folder).map_err(SqlError::internal)? {
-                env.remove_file(&path).map_err(SqlError::internal)?;
+            for path in env.read_dir(folder)? {
+                env.remove_file(&path)?;
             }
         }
         let (next, taken, peak, on_disk, sort_memory) = Default::default();

@@ -32,6 +32,7 @@ use std::time::Duration;
 
 use env::Env;
 
+use crate::catalog::UserAtHost;
 use crate::session::{Context, Examined};
 use crate::status::Counter;
 use crate::variables::{GlobalVariables, Value, ids};
@@ -204,7 +205,7 @@ impl Timing {
 
 /// `user[account] @ host [address]`
 fn user_host(cx: &Context) -> Box<str> {
-    let ((user, from), (account, _)) = (&cx.connection.user, &cx.connection.account);
+    let (UserAtHost { user, host: from }, account) = (&cx.connection.user, &cx.connection.account.user);
     let (host, address) = match from.parse::<IpAddr>() {
         Ok(_) => ("", from.as_str()),
         Err(_) => (from.as_str(), ""),

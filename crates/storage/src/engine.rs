@@ -49,7 +49,7 @@ use crate::large::CommitChanges;
 use crate::layout::{LayoutRegistry, Layouts};
 use crate::lock::{Interrupt, LockManager, TransactionLocks};
 use crate::prepared::{self, Prepared, Xid};
-use crate::replay::{self, ReplayError, ReplayTarget, Replayed};
+use crate::replay::{self, Cause, ReplayError, ReplayTarget, Replayed};
 use crate::snapshot::Snapshot;
 use crate::store::{ExaminedStore, GapsDue, LogDurability, Store, StoreOptions};
 use crate::temporary::Temporary;
@@ -248,8 +248,8 @@ impl Engine {
 
     /// As [`Self::open_without_replay`]. `rehearse` is given each statement that replay will be
     /// given (but `BEGIN` and its like, and those that were compressed with rows), with the
-    /// timestamp and the end of its event, while nothing is changed yet. What it says in words is
-    /// why nothing should be.
+    /// timestamp and the end of its event, while nothing is changed yet. What it fails with is why
+    /// nothing should be.
     ///
     /// # Errors
     /// What stops a start: damage, log and tables that don't belong together, what `rehearse` says,
@@ -258,7 +258,7 @@ impl Engine {
         env: Arc<dyn Env>,
         dir: &Path,
         options: EngineOptions,
-        rehearse: &mut dyn FnMut(&QueryEvent<'_>, u32, LogPosition) -> Result<(), String>,
+        rehearse: &mut dyn FnMut(&QueryEvent<'_>, u32, LogPosition) -> Result<(), Cause>,
     ) -> Result<Arc<Engine>, EngineError> {
         // Log and tables are examined before either is changed: what does not belong together stays
         // as it is (R2 of ARCHITECTURE.md).

@@ -66,7 +66,7 @@ pub use entry::{TreeId, Value};
 pub use error::StoreError;
 pub use lock::{Interrupt, LockError, LockManager, LockMode, WaitPolicy};
 pub use prepared::Xid;
-pub use replay::{ReplayError, ReplayTarget};
+pub use replay::{Cause, ReplayError, ReplayTarget};
 pub use schema::{Column, IndexDefinition, KeyPart, TableSchema};
 pub use snapshot::Snapshot;
 pub use statistics::IndexSample;

@@ -53,7 +53,7 @@ use deadlock::{WaitGraph, WaitSlot};
 use gather::{Gathering, Wait};
 use interrupt::Outcome;
 pub use interrupt::{Interrupt, Killed};
-pub use listing::ListedLock;
+pub use listing::{ListedLock, LockPlace};
 pub use range::{NAMES, Span};
 use shard::{Request, Shard, Waiting};
 

@@ -23,11 +23,13 @@
 //!      target's catalog, which came from them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use binlog::event::{
-    EVENT_LENGTH_MAX, Event, EventError, FormatDescription, QueryEvent, RowChange, RowsEvent, TableMapEvent,
+    EVENT_LENGTH_MAX, Event, FormatDescription, QueryEvent, RowChange, RowsEvent, TableMapEvent,
     TransactionPayloadEvent, decode,
 };
 use binlog::log::{Examined, Log, LogError, ReplayedEvent};
@@ -38,7 +40,6 @@ use parking_lot::Mutex;
 use crate::batch::WriteBatch;
 use crate::entry::{TreeId, Value};
 use crate::error::StoreError;
-use crate::key::KeyError;
 use crate::layout::Layouts;
 use crate::prepared::{self, Content, Xid};
 use crate::schema::{KeyPart, Row, TableSchema, row_changes};
@@ -62,8 +63,56 @@ pub enum ReplayError {
         /// The name of its file, where it is known.
         file: Option<String>,
         /// What is wrong with it.
-        what: String,
+        #[source]
+        what: Cause,
     },
+    /// A statement would mean nothing to this server, which has changed nothing yet.
+    #[error(
+        "the transaction that ends at {file}:{} can't be replayed: {what}. Nothing was changed. Start the version that \
+         wrote it, or restore a backup; `duramen repair` makes a new data directory of what can be read",
+        position.offset()
+    )]
+    Rehearsed {
+        /// The group's end.
+        position: LogPosition,
+        /// The name of its file.
+        file: String,
+        /// What is wrong with it.
+        #[source]
+        what: Cause,
+    },
+}
+
+/// Why an event can't be replayed: an error of the layers below or of the target, in its own type,
+/// or a text.
+#[derive(Debug, Clone)]
+pub struct Cause(Arc<dyn Error + Send + Sync>);
+
+impl Cause {
+    /// A cause that has no type of its own.
+    pub fn text(what: impl Into<String>) -> Self {
+        Self(Arc::from(Box::<dyn Error + Send + Sync>::from(what.into())))
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for Cause {
+    fn from(error: E) -> Self {
+        Self(Arc::new(error))
+    }
+}
+
+impl Deref for Cause {
+    type Target = dyn Error + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 fn place(position: LogPosition, file: Option<&str>) -> String {
@@ -75,7 +124,7 @@ fn place(position: LogPosition, file: Option<&str>) -> String {
 
 impl ReplayError {
     /// A group that means nothing to this server, and why; `position` is its end.
-    pub fn event(position: LogPosition, what: impl Into<String>) -> Self {
+    pub fn event(position: LogPosition, what: impl Into<Cause>) -> Self {
         Self::Event { position, file: None, what: what.into() }
     }
 
@@ -98,17 +147,17 @@ pub trait ReplayTarget {
 
     /// A DDL statement of the moment `timestamp` (seconds since 1970) that was committed at
     /// `position`: adds to `batch` what it changes in trees, and knows the new definitions from now
-    /// on. Everything before `position` is in the store. `Err` says in words what can't be done.
+    /// on. Everything before `position` is in the store.
     ///
     /// # Errors
-    /// In words: it stops the start.
+    /// What can't be done: it stops the start.
     fn ddl(
         &mut self,
         query: &QueryEvent<'_>,
         timestamp: u32,
         position: LogPosition,
         batch: &mut WriteBatch,
-    ) -> Result<(), String>;
+    ) -> Result<(), Cause>;
 
     /// The table's schema at this place of the log; `None` if there is no such table, or if it is
     /// set aside.
@@ -158,7 +207,7 @@ pub(crate) fn replay(
     target: &mut dyn ReplayTarget,
 ) -> Result<(Replayed, BTreeMap<Xid, Content>), ReplayError> {
     let from = store.checkpoint_position();
-    let damaged = || ReplayError::event(from, "a prepared transaction is damaged");
+    let damaged = || ReplayError::event(from, Cause::text("a prepared transaction is damaged"));
     let prepared = prepared::load(store, from).map_err(|e| e.map_or_else(damaged, ReplayError::Store))?;
     let notes = Arc::new(Mutex::new(Vec::new()));
     let noted = notes.clone();
@@ -177,7 +226,7 @@ pub(crate) fn replay(
 pub(crate) fn rehearse(
     log: &Examined,
     tables: LogPosition,
-    statement: &mut dyn FnMut(&QueryEvent<'_>, u32, LogPosition) -> Result<(), String>,
+    statement: &mut dyn FnMut(&QueryEvent<'_>, u32, LogPosition) -> Result<(), Cause>,
 ) -> Result<(), ReplayError> {
     let log_start = log.recovered.reset.map_or(LogPosition::ZERO, |r| LogPosition::new(r.first, 0));
     log.statements(tables.max(log_start), &mut |query, timestamp, position| {
@@ -185,11 +234,8 @@ pub(crate) fn rehearse(
             return Ok(());
         }
         let refused = |what| {
-            let what = format!(
-                "{what}. Nothing was changed. Start the version that wrote it, or restore a backup; `duramen repair` \
-                 makes a new data directory of what can be read"
-            );
-            ReplayError::event(position, what).in_file(|number| log.file_name(number))
+            let file = log.file_name(position.file());
+            ReplayError::Rehearsed { position, file, what }
         };
         statement(query, timestamp, position).map_err(refused)
     })
@@ -236,11 +282,11 @@ impl Replay<'_> {
         let position = replayed.position;
         self.done.bytes += replayed.event.bytes.len() as u64;
         let event = decode(replayed.event.bytes, replayed.event.fde);
-        let outcome = event.map_err(Problem::from).and_then(|event| match event {
+        let outcome = event.map_err(Cause::from).and_then(|event| match event {
             Event::TransactionPayload(payload) => self.expand(&payload, replayed.event.fde, position),
             event => self.understand(event, timestamp_of(replayed.event.bytes), position),
         });
-        outcome.map_err(|Problem(what)| ReplayError::event(position, what))?;
+        outcome.map_err(|what| ReplayError::event(position, what))?;
         if replayed.is_last { self.finish(position) } else { Ok(()) }
     }
 
@@ -250,7 +296,7 @@ impl Replay<'_> {
         payload: &TransactionPayloadEvent<'_>,
         fde: &FormatDescription,
         position: LogPosition,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Cause> {
         let format = TransactionPayloadEvent::inner_format(fde);
         let mut events = payload.events(EVENT_LENGTH_MAX as usize)?;
         while let Some(bytes) = events.next_event()? {
@@ -259,7 +305,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn understand(&mut self, event: Event<'_>, timestamp: u32, position: LogPosition) -> Result<(), Problem> {
+    fn understand(&mut self, event: Event<'_>, timestamp: u32, position: LogPosition) -> Result<(), Cause> {
         match event {
             Event::TableMap(map) => self.map(map, position),
             Event::Rows(rows) => self.rows(&rows, position),
@@ -269,7 +315,7 @@ impl Replay<'_> {
                     if query.sql.starts_with(XA_COMMIT) { (XA_COMMIT, true) } else { (XA_ROLLBACK, false) };
                 let xid = query.sql.strip_prefix(word).and_then(Xid::parse);
                 self.group.finishes =
-                    Some((xid.ok_or_else(|| Problem("an unknown XA statement".to_owned()))?, commit));
+                    Some((xid.ok_or_else(|| Cause::text("an unknown XA statement"))?, commit));
                 Ok(())
             }
             Event::XaPrepare(end) => {
@@ -281,19 +327,19 @@ impl Replay<'_> {
             }
             Event::Query(query) => {
                 if self.group.ddl.is_some() || !self.group.writes.is_empty() {
-                    return Err(Problem("a statement among others".to_owned()));
+                    return Err(Cause::text("a statement among others"));
                 }
                 let mut batch = WriteBatch::new();
-                self.target.ddl(&query, timestamp, position, &mut batch).map_err(Problem)?;
+                self.target.ddl(&query, timestamp, position, &mut batch)?;
                 self.group.ddl = Some(batch);
                 Ok(())
             }
             Event::Gtid(_) | Event::Xid(_) | Event::RowsQuery(_) | Event::Ignorable(_) => Ok(()),
-            _ => Err(Problem("an event that this server does not write".to_owned())),
+            _ => Err(Cause::text("an event that this server does not write")),
         }
     }
 
-    fn map(&mut self, map: TableMapEvent, position: LogPosition) -> Result<(), Problem> {
+    fn map(&mut self, map: TableMapEvent, position: LogPosition) -> Result<(), Cause> {
         let (database, table) = (utf8(&map.database)?, utf8(&map.table)?);
         let Some(schema) = self.target.table(database, table) else {
             let reason = "the binary log has rows of it, and there is no such table";
@@ -316,12 +362,12 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn rows(&mut self, event: &RowsEvent<'_>, position: LogPosition) -> Result<(), Problem> {
+    fn rows(&mut self, event: &RowsEvent<'_>, position: LogPosition) -> Result<(), Cause> {
         let table = self.group.tables.get(&event.table_id);
-        let table = table.ok_or_else(|| Problem("rows of a table that is not mapped".to_owned()))?;
+        let table = table.ok_or_else(|| Cause::text("rows of a table that is not mapped"))?;
         let Some(table) = table else { return Ok(()) };
         let schema = table.schema.clone();
-        if let Err(Problem(what)) = self.rows_of_table(event) {
+        if let Err(what) = self.rows_of_table(event) {
             let reason = format!("its rows in the binary log can't be applied: {what}");
             self.target.set_aside(&schema.database, &schema.name, &reason, position, &mut self.group.aside);
             self.group.tables.insert(event.table_id, None);
@@ -330,7 +376,7 @@ impl Replay<'_> {
     }
 
     /// Every error is one of this table alone: the event's checksum was right.
-    fn rows_of_table(&mut self, event: &RowsEvent<'_>) -> Result<(), Problem> {
+    fn rows_of_table(&mut self, event: &RowsEvent<'_>) -> Result<(), Cause> {
         let Some(Some(table)) = self.group.tables.get(&event.table_id) else { return Ok(()) };
         let (map, schema) = (&table.map, &table.schema);
         let bytes = event.rows.bytes(EVENT_LENGTH_MAX as usize)?;
@@ -363,7 +409,7 @@ impl Replay<'_> {
     /// The group is complete: it goes to the store at its position (Z1).
     fn finish(&mut self, position: LogPosition) -> Result<(), ReplayError> {
         let group = std::mem::take(&mut self.group);
-        let missing = || ReplayError::event(position, "no such XA transaction is prepared");
+        let missing = || ReplayError::event(position, Cause::text("no such XA transaction is prepared"));
         let batch = match (group.prepares, group.finishes) {
             (Some(xid), _) => {
                 let content = Content::new(group.writes.to_batch(), group.locks, group.named);
@@ -395,33 +441,6 @@ impl Replay<'_> {
     }
 }
 
-/// What is wrong with an event, in words.
-struct Problem(String);
-
-impl From<EventError> for Problem {
-    fn from(error: EventError) -> Self {
-        Problem(error.to_string())
-    }
-}
-
-impl From<RowError> for Problem {
-    fn from(error: RowError) -> Self {
-        Problem(error.to_string())
-    }
-}
-
-impl From<StoreError> for Problem {
-    fn from(error: StoreError) -> Self {
-        Problem(error.to_string())
-    }
-}
-
-impl From<KeyError> for Problem {
-    fn from(error: KeyError) -> Self {
-        Problem(error.to_string())
-    }
-}
-
 const XA_COMMIT: &[u8] = b"XA COMMIT ";
 const XA_ROLLBACK: &[u8] = b"XA ROLLBACK ";
 
@@ -436,8 +455,8 @@ fn is_bracket(sql: &[u8]) -> bool {
         || [&b"XA START "[..], b"XA END "].iter().any(|start| sql.starts_with(start))
 }
 
-fn utf8(name: &[u8]) -> Result<&str, Problem> {
-    std::str::from_utf8(name).map_err(|e| Problem(format!("a table's name is no UTF-8: {e}")))
+fn utf8(name: &[u8]) -> Result<&str, Cause> {
+    std::str::from_utf8(name).map_err(|e| Cause::text(format!("a table's name is no UTF-8: {e}")))
 }
 
 /// A row as it was, and as it became unless it went.
@@ -450,20 +469,20 @@ fn whole_rows(
     writes: &WriteSet,
     table: &Mapped,
     row: &RowChange<'_>,
-) -> Result<Option<WholeRows>, Problem> {
+) -> Result<Option<WholeRows>, Cause> {
     let lacks = |image: &RowImage<'_>| image.fields().count() < image.types().len();
     let Some(before) = &row.before else { return Ok(None) };
     if !lacks(before) && !row.after.as_ref().is_some_and(lacks) {
         return Ok(None);
     }
     let primary = &table.schema.primary;
-    let no_key = || Problem("a row image lacks the primary key".to_owned());
+    let no_key = || Cause::text("a row image lacks the primary key");
     let part = |part: &KeyPart| before.field(part.column).map(|field| field.raw).ok_or_else(no_key);
     let values = primary.parts().iter().map(part).collect::<Result<Vec<_>, _>>()?;
     let mut key = Vec::new();
     primary.encode_values(&values, &mut key)?;
     let found = match writes.get(primary.tree(), &key, Mark::NOW) {
-        Some(own) => own.map(Value::copied),
+        Some(own) => own.value().map(Value::copied),
         None => match store.latest(primary.tree(), &key)? {
             Some((position, Some(stored))) => match &table.layouts {
                 Some(layouts) => Some(layouts.upgrade(position, &stored)?.unwrap_or(stored)),
@@ -472,10 +491,10 @@ fn whole_rows(
             _ => None,
         },
     };
-    let found = found.ok_or_else(|| Problem("a row that is changed is not there".to_owned()))?;
+    let found = found.ok_or_else(|| Cause::text("a row that is changed is not there"))?;
     let stored = RowImage::full(table.schema.types(), &found)?;
     if before.fields().any(|field| stored.field(field.column).map(|f| f.raw) != Some(field.raw)) {
-        return Err(Problem("a row that is changed is another one".to_owned()));
+        return Err(Cause::text("a row that is changed is another one"));
     }
     let after = row.after.as_ref().map(|after| overlay(&stored, after)).transpose()?;
     Ok(Some((found, after)))
@@ -495,10 +514,10 @@ fn overlay(row: &RowImage<'_>, changed: &RowImage<'_>) -> Result<Vec<u8>, RowErr
 }
 
 /// The image's bytes; rows are stored as full images, and so are they logged.
-fn full_row<'a>(image: Option<RowImage<'a>>) -> Result<Option<&'a [u8]>, Problem> {
+fn full_row<'a>(image: Option<RowImage<'a>>) -> Result<Option<&'a [u8]>, Cause> {
     match image {
         Some(image) if image.fields().count() < image.types().len() => {
-            Err(Problem("a row image is not full".into()))
+            Err(Cause::text("a row image is not full"))
         }
         image => Ok(image.map(|image| image.bytes())),
     }

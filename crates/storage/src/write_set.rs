@@ -95,6 +95,25 @@ const SMALL_CHANGES: usize = 16;
 /// A larger capacity is freed, not recycled. In changes.
 const CHANGES_RECYCLED_MAX: usize = 4 * SMALL_CHANGES;
 
+/// What a transaction has made of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnWrite<'a> {
+    /// Nothing is there any more.
+    Delete,
+    /// This value is there.
+    Put(&'a [u8]),
+}
+
+impl<'a> OwnWrite<'a> {
+    /// The value; `None` if the key is gone.
+    pub fn value(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Delete => None,
+            Self::Put(value) => Some(value),
+        }
+    }
+}
+
 impl WriteSet {
     /// An empty set.
     pub fn new() -> Self {
@@ -204,20 +223,19 @@ impl WriteSet {
         self.newest.clear();
     }
 
-    /// What the transaction had done to a key as of `mark`: nothing (`None`), deleted it
-    /// (`Some(None)`), set it.
-    pub fn get(&self, tree: TreeId, key: &[u8], mark: Mark) -> Option<Option<&[u8]>> {
+    /// What the transaction had made of a key as of `mark`, if anything.
+    pub fn get(&self, tree: TreeId, key: &[u8], mark: Mark) -> Option<OwnWrite<'_>> {
         if self.changes.is_empty() {
             return None;
         }
         self.as_of(self.find(tree, key).1?, mark)
     }
 
-    fn as_of(&self, mut number: usize, mark: Mark) -> Option<Option<&[u8]>> {
+    fn as_of(&self, mut number: usize, mark: Mark) -> Option<OwnWrite<'_>> {
         while number >= mark.0 {
             number = self.changes[number].replaced?;
         }
-        Some(self.value(number))
+        Some(self.value(number).map_or(OwnWrite::Delete, OwnWrite::Put))
     }
 
     /// The first key of `tree` after `from` (exclusive if `Bound::Excluded`) that was changed as
@@ -252,7 +270,8 @@ impl WriteSet {
         mark: Mark,
     ) -> Option<(&[u8], Option<&[u8]>)> {
         let mut in_tree = numbers.take_while(|&number| self.tree(number) == tree);
-        in_tree.find_map(|number| Some((&self.full_key(number)[TREE_LEN..], self.as_of(number, mark)?)))
+        in_tree
+            .find_map(|number| Some((&self.full_key(number)[TREE_LEN..], self.as_of(number, mark)?.value())))
     }
 
     /// All that the transaction changed, as the store wants it, in key order; but for temporary
@@ -422,7 +441,7 @@ mod tests {
         for (mark, model) in past.iter().rev() {
             assert_eq!(all(&set, *mark), model.clone().into_iter().collect::<Vec<_>>());
             for (key, value) in model {
-                let seen = set.get(TREE, key, *mark).map(|v| v.map(|v| v.to_vec()));
+                let seen = set.get(TREE, key, *mark).map(|own| own.value().map(<[u8]>::to_vec));
                 assert_eq!(seen, Some(value.clone()));
             }
         }

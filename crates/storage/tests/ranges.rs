@@ -68,13 +68,31 @@ fn change(
     })
 }
 
+/// How a range is read.
+#[derive(Debug, Clone, Copy)]
+struct How {
+    direction: Direction,
+    mode: ReadMode,
+    limit: usize,
+}
+
+impl How {
+    fn forward(mode: ReadMode, limit: usize) -> Self {
+        Self { direction: Direction::Forward, mode, limit }
+    }
+
+    fn backward(mode: ReadMode, limit: usize) -> Self {
+        Self { direction: Direction::Backward, mode, limit }
+    }
+}
+
 /// The ids that a locking read of a range finds, at most `limit`.
 fn read(
     transaction: &mut Transaction,
     table: &Arc<TableSchema>,
     index: usize,
     range: KeyRange,
-    (direction, mode, limit): (Direction, ReadMode, usize),
+    How { direction, mode, limit }: How,
 ) -> Result<Vec<i64>, TransactionError> {
     let mut scan = transaction.scan_index(table, index, range, direction, mode);
     let mut ids = Vec::new();
@@ -122,20 +140,19 @@ fn a_range_keeps_rows_out_as_far_as_it_was_read() {
         assert_eq!(blocked_inserts(&database, &table, probes), []);
         assert!(database.engine.locks().is_empty());
     };
-    use Direction::{Backward, Forward};
     for mode in [UPDATE, SHARE] {
-        let all = (Forward, mode, usize::MAX);
+        let all = How::forward(mode, usize::MAX);
         check(0, KeyRange::all(), all, &probes);
         check(0, id_range(&table, 15, 40), all, &[15, 25, 35]);
         check(BY_U, key_range(&table, BY_U, 2000, 3500), all, &[25, 35]);
         check(BY_V, key_range(&table, BY_V, 200, 450), all, &[25, 35, 45]);
-        check(BY_V, key_range(&table, BY_V, 200, 450), (Backward, mode, usize::MAX), &[25, 35, 45]);
+        check(BY_V, key_range(&table, BY_V, 200, 450), How::backward(mode, usize::MAX), &[25, 35, 45]);
         // A scan that stops early does not lock the remaining range: the first piece has one key,
         // the second four.
-        check(0, KeyRange::all(), (Forward, mode, 1), &[5]);
-        check(0, KeyRange::all(), (Backward, mode, 1), &[55, 65]);
-        check(0, KeyRange::all(), (Forward, mode, 2), &[5, 15, 25, 35, 45]);
-        check(BY_U, KeyRange::all(), (Backward, mode, 1), &[55, 65]);
+        check(0, KeyRange::all(), How::forward(mode, 1), &[5]);
+        check(0, KeyRange::all(), How::backward(mode, 1), &[55, 65]);
+        check(0, KeyRange::all(), How::forward(mode, 2), &[5, 15, 25, 35, 45]);
+        check(BY_U, KeyRange::all(), How::backward(mode, 1), &[55, 65]);
         // Nothing there.
         check(0, id_range(&table, 21, 29), all, &[25]);
         check(BY_U, key_range(&table, BY_U, 2500, 2500), all, &[25]);
@@ -143,15 +160,15 @@ fn a_range_keeps_rows_out_as_far_as_it_was_read() {
         check(0, KeyRange::prefix(&primary_key(&table, 30)), all, &[]);
     }
     let skip = ReadMode::Locking(Locking { on_locked: OnLocked::Skip, ..Locking::UPDATE });
-    check(0, KeyRange::all(), (Forward, skip, 2), &[5, 15]);
-    check(0, KeyRange::all(), (Forward, ReadMode::Snapshot, usize::MAX), &[]);
+    check(0, KeyRange::all(), How::forward(skip, 2), &[5, 15]);
+    check(0, KeyRange::all(), How::forward(ReadMode::Snapshot, usize::MAX), &[]);
 }
 
 #[test]
 fn read_committed_keeps_nothing_out() {
     let (database, table) = fresh();
     let mut reader = database.begin_with(Isolation::ReadCommitted, LONG);
-    read(&mut reader, &table, 0, KeyRange::all(), (Direction::Forward, UPDATE, usize::MAX)).unwrap();
+    read(&mut reader, &table, 0, KeyRange::all(), How::forward(UPDATE, usize::MAX)).unwrap();
     reader.get_for_update(table.primary.tree(), &primary_key(&table, 35)).unwrap();
     assert_eq!(blocked_inserts(&database, &table, [5, 25, 55]), []);
     assert_eq!(blocked_inserts(&database, &table, [35]), [35], "the key itself is locked");
@@ -179,7 +196,7 @@ fn a_key_without_row_is_kept_free_and_others_may_read_it_too() {
 fn rows_moved_into_a_range_wait_too_and_rows_changed_in_place_do_not() {
     let (database, table) = fresh();
     let mut reader = database.begin();
-    let how = (Direction::Forward, UPDATE, usize::MAX);
+    let how = How::forward(UPDATE, usize::MAX);
     read(&mut reader, &table, BY_V, key_range(&table, BY_V, 200, 350), how).unwrap();
     let mut other = database.begin();
     assert!(waits(change(&mut other, &table, 50, |row| row.v = 333)));
@@ -202,12 +219,12 @@ fn who_inserted_before_is_waited_for() {
                 _ => key_range(&table, BY_V, from * 10, to * 10),
             };
             let mut reader = database.begin_with(Isolation::RepeatableRead, LONG);
-            let how = (Direction::Forward, SHARE, usize::MAX);
+            let how = How::forward(SHARE, usize::MAX);
             assert_eq!(read(&mut reader, &table, index, range(26, 36), how).unwrap(), [30]);
             let locked = |on_locked| ReadMode::Locking(Locking { on_locked, ..Locking::SHARE });
-            let skip = (Direction::Forward, locked(OnLocked::Skip), usize::MAX);
+            let skip = How::forward(locked(OnLocked::Skip), usize::MAX);
             assert_eq!(read(&mut reader, &table, index, range(15, 36), skip).unwrap(), [20, 30]);
-            let fail = (Direction::Forward, locked(OnLocked::Fail), usize::MAX);
+            let fail = How::forward(locked(OnLocked::Fail), usize::MAX);
             let refused = read(&mut database.begin(), &table, index, range(15, 36), fail);
             assert!(matches!(refused, Err(TransactionError::Lock(LockError::WouldBlock))), "{refused:?}");
             drop(reader);
@@ -232,7 +249,7 @@ fn who_inserted_before_is_waited_for() {
 fn a_waiting_insert_lets_the_reader_insert_the_same_row() {
     let (database, table) = fresh();
     let mut reader = database.begin();
-    let how = (Direction::Forward, UPDATE, usize::MAX);
+    let how = How::forward(UPDATE, usize::MAX);
     read(&mut reader, &table, BY_U, key_range(&table, BY_U, 2500, 2500), how).unwrap();
     read(&mut reader, &table, 0, id_range(&table, 21, 29), how).unwrap();
     let mut writer = database.begin_with(Isolation::RepeatableRead, LONG);
@@ -258,7 +275,7 @@ fn what_was_deleted_is_inserted_again_while_others_wait_to_read_it() {
     .unwrap();
     let mut reader = database.begin_with(Isolation::RepeatableRead, LONG);
     let waiting = table.clone();
-    let how = (Direction::Forward, UPDATE, usize::MAX);
+    let how = How::forward(UPDATE, usize::MAX);
     let reading = thread::spawn(move || read(&mut reader, &waiting, 0, id_range(&waiting, 25, 35), how));
     while database.engine.locks().status().waiting_now.load(Relaxed) == 0 {
         thread::yield_now();
@@ -273,7 +290,7 @@ fn two_that_read_a_range_and_insert_into_it_deadlock() {
     let (database, table) = fresh();
     let mut two = [(); 2].map(|()| database.begin_with(Isolation::Serializable, LONG));
     for reader in &mut two {
-        let how = (Direction::Forward, SHARE, usize::MAX);
+        let how = How::forward(SHARE, usize::MAX);
         assert_eq!(read(reader, &table, 0, id_range(&table, 21, 29), how).unwrap(), []);
     }
     let [mut first, mut second] = two;
@@ -292,7 +309,7 @@ fn two_that_read_a_range_and_insert_into_it_deadlock() {
 fn a_wait_for_a_range_ends_by_kill_too() {
     let (database, table) = fresh();
     let mut reader = database.begin();
-    read(&mut reader, &table, 0, KeyRange::all(), (Direction::Forward, UPDATE, usize::MAX)).unwrap();
+    read(&mut reader, &table, 0, KeyRange::all(), How::forward(UPDATE, usize::MAX)).unwrap();
     let interrupt = Arc::new(Interrupt::new());
     let options = database::transaction_options(Isolation::ReadCommitted, LONG);
     let mut writer = database.engine.begin(interrupt.clone(), options);
@@ -316,7 +333,7 @@ fn a_prepared_transaction_keeps_its_range_until_a_restart_and_its_rows_over_it()
         assert!(database.engine.reserve_xid(&xid));
         let mut branch = database.begin();
         branch.set_xa(xid.clone(), QueryEvent::new(1, b"d", b"XA END X'78',X'',1"));
-        read(&mut branch, &table, 0, id_range(&table, 20, 30), (Direction::Forward, UPDATE, 9)).unwrap();
+        read(&mut branch, &table, 0, id_range(&table, 20, 30), How::forward(UPDATE, 9)).unwrap();
         insert(&mut branch, &table, 22).unwrap();
         branch.prepare().unwrap();
         assert_eq!(blocked_inserts(&database, &table, [19, 22, 25, 30]), [22, 25]);
@@ -326,7 +343,7 @@ fn a_prepared_transaction_keeps_its_range_until_a_restart_and_its_rows_over_it()
         let table = database.table("t");
         assert_eq!(blocked_inserts(&database, &table, [19, 22, 25, 30]), [22]);
         let mut reader = database.begin();
-        let how = (Direction::Forward, UPDATE, usize::MAX);
+        let how = How::forward(UPDATE, usize::MAX);
         let met = read(&mut reader, &table, BY_V, key_range(&table, BY_V, 215, 225), how);
         assert!(matches!(met, Err(TransactionError::Lock(LockError::WaitTimeout))), "{met:?}");
         drop(reader);

@@ -31,7 +31,7 @@ use stdx::random::Random;
 use storage::build::TreeBuilder;
 use storage::engine::Engine;
 use storage::layout::Layouts;
-use storage::replay::{ReplayError, ReplayTarget};
+use storage::replay::{Cause, ReplayError, ReplayTarget};
 use storage::schema::TableSchema;
 use storage::{BegunCheckpoint, Store, TreeId, WriteBatch};
 
@@ -186,12 +186,15 @@ impl ReplayTarget for Target {
         _: u32,
         _: LogPosition,
         batch: &mut WriteBatch,
-    ) -> Result<(), String> {
+    ) -> Result<(), Cause> {
         let (verb, name) = std::str::from_utf8(&query.sql).unwrap().split_once(' ').unwrap();
         let number = TABLES.iter().position(|table| *table == name).unwrap() as u8;
         let tree = match verb {
             "CREATE" => 100 + 10 * u32::from(number),
-            _ => self.pending.remove(&number).ok_or(format!("the trees built for {name} are not known"))?,
+            _ => {
+                let unknown = || Cause::text(format!("the trees built for {name} are not known"));
+                self.pending.remove(&number).ok_or_else(unknown)?
+            }
         };
         put(batch, &mut self.tables, name, tree);
         Ok(())

@@ -13,6 +13,8 @@
 //!    a name.
 //! 4. Double quotes enclose strings, or under ANSI_QUOTES names.
 
+use std::ops::Range;
+
 use crate::keyword::Keyword;
 use crate::sql_mode;
 use crate::token::{Lexeme, Token};
@@ -32,7 +34,7 @@ pub struct Lexer<'a> {
     closed_comment: Option<(usize, usize)>,
     /// What is in the `/*+ .. */` that stands before the last token with nothing but blanks
     /// between.
-    hint: Option<(usize, usize)>,
+    hint: Option<Range<usize>>,
     /// Where a dot that belongs to a name ended: a name must follow there.
     name_dot_end: usize,
     /// Where the last name ended, for such dots.
@@ -75,8 +77,8 @@ impl<'a> Lexer<'a> {
     }
 
     /// Where the text of the hint lies between the last two tokens, right after the first of them.
-    pub(crate) fn hint(&self) -> Option<(usize, usize)> {
-        self.hint
+    pub(crate) fn hint(&self) -> Option<Range<usize>> {
+        self.hint.clone()
     }
 
     /// How many versioned comments had text right after their number since this was asked last.
@@ -130,7 +132,7 @@ impl<'a> Lexer<'a> {
                         return Err(start);
                     }
                     if comments == 0 && self.text.get(start + 2) == Some(&b'+') {
-                        self.hint = Some((start + 3, (self.at - 2).max(start + 3)));
+                        self.hint = Some(start + 3..(self.at - 2).max(start + 3));
                     }
                     comments += 1;
                 }

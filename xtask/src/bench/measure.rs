@@ -111,7 +111,8 @@ fn run_rounds(
                 for turn in 0..part.columns.len() {
                     let c = (turn + round) % part.columns.len();
                     let column = &part.columns[c];
-                    let samples = run_cell(workload, &servers[&column.who], (p, r), part, column)?;
+                    let cell = CellNumbers { part: p, row: r };
+                    let samples = run_cell(workload, &servers[&column.who], cell, part, column)?;
                     let rate = samples.first().map_or(0.0, |(_, s)| s.per_second);
                     println!(
                         "  {} {} {}, {}: {rate:.1}/s",
@@ -133,17 +134,24 @@ fn run_rounds(
     Ok(tables)
 }
 
+/// Numbers of a part of a workload's tables, and of a row of it.
+#[derive(Clone, Copy)]
+struct CellNumbers {
+    part: usize,
+    row: usize,
+}
+
 fn run_cell(
     workload: &dyn Workload,
     server: &Contender,
-    (part_number, row): (usize, usize),
+    cell: CellNumbers,
     part: &Part,
     column: &Column,
 ) -> Result<Vec<(Outcome, Sample)>> {
     server.set_durability(column.durability)?;
     server.delay_flushes(part.delay)?;
     let before = server.counts()?;
-    let outcomes = workload.run(server, part_number, row);
+    let outcomes = workload.run(server, cell.part, cell.row);
     let counts = server.counts()?.since(before);
     server.delay_flushes(Duration::ZERO)?;
     Ok(outcomes?

@@ -415,7 +415,7 @@ impl Examined {
         let run = numbers.len().saturating_sub(without_gap + 1);
         let (apart, together) = numbers.split_at(run);
         let Some((&first, &last)) = together.first().zip(together.last()) else {
-            return self.no_files(listed);
+            return self.no_files(listed.map(|(_, last)| last));
         };
         let gap = |number: FileNumber| {
             self.missing(number, "there are files in front of it and behind it".to_owned())
@@ -470,9 +470,9 @@ impl Examined {
     }
 
     /// What follows where no log file is there.
-    fn no_files(&self, listed: Option<(FileNumber, FileNumber)>) -> Result<Vec<FileNumber>, LogError> {
-        match (&self.index, listed, self.durable) {
-            (_, Some((_, last)), _) => Err(self.missing(last, self.is_listed())),
+    fn no_files(&self, listed_last: Option<FileNumber>) -> Result<Vec<FileNumber>, LogError> {
+        match (&self.index, listed_last, self.durable) {
+            (_, Some(last), _) => Err(self.missing(last, self.is_listed())),
             (_, _, Some(durable)) => {
                 let mark = file_name(&self.folder.durable_mark());
                 Err(self.missing(durable.file(), format!("{mark} says that the log reached it")))

@@ -106,7 +106,14 @@ pub(super) struct Files {
 #[derive(Default)]
 pub(super) struct IndexState {
     /// What the durable index says.
-    pub(super) written: Option<(FileNumber, FileNumber)>,
+    pub(super) written: Option<FileRange>,
+}
+
+/// The first and the last file of a log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileRange {
+    pub(super) first: FileNumber,
+    pub(super) last: FileNumber,
 }
 
 impl Files {
@@ -174,16 +181,16 @@ impl Files {
     /// Writes the index if it is out of date (step f).
     pub(super) fn update_index(&self) -> Result<(), LogError> {
         let mut state = self.index_latch.lock();
-        let range = (self.first(), self.last());
+        let range = FileRange { first: self.first(), last: self.last() };
         self.write_index(&mut state, range)
     }
 
-    fn write_index(&self, state: &mut IndexState, range: (FileNumber, FileNumber)) -> Result<(), LogError> {
+    fn write_index(&self, state: &mut IndexState, range: FileRange) -> Result<(), LogError> {
         if state.written == Some(range) {
             return Ok(());
         }
         let mut text = String::new();
-        for number in range.0.0..=range.1.0 {
+        for number in range.first.0..=range.last.0 {
             text.push_str("./");
             text.push_str(&self.folder.log_name(FileNumber(number)));
             text.push('\n');
@@ -206,7 +213,7 @@ impl Files {
         if keep <= first {
             return Ok(Vec::new());
         }
-        self.write_index(&mut state, (keep, last))?;
+        self.write_index(&mut state, FileRange { first: keep, last })?;
         self.list.lock().retain(|&(number, _)| number >= keep);
         let gone: Vec<_> = (first.0..keep.0).map(FileNumber).collect();
         for &number in &gone {

@@ -198,6 +198,15 @@ fn save_cut_bytes(
     }
 }
 
+/// Bytes of a part that are read at once.
+#[derive(Clone, Copy)]
+struct Piece {
+    /// Where it begins in the part, in bytes.
+    at: u64,
+    /// In bytes.
+    len: usize,
+}
+
 /// Some bytes of a file.
 struct Part<'a> {
     file: &'a dyn File,
@@ -206,19 +215,19 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn pieces(&self) -> impl Iterator<Item = (u64, usize)> + use<> {
+    fn pieces(&self) -> impl Iterator<Item = Piece> + use<> {
         let len = self.len;
-        (0..len).step_by(PIECE).map(move |at| (at, (len - at).min(PIECE as u64) as usize))
+        (0..len).step_by(PIECE).map(move |at| Piece { at, len: (len - at).min(PIECE as u64) as usize })
     }
 
-    fn read(&self, (at, len): (u64, usize)) -> io::Result<Vec<u8>> {
+    fn read(&self, Piece { at, len }: Piece) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; len];
         self.file.read_exact_at(&mut bytes, self.from + at)?;
         Ok(bytes)
     }
 
     fn copy_to(&self, target: &dyn File) -> io::Result<()> {
-        self.pieces().try_for_each(|piece| target.write_at(&self.read(piece)?, piece.0))
+        self.pieces().try_for_each(|piece| target.write_at(&self.read(piece)?, piece.at))
     }
 
     fn is_same(&self, other: &Part<'_>) -> io::Result<bool> {

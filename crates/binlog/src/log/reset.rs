@@ -14,7 +14,7 @@
 
 use super::commit::Leader;
 use super::error::LogError;
-use super::files::IndexState;
+use super::files::{FileRange, IndexState};
 use super::names::Folder;
 use super::rotate::{Past, Prepared};
 use super::{Log, Shared};
@@ -104,7 +104,7 @@ impl Shared {
         replace_old(folder, named)
             .map_err(|e| self.progress.latch_failure(&LogError::io("beginning the binary log anew", e)))?;
         folder.set_shift(number, named);
-        *index = IndexState { written: Some((number, number)) };
+        *index = IndexState { written: Some(FileRange { first: number, last: number }) };
         drop(index);
         leader.gtids = GtidSet::new();
         self.published.lock().gtids = GtidSet::new();

@@ -62,6 +62,6 @@ impl From<TransactionError> for SqlError {
 
 impl From<syntax::ParseError> for SqlError {
     fn from(e: syntax::ParseError) -> Self {
-        SqlError { number: e.number, sqlstate: e.sqlstate, message: e.message }
+        SqlError { number: e.number, sqlstate: e.sqlstate, naming: Naming::Complete, message: e.message }
     }
 }

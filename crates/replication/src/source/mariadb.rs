@@ -91,6 +91,12 @@ pub fn dump(
     }
 }
 
+/// A GTID event of the log that was not sent yet.
+struct HeldGtid {
+    header: EventHeader,
+    gtid: GtidEvent,
+}
+
 /// A stream that translates events to MariaDB's and passes them to the connection's stream.
 struct Translator<'a> {
     log: &'a Log,
@@ -105,7 +111,7 @@ struct Translator<'a> {
     /// Where the replica believes itself to be in the file.
     count: u64,
     /// A GTID event whose group shows its kind by the next event.
-    held: Option<(EventHeader, GtidEvent)>,
+    held: Option<HeldGtid>,
     /// The transaction whose events are under way.
     current: Option<MariadbGtid>,
     /// It is one of XA that commits in one phase.
@@ -246,7 +252,7 @@ impl<'a> Translator<'a> {
                 self.gtid_list(header.end_log_pos)
             }
             Event::Gtid(gtid) => {
-                self.held = Some((header, gtid));
+                self.held = Some(HeldGtid { header, gtid });
                 Ok(())
             }
             Event::TransactionPayload(payload) => self.payload(&header, &payload),
@@ -317,7 +323,7 @@ impl<'a> Translator<'a> {
     /// A GTID event's group shows what it is: rows, definitions, a phase of XA.
     fn first_of_group(
         &mut self,
-        (header, gtid): (EventHeader, GtidEvent),
+        HeldGtid { header, gtid }: HeldGtid,
         first: &EventHeader,
         query: &QueryEvent<'_>,
     ) -> Result<(), Failure> {

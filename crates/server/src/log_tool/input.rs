@@ -12,7 +12,7 @@ use binlog::event::{Event, EventType, FormatDescription, decode, decode_format_d
 use binlog::file::{FileError, FileReader, Input, RawEvent};
 use binlog::gtid::{GtidSet, Interval, Source};
 use env::{Env, OpenMode, UnixMicros};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -134,10 +134,9 @@ pub(super) fn walk(
     visit: Visit<'_>,
 ) -> Result<(), ToolError> {
     for (i, file) in files.iter().enumerate() {
-        let range = (
-            selection.start_position.filter(|_| i == 0).unwrap_or(0),
-            selection.stop_position.filter(|_| i + 1 == files.len()).unwrap_or(u64::MAX),
-        );
+        let from = selection.start_position.filter(|_| i == 0).unwrap_or(0);
+        let to = selection.stop_position.filter(|_| i + 1 == files.len()).unwrap_or(u64::MAX);
+        let range = Range { start: from, end: to };
         if walk_file(env, file, selection, range, visit)?.is_break() {
             break;
         }
@@ -145,11 +144,12 @@ pub(super) fn walk(
     Ok(())
 }
 
+/// `range` is in bytes; events that begin in it are visited.
 fn walk_file(
     env: &dyn Env,
     file: &LogFile,
     selection: &Selection,
-    (from, to): (u64, u64),
+    range: Range<u64>,
     visit: Visit<'_>,
 ) -> Result<ControlFlow<()>, ToolError> {
     let mut reader = file.open(env)?;
@@ -170,16 +170,16 @@ fn walk_file(
         let broken = |source| file.error(FileError::Event { at: event.start, source });
         if kind == EventType::FORMAT_DESCRIPTION {
             format = decode_format_description(event.bytes).map_err(broken)?;
-            let is_first = event.start < from;
+            let is_first = event.start < range.start;
             if visit(file, event)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             if is_first {
-                reader.skip_to(from).map_err(|e| file.error(e))?;
+                reader.skip_to(range.start).map_err(|e| file.error(e))?;
             }
             continue;
         }
-        if event.start >= to {
+        if event.start >= range.end {
             return Ok(ControlFlow::Continue(()));
         }
         let time = u64::from(event.header.timestamp) * 1_000_000;

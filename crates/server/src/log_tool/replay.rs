@@ -175,7 +175,7 @@ fn open_and_close(
     let database =
         crate::database::open(env, options, &datadir, &Arc::<Status>::default(), &Stop::default())?;
     let executed = database.engine().log().gtid_executed();
-    crate::database::close(&database).map_err(crate::server::StartError::Database)?;
+    crate::database::close(&database).map_err(crate::server::StartError::Close)?;
     Ok(executed)
 }
 

@@ -7,7 +7,7 @@ use super::arguments::Arguments;
 use super::input::{LogFile, log_files};
 use super::transactions::{Transaction, WalkItem, walk};
 use super::{EXPANDED_MAX, Outcome, ToolError, remote};
-use crate::charts::{Field, commas, number, write_bars};
+use crate::charts::{Field, Point, commas, number, write_bars};
 use binlog::event::{Decoder, Event, EventError, EventHeader, FormatDescription, RowsKind};
 use binlog::file::FileError;
 use binlog::json_lines::moment;
@@ -270,7 +270,7 @@ impl Rate {
         let most = self.counts.iter().copied().max().unwrap_or(0).max(1) as f64;
         let mut field = Field::new(SPANS, LINES);
         for (i, &count) in self.counts[..used].iter().enumerate().filter(|(_, n)| **n > 0) {
-            field.put_bar((i as f64 / SPANS as f64, count as f64 / most), '#');
+            field.put_bar(Point { x: i as f64 / SPANS as f64, y: count as f64 / most }, '#');
         }
         let column =
             if span < 1.0 { format!("{} ms", number(span * 1e3)) } else { format!("{} s", number(span)) };

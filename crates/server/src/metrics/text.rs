@@ -18,11 +18,30 @@ const SIZES: std::ops::RangeInclusive<u32> = 1..=10;
 /// How the rows of the buffer pool's pages begin. They have names of their own ([`pages`]).
 const PAGES: &str = "Innodb_buffer_pool_pages_";
 
-/// Rows that are one metric with a label: how they begin, the metric, its label, its help.
-const LABELLED: [(&str, &str, &str, &str); 3] = [
-    ("Com_", "commands_total", "command", "Statements by kind"),
-    ("Handler_", "handlers_total", "handler", "Accesses to tables by kind"),
-    ("Connection_errors_", "connection_errors_total", "error", "Connections that failed, by reason"),
+/// Rows of `SHOW GLOBAL STATUS` that are one metric with a label.
+struct Family {
+    /// How the rows' names begin; the rest is the label's value.
+    prefix: &'static str,
+    /// The metric's name after `mysql_global_status_`.
+    metric: &'static str,
+    label: &'static str,
+    help: &'static str,
+}
+
+const FAMILIES: [Family; 3] = [
+    Family { prefix: "Com_", metric: "commands_total", label: "command", help: "Statements by kind" },
+    Family {
+        prefix: "Handler_",
+        metric: "handlers_total",
+        label: "handler",
+        help: "Accesses to tables by kind",
+    },
+    Family {
+        prefix: "Connection_errors_",
+        metric: "connection_errors_total",
+        label: "error",
+        help: "Connections that failed, by reason",
+    },
 ];
 
 /// What this server's own numbers mean, by their names in `SHOW GLOBAL STATUS` after `Duramen_`.
@@ -60,10 +79,10 @@ pub(super) fn of(rows: &Rows, version: &str) -> String {
     let mut out = String::with_capacity(32 << 10);
     head(&mut out, "duramen_info", "gauge", "The server's version.");
     let _ = writeln!(out, "duramen_info{{version=\"{version}\"}} 1");
-    LABELLED.iter().for_each(|family| labelled(&mut out, rows, family));
+    FAMILIES.iter().for_each(|family| labelled(&mut out, rows, family));
     pages(&mut out, rows);
     let is_labelled =
-        |name: &str| name.starts_with(PAGES) || LABELLED.iter().any(|(start, ..)| name.starts_with(start));
+        |name: &str| name.starts_with(PAGES) || FAMILIES.iter().any(|family| name.starts_with(family.prefix));
     for (name, value) in rows.iter().filter(|(name, _)| !is_labelled(name)) {
         match value {
             Value::Number(kind, n) => number(&mut out, name, *kind, *n),
@@ -78,11 +97,12 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-fn labelled(out: &mut String, rows: &Rows, (start, name, label, help): &(&str, &str, &str, &str)) {
-    let name = format!("mysql_global_status_{name}");
-    head(out, &name, "counter", &format!("{help}: {start}... of SHOW GLOBAL STATUS."));
+fn labelled(out: &mut String, rows: &Rows, family: &Family) {
+    let Family { prefix, metric, label, help } = family;
+    let name = format!("mysql_global_status_{metric}");
+    head(out, &name, "counter", &format!("{help}: {prefix}... of SHOW GLOBAL STATUS."));
     for (row, value) in rows.iter() {
-        if let (Some(kind), Value::Number(_, n)) = (row.strip_prefix(start), value) {
+        if let (Some(kind), Value::Number(_, n)) = (row.strip_prefix(prefix), value) {
             let _ = writeln!(out, "{name}{{{label}=\"{kind}\"}} {n}");
         }
     }

@@ -1,6 +1,6 @@
 //! Rates over clients on log axes, for the terminal and as SVG.
 
-use crate::charts::{Field, number};
+use crate::charts::{Field, Point, number};
 use std::fmt::Write as _;
 
 /// The plot in the terminal, in characters.
@@ -15,14 +15,22 @@ const TOP: f64 = 50.0;
 const COLOURS: [&str; 3] = ["#8a4b2a", "#c98b2f", "#5b7f95"];
 const MEASURED: &str = "#222222";
 
+/// A rate that so many clients reach.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RateAt {
+    pub(super) clients: f64,
+    /// Commits per second.
+    pub(super) rate: f64,
+}
+
 /// A line of the plot.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) label: String,
     /// Its points in the terminal.
     pub(super) mark: char,
-    /// Clients and commits per second, ascending.
-    pub(super) points: Vec<(f64, f64)>,
+    /// Ascending by clients.
+    pub(super) points: Vec<RateAt>,
     /// Points only, and no line between them.
     pub(super) is_measured: bool,
 }
@@ -40,18 +48,17 @@ impl Axes {
         let ends = |values: &mut dyn Iterator<Item = f64>| {
             values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)))
         };
-        let clients = ends(&mut points().map(|p| p.0.max(1.0).log2()));
-        let rates = ends(&mut points().map(|p| p.1.max(0.1).log10()));
+        let clients = ends(&mut points().map(|p| p.clients.max(1.0).log2()));
+        let rates = ends(&mut points().map(|p| p.rate.max(0.1).log10()));
         let apart = |(low, high): (f64, f64)| {
             if low > high { (0.0, 1.0) } else { (low.floor(), high.ceil().max(low.floor() + 1.0)) }
         };
         Self { clients: apart(clients), rates: apart(rates) }
     }
 
-    /// From 0 (left, bottom) to 1.
-    fn scaled(&self, (clients, rate): (f64, f64)) -> (f64, f64) {
+    fn scaled(&self, RateAt { clients, rate }: RateAt) -> Point {
         let part = |value: f64, (low, high): (f64, f64)| ((value - low) / (high - low)).clamp(0.0, 1.0);
-        (part(clients.max(1.0).log2(), self.clients), part(rate.max(0.1).log10(), self.rates))
+        Point { x: part(clients.max(1.0).log2(), self.clients), y: part(rate.max(0.1).log10(), self.rates) }
     }
 
     fn decades(&self) -> impl Iterator<Item = f64> {
@@ -75,9 +82,10 @@ pub(super) fn text(lines: &[Line]) -> String {
     }
     let mut out = String::from("commits per second over clients\n");
     let cell = |point| field.cell(axes.scaled(point));
-    let rate =
-        |line| axes.decades().find(|&rate| cell((1.0, rate)).1 == line).map(number).unwrap_or_default();
-    let clients = axes.doublings().step_by(2).map(|clients| (cell((clients, 1.0)).0, format!("{clients}")));
+    let line_of = |rate| cell(RateAt { clients: 1.0, rate }).line;
+    let rate = |line| axes.decades().find(|&rate| line_of(rate) == line).map(number).unwrap_or_default();
+    let column_of = |clients| cell(RateAt { clients, rate: 1.0 }).column;
+    let clients = axes.doublings().step_by(2).map(|clients| (column_of(clients), format!("{clients}")));
     field.write(rate, &clients.collect::<Vec<_>>(), &mut out);
     for line in lines {
         let _ = writeln!(out, "{:>12} {}", line.mark, line.label);
@@ -87,12 +95,13 @@ pub(super) fn text(lines: &[Line]) -> String {
 }
 
 /// Points between those of a line, straight on log axes, one for each column of the terminal.
-fn between(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
+fn between(points: &[RateAt]) -> impl Iterator<Item = RateAt> {
     points.windows(2).flat_map(|pair| {
-        let [(x, y), (to_x, to_y)] = [pair[0], pair[1]];
+        let (from, to) = (pair[0], pair[1]);
         (0..=COLUMNS).map(move |step| {
             let part = step as f64 / COLUMNS as f64;
-            (x * (to_x / x).powf(part), y * (to_y / y).powf(part))
+            let on_way = |from: f64, to: f64| from * (to / from).powf(part);
+            RateAt { clients: on_way(from.clients, to.clients), rate: on_way(from.rate, to.rate) }
         })
     })
 }
@@ -101,7 +110,7 @@ fn between(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
 pub(super) fn svg(lines: &[Line]) -> String {
     let axes = Axes::of(lines);
     let at = |point| {
-        let (x, y) = axes.scaled(point);
+        let Point { x, y } = axes.scaled(point);
         (LEFT + x * WIDTH, TOP + (1.0 - y) * HEIGHT)
     };
     let (width, bottom) = (LEFT + WIDTH + 30.0, TOP + HEIGHT);
@@ -113,13 +122,13 @@ pub(super) fn svg(lines: &[Line]) -> String {
          <text x=\"{LEFT}\" y=\"28\" font-size=\"18\">Commits per second over clients</text>\n"
     );
     for rate in axes.decades() {
-        let (y, x) = (at((1.0, rate)).1, LEFT + WIDTH);
+        let (y, x) = (at(RateAt { clients: 1.0, rate }).1, LEFT + WIDTH);
         let _ = writeln!(out, "<path d=\"M{LEFT} {y:.1}H{x}\" stroke=\"#dddddd\"/>");
         let (x, y, text) = (LEFT - 8.0, y + 5.0, number(rate));
         let _ = writeln!(out, "<text x=\"{x}\" y=\"{y:.1}\" text-anchor=\"end\">{text}</text>");
     }
     for clients in axes.doublings() {
-        let (x, y) = (at((clients, 1.0)).0, bottom + 22.0);
+        let (x, y) = (at(RateAt { clients, rate: 1.0 }).0, bottom + 22.0);
         let _ = writeln!(out, "<path d=\"M{x:.1} {TOP}V{bottom}\" stroke=\"#eeeeee\"/>");
         let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{clients}</text>");
     }
@@ -160,7 +169,7 @@ mod tests {
         let line = |label: &str, mark, points: &[(f64, f64)], is_measured| Line {
             label: label.into(),
             mark,
-            points: points.to_vec(),
+            points: points.iter().map(|&(clients, rate)| RateAt { clients, rate }).collect(),
             is_measured,
         };
         vec![

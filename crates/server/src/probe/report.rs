@@ -4,7 +4,7 @@ use super::check::Comparison;
 use super::disk::Disk;
 use super::machine::Measured;
 use super::model::{Durability, Expected, Machine};
-use super::plot::Line;
+use super::plot::{Line, RateAt};
 use crate::charts::number;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -245,15 +245,18 @@ pub(super) fn lines(forecasts: &[Forecast]) -> Vec<Line> {
     let shown = [(0, '*', "full durability"), (2, '+', "sync_binlog=10"), (4, 'o', "no durability")];
     let line = |(which, mark, label): (usize, char, &str)| {
         let forecast = forecasts.get(which)?;
-        let points = CLIENTS.iter().zip(&forecast.expected).map(|(&n, e)| (n as f64, e.rate)).collect();
-        Some(Line { label: label.to_owned(), mark, points, is_measured: false })
+        let expected = CLIENTS.iter().zip(&forecast.expected);
+        let points = expected.map(|(&n, e)| RateAt { clients: n as f64, rate: e.rate });
+        Some(Line { label: label.to_owned(), mark, points: points.collect(), is_measured: false })
     };
     shown.into_iter().filter_map(line).collect()
 }
 
 /// What a server reached.
 pub(super) fn checked_lines(checked: &Comparison) -> Vec<Line> {
-    let measured = |row: &super::check::Row| row.measured.as_ref().map(|l| (l.clients as f64, l.rate));
+    let measured = |row: &super::check::Row| {
+        row.measured.as_ref().map(|l| RateAt { clients: l.clients as f64, rate: l.rate })
+    };
     let points = checked.rows.iter().filter_map(measured).collect();
     let label = format!("measured at {}/{}", checked.sync_binlog, checked.trx_commit);
     vec![Line { label, mark: 'M', points, is_measured: true }]

@@ -282,7 +282,7 @@ impl Examination {
             }
             Err(error) => {
                 self.catalog_is_damaged = true;
-                self.find(Severity::Loss, "", None, format!("the catalog can't be read: {}", error.message));
+                self.find(Severity::Loss, "", None, format!("the catalog can't be read: {error}"));
             }
         }
     }

@@ -56,7 +56,7 @@ pub(super) fn rehearse(
             return Ok(());
         }
         let planned = rehearsal.statement(query, timestamp, position);
-        planned.map_err(|why| Ended::Stopped(why, position))
+        planned.map_err(|why| Ended::Stopped(why.to_string(), position))
     });
     let mut rehearsed = Rehearsed::default();
     if let Err(Ended::Stopped(why, position)) = outcome {

@@ -96,12 +96,13 @@ pub fn set_purged(cx: &Context, adds: bool, set: &GtidSet) -> Result<()> {
     Err(cannot("the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED"))
 }
 
-/// SHOW BINLOG EVENTS: the events of one file, the first unless one is named. Rows go out as they
-/// are read.
+/// SHOW BINLOG EVENTS: the events of one file, the first unless one is named, `count` of them after
+/// `skip` others. Rows go out as they are read.
 pub fn events(
     cx: &mut Context,
     which: &LogEvents,
-    (skip, count): (u64, u64),
+    skip: u64,
+    count: u64,
     sink: &mut dyn ResultSink,
 ) -> Result<()> {
     let log = cx.instance.log().clone();

@@ -47,7 +47,7 @@ impl<'a> Visitor<'a> for Reads {
 pub(crate) fn kill(cx: &mut Context, what: KillWhat, id: u64) -> Result<()> {
     let unknown = || error::NO_SUCH_THREAD.with(&[&id]);
     let process = cx.instance.processes().into_iter().find(|p| p.id == id).ok_or_else(unknown)?;
-    if process.user().0 != cx.connection.user.0 {
+    if process.user().user != cx.connection.user.user {
         let may = cx.need_any(Privileges::SUPER, "CONNECTION_ADMIN", "CONNECTION_ADMIN");
         let may = may.and_then(|()| cx.need_power_over(process.account()));
         may.map_err(|_| error::KILL_DENIED_ERROR.with(&[&id]))?;

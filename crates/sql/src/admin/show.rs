@@ -24,8 +24,8 @@ use syntax::ast::{Account, Limit, ObjectName, RoutineKind, Show, ShowFilter, Sho
 /// Runs a SHOW.
 pub fn show(cx: &mut Context, show: &Show, sink: &mut dyn ResultSink) -> Result<()> {
     if let ShowWhat::BinlogEvents(which) = &show.what {
-        let limit = limit(cx, which.limit.as_ref())?;
-        return binary_log::events(cx, which, limit, sink);
+        let (skip, count) = limit(cx, which.limit.as_ref())?;
+        return binary_log::events(cx, which, skip, count, sink);
     }
     if reads_dictionary(&show.what) {
         begin_transaction(cx);

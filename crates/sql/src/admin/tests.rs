@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use env::Env;
 use env::sim::SimEnv;
 
+use crate::catalog::UserAtHost;
 use crate::instance::{Instance, OpenOptions};
 use crate::session::{Connection, Session};
 use crate::status::Status;
@@ -57,7 +58,7 @@ fn connection(instance: &Instance, user: &str) -> Connection {
         id: instance.reserve_id(),
         user: user.to_owned(),
         host: "localhost".to_owned(),
-        account: (user.to_owned(), "localhost".to_owned()),
+        account: UserAtHost::new(user, "localhost"),
         with_password: true,
         database: None,
         collation: 255,

@@ -55,6 +55,34 @@ const EXPIRED: u8 = 16;
 const EXPIRES_NEVER: u8 = 32;
 const HAS_ATTRIBUTE: u8 = 64;
 
+/// The name of an account, whose host is a pattern, or of a client at the host it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UserAtHost {
+    /// Empty for the anonymous user.
+    pub user: String,
+    /// `localhost`, an address, `10.%`.
+    pub host: String,
+}
+
+impl UserAtHost {
+    /// Of its two parts.
+    pub fn new(user: impl Into<String>, host: impl Into<String>) -> Self {
+        Self { user: user.into(), host: host.into() }
+    }
+
+    /// `'user'@'host'`, as statements have it.
+    pub fn quoted(&self) -> String {
+        format!("{}@{}", quote_text(&self.user), quote_text(&self.host))
+    }
+}
+
+/// `user@host`
+impl std::fmt::Display for UserAtHost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}@{}", self.user, self.host)
+    }
+}
+
 impl UserDef {
     /// Flags u8, plugin, authentication string; then, unless the flags say that the record is of
     /// the first version: grants ([`Grants::encode`]), MAX_USER_CONNECTIONS u32, attribute.
@@ -103,8 +131,8 @@ impl UserDef {
     }
 
     /// Name and host.
-    pub fn key(&self) -> (String, String) {
-        (self.user.clone(), self.host.clone())
+    pub fn key(&self) -> UserAtHost {
+        UserAtHost::new(&*self.user, &*self.host)
     }
 
     /// `'user'@'host' IDENTIFIED WITH 'plugin' AS 'hash'`, as CREATE and ALTER USER have it in the

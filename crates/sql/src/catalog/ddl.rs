@@ -15,13 +15,14 @@ mod user;
 
 use std::sync::Arc;
 
+use super::account::UserAtHost;
 use super::auto_increment::Counter;
 use super::build::{Environment, check_name};
 use super::objects::CatalogState;
 use super::record::Change;
 use super::set_aside::{ObjectKind, SetAside};
 use super::temporary::TemporaryTables;
-use super::{ColumnDef, TableDef, check_not_system, database_or, show};
+use super::{ColumnDef, TableDef, check_not_system, database_or};
 use crate::variables::sql_mode;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Collation};
@@ -45,8 +46,8 @@ pub struct Settings {
     pub zone: Zone,
     /// The statement's moment: microseconds since 1970, UTC.
     pub moment: i64,
-    /// The account: user and host.
-    pub account: (String, String),
+    /// Whose account it is done by.
+    pub account: UserAtHost,
     /// `sql_generate_invisible_primary_key`. The log has the column that it makes.
     pub generates_key: bool,
     /// `sql_require_primary_key`
@@ -344,8 +345,4 @@ fn drop_database(name: &str, if_exists: bool, state: &CatalogState) -> Result<Pl
     let mut changes: Vec<Change> = tables.chain(functions).chain(aside).collect();
     changes.push(Change::DropDatabase(name.to_owned()));
     Ok(Plan { changes, affected: database.tables.len() as u64, ..Plan::default() })
-}
-
-fn quoted_account((user, host): (&str, &str)) -> String {
-    format!("{}@{}", show::quote_text(user), show::quote_text(host))
 }

@@ -35,7 +35,7 @@ pub(super) fn check(change: &Change, state: &CatalogState) -> Result<()> {
             to.checks.iter().filter(is_new).try_for_each(check_condition)
         }
         C::PutFunction(function) => check_name(&function.name, None),
-        C::PutUser(user) if !state.users.contains_key(&(user.user.clone(), user.host.clone())) => {
+        C::PutUser(user) if !state.users.contains_key(&user.key()) => {
             check_name(&user.user, None)?;
             check_name(&user.host, None)?;
             check_length(&user.user, "user name", USER_MAX)?;

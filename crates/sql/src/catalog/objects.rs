@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::account::UserDef;
+use super::account::{UserAtHost, UserDef};
 use super::set_aside::{ObjectKey, SetAside};
 use super::show::{quote, quote_text_for};
 use super::table::TableDef;
@@ -15,8 +15,8 @@ use syntax::ast::{Characteristics, DataAccess, SqlSecurity};
 pub struct CatalogState {
     /// Databases by name.
     pub databases: BTreeMap<String, DatabaseDef>,
-    /// Users by name and host.
-    pub users: BTreeMap<(String, String), UserDef>,
+    /// Accounts; [`Self::user`] picks the one of a client.
+    pub users: BTreeMap<UserAtHost, UserDef>,
     /// What can't be used, and is kept as it is.
     pub set_aside: BTreeMap<ObjectKey, SetAside>,
     /// Numbers not given out yet.
@@ -53,8 +53,8 @@ pub struct DatabaseDef {
 pub struct FunctionDef {
     pub(crate) database: String,
     pub(crate) name: String,
-    /// Whose it is: user and host.
-    pub definer: (String, String),
+    /// The account whose it is.
+    pub definer: UserAtHost,
     /// The text between the parentheses.
     pub parameters: String,
     /// The type after RETURNS, with character set.
@@ -76,7 +76,7 @@ pub struct FunctionDef {
 impl FunctionDef {
     /// The text of CREATE FUNCTION, as SHOW CREATE FUNCTION and the log have it.
     pub fn text(&self) -> Vec<u8> {
-        let (user, host) = &self.definer;
+        let UserAtHost { user, host } = &self.definer;
         let mut out = format!(
             "CREATE DEFINER={}@{} FUNCTION {}({}) RETURNS {}\n",
             quote(user),

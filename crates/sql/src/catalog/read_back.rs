@@ -27,6 +27,7 @@ use binlog::event::{
 use binlog::position::LogPosition;
 use storage::{BatchOp, TreeId, WriteBatch};
 
+use super::account::UserAtHost;
 use super::new_definitions;
 use super::objects::{CatalogState, FunctionDef};
 use super::record::{self, Change};
@@ -128,7 +129,7 @@ fn objects(change: &Change) -> Vec<Object<'_>> {
         C::PutFunction(function) => vec![Object::Function(&function.database, &function.name)],
         C::DropFunction(database, name) => vec![Object::Function(database, name)],
         C::PutUser(user) => vec![Object::User(&user.user, &user.host)],
-        C::DropUser(user, host) => vec![Object::User(user, host)],
+        C::DropUser(account) => vec![Object::User(&account.user, &account.host)],
         C::DropSetAside(object) | C::PutAside(object) => vec![Object::SetAside(&object.key)],
     }
 }
@@ -162,7 +163,7 @@ impl Object<'_> {
                 })
             }
             Object::User(user, host) => {
-                let key = ((*user).to_owned(), (*host).to_owned());
+                let key = UserAtHost::new(*user, *host);
                 both(made.users.get(&key), read.users.get(&key), |a, b| (a != b).then_some("account"))
             }
             Object::SetAside(key) => {

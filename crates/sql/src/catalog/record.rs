@@ -20,9 +20,9 @@ use binlog::position::LogPosition;
 use binlog::row::ColumnType;
 use stdx::cursor::{Cursor, Truncated, put_lenenc, put_lenenc_bytes};
 use storage::layout::{ColumnSource, Layout, Layouts};
-use storage::{Store, TreeId, WriteBatch};
+use storage::{Store, StoreError, TreeId, WriteBatch};
 
-use super::account::UserDef;
+use super::account::{UserAtHost, UserDef};
 use super::build::{self, Environment, Numbers, Trees};
 use super::objects::{CatalogState, DatabaseDef, FunctionDef, NextNumbers};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
@@ -47,6 +47,32 @@ const SECOND_FORM: u8 = 0xFF;
 /// After [`SECOND_FORM`] in a record that has the third form. No list of layouts begins so either.
 const THIRD_FORM: u8 = 0xFF;
 
+/// Why there is no catalog. The sentences are those of error 1815, as which a refused start prints
+/// them.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CatalogError {
+    /// The store can't read its tree.
+    #[error("Internal error: the catalog can't be read: {0}")]
+    Unreadable(#[source] StoreError),
+    /// A newer version has written it.
+    #[error(
+        "Internal error: the catalog is of format {format}, of a newer version than this one, which reads up to {FORMAT}"
+    )]
+    NewerFormat {
+        /// Above [`FORMAT`].
+        format: u8,
+    },
+    /// A record that all others depend on.
+    #[error("Internal error: the catalog's record {:?} is damaged", key.escape_ascii().to_string())]
+    DamagedRecord {
+        /// As in the tree.
+        key: Vec<u8>,
+    },
+    /// The store can't find the trees that were built beside the log.
+    #[error("{}", SqlError::from(.0.clone()).message)]
+    BuiltTrees(#[source] StoreError),
+}
+
 /// A change of the catalog.
 #[derive(Debug, Clone)]
 pub enum Change {
@@ -66,8 +92,8 @@ pub enum Change {
     DropFunction(String, String),
     /// A new user, or a changed one.
     PutUser(UserDef),
-    /// A user is gone: user, host.
-    DropUser(String, String),
+    /// A user is gone.
+    DropUser(UserAtHost),
     /// Replay can't go on with an object: its record stays as it is.
     PutAside(SetAside),
     /// An object that was set aside is gone, with its record.
@@ -119,7 +145,7 @@ pub(super) fn write(change: &Change, batch: &mut WriteBatch) {
         Change::PutUser(user) => {
             batch.put(TREE, &key(b'u', &user.user, Some(&user.host)), &user.encode());
         }
-        Change::DropUser(user, host) => batch.delete(TREE, &key(b'u', user, Some(host))),
+        Change::DropUser(account) => batch.delete(TREE, &key(b'u', &account.user, Some(&account.host))),
         Change::PutAside(object) => {
             let mut value = object.since.to_u64().to_le_bytes().to_vec();
             value.extend_from_slice(object.reason.as_bytes());
@@ -241,7 +267,7 @@ fn read_layout(c: &mut Cursor<'_>) -> Result<Layout, Truncated> {
 /// comment.
 fn put_function(f: &FunctionDef, batch: &mut WriteBatch) {
     let mut value = Vec::new();
-    for text in [&f.name, &f.definer.0, &f.definer.1, &f.parameters, &f.returns] {
+    for text in [&f.name, &f.definer.user, &f.definer.host, &f.parameters, &f.returns] {
         put_lenenc_bytes(&mut value, text.as_bytes());
     }
     put_lenenc_bytes(&mut value, &f.body);
@@ -301,9 +327,9 @@ pub fn apply(change: &Change, state: &mut CatalogState, position: LogPosition) {
             }
         }
         Change::PutUser(user) => {
-            state.users.insert((user.user.clone(), user.host.clone()), user.clone());
+            state.users.insert(user.key(), user.clone());
         }
-        Change::DropUser(user, host) => drop(state.users.remove(&(user.clone(), host.clone()))),
+        Change::DropUser(account) => drop(state.users.remove(account)),
         Change::PutAside(object) => state.put_aside(object.clone()),
         Change::DropSetAside(object) => drop(state.set_aside.remove(&object.key)),
     }
@@ -347,14 +373,13 @@ fn remove_from_state(table: &TableDef, state: &mut CatalogState) {
 }
 
 /// Reads the whole catalog as of the store's checkpoint.
-pub fn load(store: &Arc<Store>) -> Result<CatalogState> {
+pub fn load(store: &Arc<Store>) -> Result<CatalogState, CatalogError> {
     let mut cursor = store.cursor(TREE, store.checkpoint_position());
-    let failed = |e: storage::StoreError| SqlError::internal(format_args!("the catalog can't be read: {e}"));
-    cursor.seek_first().map_err(failed)?;
+    cursor.seek_first().map_err(CatalogError::Unreadable)?;
     let mut records = Vec::new();
     while cursor.valid() {
         records.push((cursor.key().to_vec(), cursor.value().to_vec(), cursor.position()));
-        cursor.next().map_err(failed)?;
+        cursor.next().map_err(CatalogError::Unreadable)?;
     }
     load_records(&records)
 }
@@ -363,29 +388,24 @@ pub fn load(store: &Arc<Store>) -> Result<CatalogState> {
 pub type Record = (Vec<u8>, Vec<u8>, LogPosition);
 
 /// Makes a catalog of its records, in the order of their keys. What can't be read is set aside.
-pub fn load_records(records: &[Record]) -> Result<CatalogState> {
+///
+/// # Errors
+/// What the whole catalog depends on.
+pub fn load_records(records: &[Record]) -> Result<CatalogState, CatalogError> {
     let mut state = CatalogState::default();
     let format =
         records.iter().find(|(key, ..)| key == b"v").and_then(|(_, value, _)| value.first().copied());
     let format = format.unwrap_or(0);
     if format > FORMAT {
-        return Err(SqlError::internal(format_args!(
-            "the catalog is of format {format}, of a newer version than this one, which reads up to {FORMAT}"
-        )));
+        return Err(CatalogError::NewerFormat { format });
     }
     // Databases come before what is in them, for `d` is before `f` and `t`.
     for (key, value, position) in records {
-        let damaged = || {
-            SqlError::internal(format_args!(
-                "the catalog's record {:?} is damaged",
-                key.escape_ascii().to_string()
-            ))
-        };
         let Err(error) = read(key, value, *position, &mut state) else { continue };
         let reason =
             error.map_or_else(|| "its record in the catalog is damaged".to_owned(), |e| e.to_string());
         // What the whole depends on stops the start.
-        let object = object_of(key).ok_or_else(damaged)?;
+        let object = object_of(key).ok_or_else(|| CatalogError::DamagedRecord { key: key.clone() })?;
         let trees = trees_of_record(&object, value);
         state.put_aside(SetAside { key: object, reason, since: LogPosition::ZERO, trees });
     }
@@ -422,7 +442,7 @@ pub(super) fn forget_entry(key: &[u8], state: &mut CatalogState) -> Result<()> {
         b'd' => drop(state.databases.remove(first)),
         b't' => drop(database.and_then(|d| d.tables.remove(second))),
         b'f' => drop(database.and_then(|d| d.functions.remove(second))),
-        b'u' => drop(state.users.remove(&(first.to_owned(), second.to_owned()))),
+        b'u' => drop(state.users.remove(&UserAtHost::new(first, second))),
         b'x' => drop(object_of(&key[1..]).and_then(|object| state.set_aside.remove(&object))),
         _ => return Err(damaged()),
     }
@@ -563,7 +583,7 @@ fn read_table(database: &str, name: &str, sql: &[u8], numbers: Numbers) -> Resul
 
 fn read_function(database: &str, c: &mut Cursor<'_>) -> Result<FunctionDef, Truncated> {
     let name = text(c)?;
-    let definer = (text(c)?, text(c)?);
+    let definer = UserAtHost::new(text(c)?, text(c)?);
     let (parameters, returns) = (text(c)?, text(c)?);
     let body = c.lenenc_bytes()?.to_vec();
     let sql_mode = c.u64()?;

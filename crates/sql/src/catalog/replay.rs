@@ -12,9 +12,11 @@ use binlog::LogPosition;
 use binlog::event::QueryEvent;
 use storage::build::FIRST_BUILT;
 use storage::layout::Layouts;
-use storage::{ReplayError, ReplayTarget, Store, TableSchema, TreeId, WriteBatch};
+use storage::{Cause, ReplayError, ReplayTarget, Store, TableSchema, TreeId, WriteBatch};
 
+use super::account::UserAtHost;
 use super::ddl::{self, Plan, Settings, alter};
+use super::record::CatalogError;
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::temporary::TemporaryTables;
 use super::{Catalog, CatalogState, Change, Pending, parse_one, read_notes, record, statement_hash};
@@ -51,12 +53,12 @@ impl Replay {
         self.cx.instance.engine().store()
     }
 
-    fn load(&mut self) -> Result<()> {
+    fn load(&mut self) -> Result<(), CatalogError> {
         let store = self.store().clone();
         let state = record::load(&store)?;
         self.pending = read_notes(&state, &store.checkpoint_notes());
         // B3: before anything is built.
-        store.find_built_trees()?;
+        store.find_built_trees().map_err(CatalogError::BuiltTrees)?;
         let named = state
             .databases
             .values()
@@ -241,8 +243,8 @@ pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
         temporary: TemporaryTables::default(),
         moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),
         account: match &status.invoker {
-            Some(account) => (text(&account.user), text(&account.host)),
-            None => ("root".to_owned(), "localhost".to_owned()),
+            Some(account) => UserAtHost::new(text(&account.user), text(&account.host)),
+            None => UserAtHost::new("root", "localhost"),
         },
     }
 }
@@ -266,19 +268,19 @@ impl Rehearsal {
     /// The next statement, which ends at `position`.
     ///
     /// # Errors
-    /// In words, if replay would stop at it.
+    /// Why replay would stop at it.
     pub fn statement(
         &mut self,
         query: &QueryEvent<'_>,
         timestamp: u32,
         position: LogPosition,
-    ) -> std::result::Result<(), String> {
+    ) -> Result<(), FollowError> {
         let trees = |alter: &alter::Alter| Ok(vec![TreeId(FIRST_BUILT); alter.to_build().len()]);
         let state = match &mut self.state {
             Some(state) => state,
             None => {
                 let records = std::mem::take(&mut self.records);
-                self.state.insert(record::load_records(&records).map_err(|e| e.message)?)
+                self.state.insert(record::load_records(&records)?)
             }
         };
         match plan_event(query, timestamp, state, trees) {
@@ -286,14 +288,15 @@ impl Rehearsal {
                 plan.changes.iter().for_each(|change| record::apply(change, state, position));
                 Ok(())
             }
-            Err(e) if objects_named(query, timestamp).is_empty() => Err(not_followed(&e, query)),
-            // Whatever depends on it is found to be set aside when it comes to it.
             Err(e) => {
-                for key in objects_named(query, timestamp) {
-                    // What is said of an account is not to show what its plugin keeps of the
-                    // password.
-                    let is_user = key.kind == ObjectKind::User;
-                    let why = if is_user { e.to_string() } else { not_followed(&e, query) };
+                let named = objects_named(query, timestamp);
+                let not_followed = FollowError::statement(e, query);
+                if named.is_empty() {
+                    return Err(not_followed);
+                }
+                // Whatever depends on it is found to be set aside when it comes to it.
+                for key in named {
+                    let why = not_followed.shown_for(&key);
                     if self.set_aside.iter().all(|(known, _)| *known != key) {
                         self.set_aside.push((key, why));
                     }
@@ -309,14 +312,42 @@ impl Rehearsal {
     }
 }
 
-fn not_followed(e: &SqlError, query: &QueryEvent<'_>) -> String {
-    format!("{e}: {}", String::from_utf8_lossy(&query.sql))
+/// Why the catalog can't follow the log.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum FollowError {
+    /// There is none to begin with.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// A statement in the log fails.
+    #[error("{error}: {}", String::from_utf8_lossy(sql))]
+    Statement {
+        /// With what it fails.
+        #[source]
+        error: SqlError,
+        /// As the log has it.
+        sql: Vec<u8>,
+    },
+}
+
+impl FollowError {
+    fn statement(error: SqlError, query: &QueryEvent<'_>) -> Self {
+        Self::Statement { error, sql: query.sql.to_vec() }
+    }
+
+    /// What may be said of it to whom the object belongs: nothing of an account's statement, which
+    /// has what a plugin keeps of the password.
+    fn shown_for(&self, object: &ObjectKey) -> String {
+        match self {
+            Self::Statement { error, .. } if object.kind == ObjectKind::User => error.to_string(),
+            _ => self.to_string(),
+        }
+    }
 }
 
 impl ReplayTarget for Replay {
-    fn begin(&mut self, store: &Arc<Store>) -> std::result::Result<(), ReplayError> {
+    fn begin(&mut self, store: &Arc<Store>) -> Result<(), ReplayError> {
         let position = store.checkpoint_position();
-        self.load().map_err(|e: SqlError| ReplayError::event(position, e.message))
+        self.load().map_err(|e| ReplayError::event(position, FollowError::Catalog(e)))
     }
 
     fn ddl(
@@ -325,18 +356,17 @@ impl ReplayTarget for Replay {
         timestamp: u32,
         position: LogPosition,
         batch: &mut WriteBatch,
-    ) -> std::result::Result<(), String> {
+    ) -> Result<(), Cause> {
         let Err(e) = self.again(query, timestamp, position, batch) else { return Ok(()) };
         let named = objects_named(query, timestamp);
-        let reason = not_followed(&e, query);
+        let not_followed = FollowError::statement(e, query);
         if named.is_empty() {
             // A database, or nobody knows what: nothing that the rest could do without.
-            return Err(reason);
+            return Err(not_followed.into());
         }
         for object in named {
-            // What is said of an account is not to show what its plugin keeps of the password.
-            let shown = if object.kind == ObjectKind::User { &e.to_string() } else { &reason };
-            self.put_aside(object, &format!("a statement can't be replayed: {shown}"), position, batch);
+            let why = not_followed.shown_for(&object);
+            self.put_aside(object, &format!("a statement can't be replayed: {why}"), position, batch);
         }
         Ok(())
     }

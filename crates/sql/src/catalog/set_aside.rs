@@ -18,6 +18,7 @@
 use binlog::position::LogPosition;
 use storage::TreeId;
 
+use super::account::UserAtHost;
 use super::objects::CatalogState;
 use datum::error::{self, Result, SqlError};
 
@@ -133,7 +134,7 @@ impl CatalogState {
         match kind {
             ObjectKind::Table => drop(of_database.and_then(|d| d.tables.remove(name))),
             ObjectKind::Function => drop(of_database.and_then(|d| d.functions.remove(name))),
-            ObjectKind::User => drop(self.users.remove(&(database.clone(), name.clone()))),
+            ObjectKind::User => drop(self.users.remove(&UserAtHost::new(&**database, &**name))),
         }
         self.set_aside.insert(object.key.clone(), object);
     }

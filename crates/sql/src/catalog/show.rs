@@ -30,9 +30,17 @@ pub fn quote_text_for(text: &str, sql_mode: u64) -> String {
     }
 }
 
+/// Whom a definition's text is for.
+#[derive(Clone, Copy)]
+struct Reader {
+    /// Of time stamps.
+    zone: Zone,
+    kind: ReaderKind,
+}
+
 /// Who reads a definition's text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reader {
+enum ReaderKind {
     /// The catalog, the log: what they read has to be what was written.
     Server,
     /// Somebody who asks SHOW CREATE, with MySQL's digits.
@@ -42,14 +50,16 @@ enum Reader {
 /// The text of CREATE TABLE, whole. `auto_increment` is the value shown; `zone` that of the reader,
 /// for time stamps.
 pub fn create_table(table: &TableDef, auto_increment: u64, zone: Zone) -> String {
-    let columns = (0..table.columns.len()).map(|number| column_of(table, number, zone, Reader::Server));
+    let reader = Reader { zone, kind: ReaderKind::Server };
+    let columns = (0..table.columns.len()).map(|number| column_of(table, number, reader));
     let keys = table.indexes.iter().map(|index| key(table, index, false));
     text_of_table(table, columns.chain(keys).collect(), auto_increment)
 }
 
 /// The text of CREATE TABLE as clients are shown it.
 pub fn shown_table(table: &TableDef, zone: Zone) -> String {
-    let columns = table.shown_columns().map(|(number, _)| column_of(table, number, zone, Reader::Client));
+    let reader = Reader { zone, kind: ReaderKind::Client };
+    let columns = table.shown_columns().map(|(number, _)| column_of(table, number, reader));
     let keys = table.shown_indexes().map(|index| key(table, index, true));
     let text = text_of_table(table, columns.chain(keys).collect(), table.shown_counter().unwrap_or(0));
     if table.is_temporary() { text.replacen("CREATE", "CREATE TEMPORARY", 1) } else { text }
@@ -57,8 +67,8 @@ pub fn shown_table(table: &TableDef, zone: Zone) -> String {
 
 /// The text of CREATE TABLE for a table of the server's own, which has no keys.
 pub fn system_table(name: &str, columns: &[ColumnDef], collation: Collation, engine: &str) -> String {
-    let lines: Vec<_> =
-        columns.iter().map(|c| column(c, collation, false, (Zone::UTC, Reader::Client))).collect();
+    let reader = Reader { zone: Zone::UTC, kind: ReaderKind::Client };
+    let lines: Vec<_> = columns.iter().map(|c| column(c, collation, false, reader)).collect();
     let (name, charset) = (quote(name), collation.charset().name());
     let lines = lines.join(",\n  ");
     format!(
@@ -90,13 +100,13 @@ fn check(check: &CheckDef) -> String {
     format!("CONSTRAINT {} CHECK ({}){not}", quote(&check.name), check.expr)
 }
 
-fn column_of(table: &TableDef, number: usize, zone: Zone, reader: Reader) -> String {
+fn column_of(table: &TableDef, number: usize, reader: Reader) -> String {
     let automatic = table.auto_column == Some(number);
-    column(&table.columns[number], table.collation, automatic, (zone, reader))
+    column(&table.columns[number], table.collation, automatic, reader)
 }
 
 /// `of_table` is the table's collation.
-fn column(column: &ColumnDef, of_table: Collation, automatic: bool, reader: (Zone, Reader)) -> String {
+fn column(column: &ColumnDef, of_table: Collation, automatic: bool, reader: Reader) -> String {
     let mut out = format!("{} {}", quote(&column.name), column.ty);
     if column.ty.names_charset() {
         out += &column_charset(column.ty.collation(), of_table);
@@ -147,7 +157,7 @@ fn now_text(ty: &DataType) -> String {
 }
 
 /// The default as it stands after DEFAULT; `None` if there is none.
-fn default_text(column: &ColumnDef, (zone, reader): (Zone, Reader)) -> Option<String> {
+fn default_text(column: &ColumnDef, reader: Reader) -> Option<String> {
     let value = match &column.default {
         Default::None => return None,
         Default::Now => return Some(now_text(&column.ty)),
@@ -159,11 +169,13 @@ fn default_text(column: &ColumnDef, (zone, reader): (Zone, Reader)) -> Option<St
         (Datum::UInt(bits), DataType::Bit(_)) => format!("b'{bits:b}'"),
         // All its digits, where clients are shown six; as a DOUBLE, for the shortest text of the
         // largest FLOAT is beyond it.
-        (Datum::Float(value), DataType::Floating { digits: None, .. }) if reader == Reader::Server => {
+        (Datum::Float(value), DataType::Floating { digits: None, .. })
+            if reader.kind == ReaderKind::Server =>
+        {
             format!("'{:?}'", f64::from(*value))
         }
         _ => {
-            let value = default_value(column, value, zone);
+            let value = default_value(column, value, reader.zone);
             if let Datum::Bytes(bytes) = &value
                 && !is_text(bytes, column)
             {

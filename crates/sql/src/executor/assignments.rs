@@ -19,7 +19,7 @@ use crate::expression::resolve::unknown_column;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Resolver, Row, Scope};
 use crate::planner;
-use crate::planner::plan::Basis;
+use crate::planner::plan::Planning;
 use crate::session::{Context, Parameter};
 use datum::error::{self, Result, SqlError};
 use datum::value::{Datum, image, store};
@@ -76,8 +76,9 @@ impl Assignments {
         cx: &mut Context,
         table: &Arc<TableDef>,
         assignments: &[ast::Assignment],
-        (scope, with): (Scope, Option<&ast::With>),
-        (basis, text): (&mut Basis, &[u8]),
+        scope: Scope,
+        with: Option<&ast::With>,
+        Planning { basis, text }: Planning<'_>,
     ) -> Result<Self> {
         // ON DUPLICATE KEY UPDATE may read the table under another name.
         let targets_by_name = scope.values_source.is_some();

@@ -18,9 +18,9 @@ use crate::catalog::TableDef;
 use crate::explain::{blame, names::Names};
 use crate::expression::frame::{self, Frame};
 use crate::expression::row::{ImageRow, Offsets};
-use crate::expression::{Expr, Resolver, Scope};
+use crate::expression::{Expr, OrderTerm, Resolver, Scope};
 use crate::planner::covering::ColumnsRead;
-use crate::planner::plan::{self, Basis};
+use crate::planner::plan::{self, Basis, Planning};
 use crate::planner::{self, Limit, Operator, Query, block, from, join, order, semi_join};
 use crate::session::Context;
 use crate::status::Counter;
@@ -37,12 +37,19 @@ fn only_table(tables: &[TableReference]) -> Option<&ast::TableFactor> {
 }
 
 /// The one table of an UPDATE or DELETE, opened.
+struct TargetTable {
+    table: Arc<TableDef>,
+    /// What the statement calls it.
+    alias: Box<str>,
+    hints: Vec<ast::IndexHint>,
+}
+
 fn single_table(
     cx: &mut Context,
     factor: &ast::TableFactor,
     with: Option<&ast::With>,
     statement: &str,
-) -> Result<(Arc<TableDef>, Box<str>, Vec<ast::IndexHint>)> {
+) -> Result<TargetTable> {
     if !factor.partitions.is_empty() {
         return Err(SqlError::unsupported("partitions"));
     }
@@ -54,7 +61,7 @@ fn single_table(
     let table = cx.open_table_to_write(factor.name.database.as_deref(), &factor.name.name)?;
     cx.check_writable_table(&table)?;
     let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
-    Ok((table, alias.into(), factor.hints.clone()))
+    Ok(TargetTable { table, alias: alias.into(), hints: factor.hints.clone() })
 }
 
 /// What both statements have in common: which rows, in which order, how many.
@@ -65,7 +72,7 @@ struct Target {
     from: Operator,
     table: Arc<TableDef>,
     /// The rows have to be sorted by these first.
-    order: Vec<(Expr, bool)>,
+    order: Vec<OrderTerm>,
     limit: Limit,
     /// Of the last execution, for its memory.
     frame: Frame,
@@ -100,9 +107,9 @@ struct Wanted<'s> {
 impl Target {
     fn resolve(
         cx: &mut Context,
-        (table, alias, hints): (Arc<TableDef>, Box<str>, Vec<ast::IndexHint>),
+        TargetTable { table, alias, hints }: TargetTable,
         wanted: &Wanted<'_>,
-        (basis, text): (&mut Basis, &[u8]),
+        Planning { basis, text }: Planning<'_>,
     ) -> Result<Self> {
         let scope = scope_of(cx, &table, &alias);
         let resolver = &mut Resolver::new(cx, scope).with_text(text);
@@ -121,7 +128,7 @@ impl Target {
         let ends = limit.count.iter().chain(&limit.offset);
         list.conditions
             .iter()
-            .chain(order.iter().map(|(e, _)| e))
+            .chain(order.iter().map(|term| &term.expr))
             .chain(ends)
             .for_each(|e| basis.evaluates(e));
         let mut slots = vec![from::Slot::Table(table.clone(), hints, alias)];
@@ -215,9 +222,8 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
         |cx, basis| plan_update(cx, basis, update, factor, text),
         |cx, (assignments, target)| {
             let mut after = std::mem::take(&mut assignments.memory);
-            let outcome = target.with_frame(|target, frame| {
-                update_rows(cx, update, assignments, (target, frame), &mut after)
-            });
+            let outcome = target
+                .with_frame(|target, frame| update_rows(cx, update, assignments, target, frame, &mut after));
             frame::recycle(&mut after);
             assignments.memory = after;
             outcome
@@ -229,7 +235,8 @@ fn update_rows(
     cx: &mut Context,
     update: &ast::Update,
     assignments: &Assignments,
-    (target, frame): (&Target, &mut Frame),
+    target: &Target,
+    frame: &mut Frame,
     after: &mut Vec<u8>,
 ) -> Result<()> {
     let table = &target.table;
@@ -312,10 +319,11 @@ fn plan_update(
 ) -> Result<(Assignments, Target)> {
     let with = update.with.as_deref();
     let source = single_table(cx, factor, with, "UPDATE")?;
-    let (table, alias, _) = &source;
-    basis.writes(table);
-    let scope = scope_of(cx, table, alias);
-    let mut assignments = Assignments::resolve(cx, table, &update.assignments, (scope, with), (basis, text))?;
+    basis.writes(&source.table);
+    let scope = scope_of(cx, &source.table, &source.alias);
+    let planning = Planning { basis, text };
+    let mut assignments =
+        Assignments::resolve(cx, &source.table, &update.assignments, scope, with, planning)?;
     assignments.ignore = update.ignore;
     let wanted = Wanted {
         with,
@@ -324,7 +332,7 @@ fn plan_update(
         limit: update.limit.as_ref(),
         locking: Locking::UPDATE_MATCHING,
     };
-    Ok((assignments, Target::resolve(cx, source, &wanted, (basis, text))?))
+    Ok((assignments, Target::resolve(cx, source, &wanted, Planning { basis, text })?))
 }
 
 /// Which rows a DELETE from one table finds.
@@ -337,7 +345,7 @@ fn plan_delete(
 ) -> Result<Target> {
     let with = delete.with.as_deref();
     let source = single_table(cx, factor, with, "DELETE")?;
-    basis.writes(&source.0);
+    basis.writes(&source.table);
     let wanted = Wanted {
         with,
         filter: delete.filter.as_ref(),
@@ -345,7 +353,7 @@ fn plan_delete(
         limit: delete.limit.as_ref(),
         locking: Locking::UPDATE,
     };
-    Target::resolve(cx, source, &wanted, (basis, text))
+    Target::resolve(cx, source, &wanted, Planning { basis, text })
 }
 
 /// What finds an UPDATE's rows, and the slots that it changes, one bit each: for EXPLAIN.

@@ -26,12 +26,22 @@ use datum::types::expression_type::{Made, NOT_FIXED};
 use datum::types::{DataType, Type, code};
 use syntax::ast::{CreateTable, Statement, StatementKind, TableContent, TableQuery};
 
-/// The query of a CREATE TABLE .. SELECT; `None` for any other statement.
-pub(super) fn query_of(kind: &StatementKind) -> Option<(&CreateTable, &TableQuery)> {
-    let StatementKind::CreateTable(create) = kind else { return None };
-    match &create.content {
-        TableContent::Definition(definition) => Some((create, definition.query.as_deref()?)),
-        TableContent::Like(_) => None,
+/// A CREATE TABLE .. SELECT.
+pub(super) struct CreateSelect<'s> {
+    create: &'s CreateTable,
+    query: &'s TableQuery,
+}
+
+impl<'s> CreateSelect<'s> {
+    /// `None` for any other statement.
+    pub(super) fn of(kind: &'s StatementKind) -> Option<Self> {
+        let StatementKind::CreateTable(create) = kind else { return None };
+        match &create.content {
+            TableContent::Definition(definition) => {
+                Some(Self { create, query: definition.query.as_deref()? })
+            }
+            TableContent::Like(_) => None,
+        }
     }
 }
 
@@ -39,7 +49,7 @@ pub(super) fn query_of(kind: &StatementKind) -> Option<(&CreateTable, &TableQuer
 pub(super) fn execute(
     cx: &mut Context,
     statement: &Statement,
-    (create, source): (&CreateTable, &TableQuery),
+    CreateSelect { create, query: source }: CreateSelect<'_>,
     text: &[u8],
 ) -> Result<()> {
     // Only to look at: the state may be another one when the table is made.

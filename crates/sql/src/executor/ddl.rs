@@ -77,7 +77,7 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
     if let Some(create) = create_start::of(&statement.kind) {
         return create_start::start(cx, create);
     }
-    if let Some(source) = create_select::query_of(&statement.kind) {
+    if let Some(source) = create_select::CreateSelect::of(&statement.kind) {
         return create_select::execute(cx, statement, source, text);
     }
     let instance = cx.instance.clone();

@@ -17,7 +17,7 @@ use super::writer::{
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::resolve::Scope;
 use crate::expression::{Expr, Node, Resolver, Row, cast};
-use crate::planner::plan::{self, Basis};
+use crate::planner::plan::{self, Basis, Planning};
 use crate::planner::{Body, Query};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
@@ -42,7 +42,7 @@ pub(super) fn execute(cx: &mut Context, insert: &ast::Insert, text: &[u8]) -> Re
             let mut image = std::mem::take(&mut plan.image);
             let outcome = match (&plan.source, &insert.source) {
                 (Source::Rows(computed), InsertSource::Values(rows)) => {
-                    values(cx, insert, plan, (rows, computed), &mut image)
+                    values(cx, insert, plan, rows, computed, &mut image)
                 }
                 (Source::Query(query), _) => selected(cx, insert, plan, query),
                 (Source::Rows(_), InsertSource::Query(_)) => {
@@ -125,12 +125,13 @@ impl Insertion {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(wrong + 1)]));
         }
         let nothing = Selected::default();
-        let on_duplicate = on_duplicate::resolve(cx, &table, insert, &columns, &nothing, (basis, text))?;
+        let on_duplicate =
+            on_duplicate::resolve(cx, &table, insert, &columns, &nothing, Planning { basis, text })?;
         let bare = Bare::new(cx);
         let mut computed = Vec::new();
         for (number, row) in rows.iter().enumerate() {
             if row.iter().any(|value| !bare.is(value)) {
-                computed.push((number, Computed::resolve(cx, basis, &table, (row, &bare), text)?));
+                computed.push((number, Computed::resolve(cx, basis, &table, row, &bare, text)?));
             } else {
                 row.iter().filter_map(parameter).for_each(|number| basis.takes(number));
             }
@@ -158,7 +159,8 @@ impl Insertion {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
         }
         let read = Selected { names: &names, columns: &query.columns[columns.len()..] };
-        let on_duplicate = on_duplicate::resolve(cx, &table, insert, &columns, &read, (basis, text))?;
+        let on_duplicate =
+            on_duplicate::resolve(cx, &table, insert, &columns, &read, Planning { basis, text })?;
         times_as_numbers(&mut query, &table, &columns);
         let columns = Columns::new(&table, columns);
         let source = Source::Query(Box::new(query));
@@ -190,7 +192,8 @@ impl Computed {
         cx: &mut Context,
         basis: &mut Basis,
         table: &Arc<TableDef>,
-        (row, bare): (&[ast::Expr], &Bare),
+        row: &[ast::Expr],
+        bare: &Bare,
         text: &[u8],
     ) -> Result<Self> {
         let is_bare: Vec<bool> = row.iter().map(|value| bare.is(value)).collect();
@@ -246,7 +249,8 @@ fn values(
     cx: &mut Context,
     insert: &ast::Insert,
     plan: &Insertion,
-    (rows, computed): (&[Vec<ast::Expr>], &[(usize, Computed)]),
+    rows: &[Vec<ast::Expr>],
+    computed: &[(usize, Computed)],
     image: &mut Vec<u8>,
 ) -> Result<()> {
     on_duplicate::warn_of_values(cx, plan.values_calls);
@@ -263,7 +267,7 @@ fn values(
         let exprs = computed.map_or(&[][..], |computed| &computed.exprs);
         let sees_rows = number > 0 && computed.is_some_and(|computed| computed.has_subqueries);
         if computed.is_some_and(|computed| computed.reads_row) {
-            return draft(cx, &mut writer, &plan.columns.numbers, (exprs, sees_rows));
+            return draft(cx, &mut writer, &plan.columns.numbers, exprs, sees_rows);
         }
         for (at, (ast, &column)) in row.iter().zip(&plan.columns.numbers).enumerate() {
             given[column] = match (exprs.get(at), parameter(ast)) {
@@ -293,7 +297,8 @@ fn draft(
     cx: &mut Context,
     writer: &mut Writer<'_>,
     columns: &[usize],
-    (exprs, sees_rows): (&[Option<Expr>], bool),
+    exprs: &[Option<Expr>],
+    sees_rows: bool,
 ) -> Result<()> {
     let mut draft = writer.draft(cx)?;
     for (expr, &column) in exprs.iter().zip(columns) {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::create_select::{column_type, query_of};
+use super::create_select::{CreateSelect, column_type};
 use crate::catalog::build::KEY_PART_COMMENT;
 use crate::catalog::ddl::TextForm;
 use crate::catalog::show::{quote, quote_text};
@@ -39,7 +39,7 @@ pub(super) fn rewrite(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
             if !definition.keys.iter().any(has_expression) {
                 return Ok(None);
             }
-            if query_of(&statement.kind).is_some() {
+            if CreateSelect::of(&statement.kind).is_some() {
                 return Err(SqlError::unsupported("indexes on expressions in CREATE TABLE .. SELECT"));
             }
             let definition = rewrite_definition(cx, &create.name, definition)?;

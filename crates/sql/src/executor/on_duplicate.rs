@@ -13,7 +13,7 @@ use super::writer::OnDuplicate;
 use crate::catalog::TableDef;
 use crate::expression::resolve::{Columns, Scope, Source};
 use crate::output::OutputColumn;
-use crate::planner::plan::Basis;
+use crate::planner::plan::Planning;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::{self, ColumnName, ExprKind, QueryBody, SelectItem, TableReference};
@@ -34,7 +34,7 @@ pub(super) fn resolve(
     insert: &ast::Insert,
     columns: &[usize],
     selected: &Selected<'_>,
-    (basis, text): (&mut Basis, &[u8]),
+    planning: Planning<'_>,
 ) -> Result<OnDuplicate> {
     if insert.on_duplicate.is_empty() {
         return Ok(without_update(insert.replace));
@@ -49,8 +49,7 @@ pub(super) fn resolve(
     }
     scope.sources.extend(query_sources(selected));
     scope.locals = crate::routine::locals(cx);
-    let mut assignments =
-        Assignments::resolve(cx, table, &insert.on_duplicate, (scope, None), (basis, text))?;
+    let mut assignments = Assignments::resolve(cx, table, &insert.on_duplicate, scope, None, planning)?;
     assignments.ignore = insert.ignore;
     Ok(OnDuplicate::Update(Arc::new(assignments)))
 }

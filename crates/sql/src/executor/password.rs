@@ -2,6 +2,7 @@
 //! client is told.
 
 use crate::admin::listing::{Listing, text, uint};
+use crate::catalog::UserAtHost;
 use crate::session::Context;
 use datum::error::{Result, SqlError};
 use datum::sink::ResultSink;
@@ -37,7 +38,7 @@ pub(super) fn as_alter_user(item: &SetItem) -> Result<Statement> {
 
 /// A password that was chosen for an account.
 pub(super) struct Chosen {
-    account: (String, String),
+    account: UserAtHost,
     password: String,
 }
 
@@ -58,9 +59,7 @@ pub(super) fn choose(cx: &Context, statement: &Statement) -> Option<(Statement, 
     for spec in users {
         let account = match &spec.user {
             Account::CurrentUser => cx.connection.account.clone(),
-            Account::Named { user, host } => {
-                (user.to_str_lossy().into_owned(), host.to_str_lossy().into_owned())
-            }
+            Account::Named { user, host } => UserAtHost::new(user.to_str_lossy(), host.to_str_lossy()),
         };
         for factor in spec.factors.iter_mut().filter(|f| f.secret == Secret::Random) {
             let password = random_password(cx);
@@ -92,7 +91,7 @@ fn random_password(cx: &Context) -> String {
 pub(super) fn show(cx: &Context, chosen: Vec<Chosen>, sink: &mut dyn ResultSink) -> Result<()> {
     let columns = [text("user", 32), text("host", 255), text("generated password", 255), uint("auth_factor")];
     let mut out = Listing::new(columns);
-    for Chosen { account: (user, host), password } in chosen {
+    for Chosen { account: UserAtHost { user, host }, password } in chosen {
         let texts = [user, host, password].map(|text| Datum::owned(text.into_bytes()));
         out.push(texts.into_iter().chain([Datum::UInt(1)]).collect());
     }

@@ -3,7 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::query::{FEW, recycled};
-use crate::expression::{Expr, Node, Row, aggregate, frame};
+use crate::expression::{Expr, Node, OrderTerm, Row, aggregate, frame};
 use crate::session::Context;
 use crate::spill::{Purpose, codec, sort};
 use crate::status::Counter;
@@ -12,7 +12,7 @@ use datum::value::Datum;
 
 /// Sorts rows by their keys; keeps no more than are wanted.
 pub(crate) struct Sorter<'p> {
-    order: &'p [(Expr, bool)],
+    order: &'p [OrderTerm],
     /// Which of a row's values is the one that it is ordered by.
     places: SmallVec<[Option<usize>; 4]>,
     records: sort::Sorter,
@@ -24,7 +24,7 @@ pub(crate) struct Sorter<'p> {
 
 impl<'p> Sorter<'p> {
     /// A sorter of at most `limit` rows.
-    pub(crate) fn new(cx: &mut Context, order: &'p [(Expr, bool)], limit: u64) -> Self {
+    pub(crate) fn new(cx: &mut Context, order: &'p [OrderTerm], limit: u64) -> Self {
         let records = sort::Sorter::new(cx.budget(Purpose::Sort), limit);
         let [key, values] = std::mem::take(&mut cx.scratch.sort);
         Sorter { order, places: smallvec![None; order.len()], records, key, values, width: 0 }
@@ -33,7 +33,7 @@ impl<'p> Sorter<'p> {
     /// The same of rows whose values are these expressions': what is a column among them is not
     /// read again.
     pub(crate) fn of_items(mut self, items: &[Expr]) -> Self {
-        for ((expr, _), place) in self.order.iter().zip(&mut self.places) {
+        for (OrderTerm { expr, .. }, place) in self.order.iter().zip(&mut self.places) {
             let is_column = matches!(expr.node, Node::Column { .. });
             *place = items.iter().position(|item| is_column && item.is_same(expr));
         }
@@ -48,7 +48,7 @@ impl<'p> Sorter<'p> {
     /// Takes a row in: `values` is what comes out, `row` what its keys are made from.
     pub(crate) fn push(&mut self, cx: &mut Context, row: Row<'_>, values: &[Datum<'_>]) -> Result<()> {
         self.key.clear();
-        for ((expr, descending), place) in self.order.iter().zip(&self.places) {
+        for (OrderTerm { expr, descending }, place) in self.order.iter().zip(&self.places) {
             let start = self.key.len();
             match place.and_then(|place| values.get(place)) {
                 Some(value) => aggregate::sort_key(value, &expr.ty, &mut self.key)?,

@@ -2,8 +2,8 @@
 
 use super::{expression, names::Names};
 use crate::planner::Block;
-use crate::session::Context;
-use datum::error::{self, SqlError};
+use crate::session::{Context, OutOfRange};
+use datum::error::{self, Naming, SqlError};
 
 /// The error of a block, whose expressions' columns have its names.
 #[cold]
@@ -14,10 +14,9 @@ pub(crate) fn in_block(cx: &mut Context, e: SqlError, block: &Block) -> SqlError
 /// The error with the text of the expression that was blamed for it, if one was.
 #[cold]
 pub(crate) fn with_names<'p>(cx: &mut Context, e: SqlError, names: impl FnOnce() -> Names<'p>) -> SqlError {
-    if !e.is(error::DATA_OUT_OF_RANGE) {
+    if e.naming != Naming::Noted {
         return e;
     }
-    let Some(expr) = cx.statement.take_blamed() else { return e };
-    let kind = e.message.split(" value is").next().unwrap_or_default();
-    error::DATA_OUT_OF_RANGE.with(&[&kind, &expression::quoted(&names(), &expr)])
+    let Some(OutOfRange { ty, expr }) = cx.statement.take_blamed() else { return e };
+    error::DATA_OUT_OF_RANGE.with(&[&ty, &expression::quoted(&names(), &expr)])
 }

@@ -9,7 +9,7 @@
 mod value;
 
 use super::expression::{all, text};
-use super::names::Names;
+use super::names::{Around, Names};
 use super::path::{self, JoinType};
 use super::units::{Nested, SelectNumbers, SubqueryClause, nested, subqueries};
 use super::{Subject, Verb};
@@ -54,8 +54,6 @@ pub(crate) fn document(
     Value::Object(document).to_string()
 }
 
-type Around<'p> = Option<(&'p Names<'p>, &'p [Expr])>;
-
 struct Writer<'a> {
     numbers: &'a SelectNumbers,
     closed: &'a dyn Fn(&Block) -> bool,
@@ -82,11 +80,11 @@ struct Prefix {
 }
 
 impl Writer<'_> {
-    fn query<'p>(&mut self, query: &'p Query, around: Around<'p>) -> Object {
+    fn query<'p>(&mut self, query: &'p Query, around: Option<Around<'p>>) -> Object {
         self.body(&query.body, around)
     }
 
-    fn body<'p>(&mut self, body: &'p Body, around: Around<'p>) -> Object {
+    fn body<'p>(&mut self, body: &'p Body, around: Option<Around<'p>>) -> Object {
         if !self.numbers.has_room() {
             return Object::default();
         }
@@ -110,7 +108,7 @@ impl Writer<'_> {
                 }
                 let sides = [&set.left.body, &set.right.body].map(|side| {
                     let mut specification = Object::default();
-                    specification.add("dependent", around.is_some_and(|(_, values)| !values.is_empty()));
+                    specification.add("dependent", around.is_some_and(|around| !around.values.is_empty()));
                     specification.add("cacheable", true);
                     specification.add("query_block", self.body(side, around));
                     Value::Object(specification)
@@ -123,7 +121,7 @@ impl Writer<'_> {
         }
     }
 
-    fn block<'p>(&mut self, id: u64, block: &'p Block, around: Around<'p>) -> Object {
+    fn block<'p>(&mut self, id: u64, block: &'p Block, around: Option<Around<'p>>) -> Object {
         let names = Names::of_block(block, around);
         let changed = self.changed.take();
         if (self.closed)(block) {
@@ -178,7 +176,7 @@ impl Writer<'_> {
         let mut object = Object::default();
         object.add("dependent", !inner.parameters.is_empty());
         object.add("cacheable", !inner.is_volatile);
-        object.add("query_block", self.query(inner.query, Some((names, inner.parameters))));
+        object.add("query_block", self.query(inner.query, Some(Around { names, values: inner.parameters })));
         Value::Object(object)
     }
 
@@ -277,7 +275,10 @@ impl Writer<'_> {
                 inner.add("using_temporary_table", true);
                 inner.add("dependent", !derived.parameters.is_empty());
                 inner.add("cacheable", !derived.is_volatile);
-                inner.add("query_block", self.query(&derived.plan, Some((names, &derived.parameters))));
+                inner.add(
+                    "query_block",
+                    self.query(&derived.plan, Some(Around { names, values: &derived.parameters })),
+                );
                 object.add("materialized_from_subquery", inner);
             }
         }

@@ -6,6 +6,15 @@ use crate::expression::Expr;
 use crate::planner::{Block, Grouping, Operator, Query};
 use syntax::unparse::ident;
 
+/// What a query takes from the one around it.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'p> {
+    /// The names there.
+    pub(crate) names: &'p Names<'p>,
+    /// The values that are taken.
+    pub(crate) values: &'p [Expr],
+}
+
 /// The names of a block's places.
 pub(crate) struct Names<'p> {
     /// The sources' names and those of their columns.
@@ -13,12 +22,11 @@ pub(crate) struct Names<'p> {
     /// The databases of those that are tables.
     databases: Vec<Option<&'p str>>,
     group: Option<&'p Grouping>,
-    /// What comes from around: the names there, and the values that are taken.
-    around: Option<(&'p Names<'p>, &'p [Expr])>,
+    around: Option<Around<'p>>,
 }
 
 impl<'p> Names<'p> {
-    pub(crate) fn of_block(block: &'p Block, around: Option<(&'p Names<'p>, &'p [Expr])>) -> Self {
+    pub(crate) fn of_block(block: &'p Block, around: Option<Around<'p>>) -> Self {
         let mut sources: Vec<(String, Vec<String>)> = Vec::with_capacity(block.names.len());
         for (name, table) in block.names.iter().zip(&block.slots) {
             let columns = table.iter().flat_map(|t| &t.columns).map(|c| c.name.clone());
@@ -37,7 +45,7 @@ impl<'p> Names<'p> {
     }
 
     /// Those of what sees only a query's columns: ORDER BY of a set operation.
-    pub(crate) fn of_columns(query: &Query, around: Option<(&'p Names<'p>, &'p [Expr])>) -> Self {
+    pub(crate) fn of_columns(query: &Query, around: Option<Around<'p>>) -> Self {
         let columns = query.columns.iter().map(|c| c.meta.name.clone()).collect();
         Self { sources: vec![(String::new(), columns)], databases: Vec::new(), group: None, around }
     }
@@ -88,8 +96,8 @@ impl<'p> Names<'p> {
 
     /// A value that comes from around, and the names it reads there.
     pub(crate) fn outer(&self, number: usize) -> Option<(&'p Names<'p>, &'p Expr)> {
-        let (names, values) = self.around?;
-        Some((names, values.get(number)?))
+        let around = self.around?;
+        Some((around.names, around.values.get(number)?))
     }
 }
 

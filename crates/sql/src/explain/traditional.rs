@@ -1,11 +1,10 @@
 //! EXPLAIN's table: a row for each source of each SELECT, in the order in which they are read.
 
-use super::names::Names;
+use super::names::{Around, Names};
 use super::path::{self, JoinType};
 use super::units::{Nested, SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
 use crate::admin::listing::{Column, Listing, cells, text, uint};
-use crate::expression::Expr;
 use crate::planner::access::Candidate;
 use crate::planner::{Block, Body, Duplicates, Grouping, JoinKind, Maker, Operator, Query, TableAccess};
 use datum::types::Type;
@@ -83,8 +82,6 @@ struct Table<'a> {
     changed: Option<(Verb, u64)>,
 }
 
-type Around<'p> = Option<(&'p Names<'p>, &'p [Expr])>;
-
 impl Table<'_> {
     fn push(&mut self, id: u64, role: &str, row: Row) {
         self.listing.push(cells![
@@ -103,11 +100,11 @@ impl Table<'_> {
         ]);
     }
 
-    fn query<'p>(&mut self, query: &'p Query, role: &'static str, around: Around<'p>) {
+    fn query<'p>(&mut self, query: &'p Query, role: &'static str, around: Option<Around<'p>>) {
         self.body(&query.body, role, around);
     }
 
-    fn body<'p>(&mut self, body: &'p Body, role: &'static str, around: Around<'p>) {
+    fn body<'p>(&mut self, body: &'p Body, role: &'static str, around: Option<Around<'p>>) {
         if !self.numbers.has_room() {
             return;
         }
@@ -121,7 +118,7 @@ impl Table<'_> {
             }
             Body::Set(set) => {
                 self.body(&set.left.body, role, around);
-                let dependent = around.is_some_and(|(_, values)| !values.is_empty());
+                let dependent = around.is_some_and(|around| !around.values.is_empty());
                 let (plain, needs) = match set.op {
                     SetOp::Union => ("UNION", "DEPENDENT UNION"),
                     SetOp::Intersect => ("INTERSECT", "DEPENDENT INTERSECT"),
@@ -148,7 +145,7 @@ impl Table<'_> {
         }
     }
 
-    fn block<'p>(&mut self, id: u64, block: &'p Block, role: &'static str, around: Around<'p>) {
+    fn block<'p>(&mut self, id: u64, block: &'p Block, role: &'static str, around: Option<Around<'p>>) {
         let names = Names::of_block(block, around);
         let changed = self.changed.take();
         let mut leaves = Vec::new();
@@ -169,7 +166,11 @@ impl Table<'_> {
             self.push(id, role, row);
         }
         for inner in nested(block) {
-            self.query(inner.query, role_of(&inner), Some((&names, inner.parameters)));
+            self.query(
+                inner.query,
+                role_of(&inner),
+                Some(Around { names: &names, values: inner.parameters }),
+            );
         }
     }
 

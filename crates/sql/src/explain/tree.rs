@@ -2,12 +2,12 @@
 //! takes its rows from, with what they are expected to cost and give, and what they did.
 
 use super::expression::{aggregate, all, text};
-use super::names::Names;
+use super::names::{Around, Names};
 use super::path::{self, JoinType};
 use super::units::{SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
 use crate::executor::profile::{Actual, PlanStage, Profile};
-use crate::expression::Expr;
+use crate::expression::{Expr, OrderTerm};
 use crate::planner::{
     Block, Body, Duplicates, Hash, JoinKind, Limit, Loop, Maker, Operator, Query, Rows, TableAccess,
 };
@@ -32,12 +32,12 @@ pub(crate) fn tree(
             let names: Vec<&str> = names.filter(|(i, _)| changed >> i & 1 == 1).map(|(_, n)| &**n).collect();
             let what = if *verb == Verb::Update { "Update" } else { "Delete from" };
             let line = format!("{what} {} (immediate)", names.join(", "));
-            tree.line(0, &line, None, None);
+            tree.plain(0, &line);
             tree.query(1, query, None);
         }
         Subject::Insert { verb, table, source } => {
             let what = if *verb == Verb::Replace { "Replace" } else { "Insert" };
-            tree.line(0, &format!("{what} into {table}"), None, None);
+            tree.plain(0, &format!("{what} into {table}"));
             if let Some(query) = source {
                 tree.query(1, query, None);
             }
@@ -46,10 +46,22 @@ pub(crate) fn tree(
     tree.out
 }
 
-type Around<'p> = Option<(&'p Names<'p>, &'p [Expr])>;
+/// What is known of a step's execution.
+#[derive(Clone, Copy)]
+enum Execution {
+    /// Nothing: the statement did not run, or the step is a part of another one.
+    NotMeasured,
+    /// The statement ran, and never came to it.
+    Never,
+    Measured(Actual),
+}
 
-/// What a step did, if the statement ran: `None` inside if it was never asked.
-type Done = Option<Option<Actual>>;
+/// What the planner expects of a step.
+#[derive(Clone, Copy)]
+struct Expected {
+    cost: f64,
+    rows: f64,
+}
 
 struct Tree<'a> {
     out: String,
@@ -59,17 +71,22 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    fn line(&mut self, depth: usize, what: &str, expected: Option<(f64, f64)>, done: Done) {
+    /// A line without figures.
+    fn plain(&mut self, depth: usize, what: &str) {
+        self.line(depth, what, None, Execution::NotMeasured);
+    }
+
+    fn line(&mut self, depth: usize, what: &str, expected: Option<Expected>, done: Execution) {
         self.out.extend(std::iter::repeat_n("    ", depth));
         self.out.push_str("-> ");
         self.out.push_str(what);
-        if let Some((cost, rows)) = expected {
+        if let Some(Expected { cost, rows }) = expected {
             self.out.push_str(&format!("  (cost={} rows={})", figure(cost), figure(rows)));
         }
         match done {
-            None => {}
-            Some(None) => self.out.push_str(" (never executed)"),
-            Some(Some(actual)) => {
+            Execution::NotMeasured => {}
+            Execution::Never => self.out.push_str(" (never executed)"),
+            Execution::Measured(actual) => {
                 let loops = actual.loops.max(1) as f64;
                 let each = |time: std::time::Duration| figure(time.as_secs_f64() * 1000.0 / loops);
                 self.out.push_str(&format!(
@@ -84,24 +101,25 @@ impl Tree<'_> {
         self.out.push('\n');
     }
 
-    fn done<T>(&self, part: &T, step: PlanStage) -> Done {
-        self.profile.map(|profile| profile.of(part, step))
+    fn done<T>(&self, part: &T, step: PlanStage) -> Execution {
+        let Some(profile) = self.profile else { return Execution::NotMeasured };
+        profile.of(part, step).map_or(Execution::Never, Execution::Measured)
     }
 
-    fn query<'p>(&mut self, mut depth: usize, query: &'p Query, around: Around<'p>) {
+    fn query<'p>(&mut self, mut depth: usize, query: &'p Query, around: Option<Around<'p>>) {
         let names = Names::of_columns(query, around);
         if query.limit.is_some() {
-            self.line(depth, &limit_text(&names, &query.limit), None, None);
+            self.plain(depth, &limit_text(&names, &query.limit));
             depth += 1;
         }
         if !query.order.is_empty() {
-            self.line(depth, &sort_text(&names, &query.order, &query.limit), None, None);
+            self.plain(depth, &sort_text(&names, &query.order, &query.limit));
             depth += 1;
         }
         self.body(depth, &query.body, around);
     }
 
-    fn body<'p>(&mut self, depth: usize, body: &'p Body, around: Around<'p>) {
+    fn body<'p>(&mut self, depth: usize, body: &'p Body, around: Option<Around<'p>>) {
         if !self.numbers.has_room() {
             return;
         }
@@ -109,7 +127,12 @@ impl Tree<'_> {
             Body::Block(block) => self.block(depth, block, around),
             Body::Nested(query) => self.query(depth, query, around),
             Body::Values(rows) => {
-                self.line(depth, "Rows fetched before execution", Some((0.0, rows.len() as f64)), None);
+                self.line(
+                    depth,
+                    "Rows fetched before execution",
+                    Some(Expected { cost: 0.0, rows: rows.len() as f64 }),
+                    Execution::NotMeasured,
+                );
             }
             Body::Set(set) => {
                 let what = match (set.op, set.all) {
@@ -120,17 +143,22 @@ impl Tree<'_> {
                     (SetOp::Except, true) => "Except all materialize",
                     (SetOp::Except, false) => "Except materialize with deduplication",
                 };
-                self.line(depth, what, None, None);
+                self.plain(depth, what);
                 self.body(depth + 1, &set.left.body, around);
                 self.body(depth + 1, &set.right.body, around);
             }
         }
     }
 
-    fn block<'p>(&mut self, top: usize, block: &'p Block, around: Around<'p>) {
+    fn block<'p>(&mut self, top: usize, block: &'p Block, around: Option<Around<'p>>) {
         let names = Names::of_block(block, around);
         if (self.closed)(block) && block.group.is_none() {
-            self.line(top, "Zero rows (Impossible WHERE)", Some((0.0, 0.0)), None);
+            self.line(
+                top,
+                "Zero rows (Impossible WHERE)",
+                Some(Expected { cost: 0.0, rows: 0.0 }),
+                Execution::NotMeasured,
+            );
         } else {
             self.steps(top, block, &names);
         }
@@ -142,14 +170,14 @@ impl Tree<'_> {
                 (false, _) => "dependent",
             };
             let number = self.numbers.first(&inner.query.body);
-            self.line(top, &format!("Select #{number} (subquery in {place}; {how})"), None, None);
-            self.query(top + 1, inner.query, Some((&names, inner.parameters)));
+            self.plain(top, &format!("Select #{number} (subquery in {place}; {how})"));
+            self.query(top + 1, inner.query, Some(Around { names: &names, values: inner.parameters }));
         }
     }
 
     /// What a block does with its rows, the last step first.
     fn steps(&mut self, mut depth: usize, block: &Block, names: &Names<'_>) {
-        let mut step = |tree: &mut Self, what: &str, done: Done| {
+        let mut step = |tree: &mut Self, what: &str, done: Execution| {
             tree.line(depth, what, None, done);
             depth += 1;
         };
@@ -172,7 +200,7 @@ impl Tree<'_> {
             step(self, &what, self.done(block, PlanStage::Sort));
         }
         if let Some(having) = &block.having {
-            step(self, &format!("Filter: {}", text(names, having)), None);
+            step(self, &format!("Filter: {}", text(names, having)), Execution::NotMeasured);
         }
         if let Some(group) = &block.group {
             let aggregates: Vec<String> = group.aggregates.iter().map(|a| aggregate(names, a)).collect();
@@ -184,14 +212,18 @@ impl Tree<'_> {
             };
             step(self, &what, self.done(block, PlanStage::Groups));
             if block.first_only {
-                step(self, "Limit: 1 row(s)", None);
+                step(self, "Limit: 1 row(s)", Execution::NotMeasured);
             }
         }
         if !block.constant_filter.is_empty() {
             let open: Vec<&Expr> =
                 block.constant_filter.iter().filter(|e| e.as_constant().is_none()).collect();
             if !open.is_empty() {
-                step(self, &format!("Filter: {}", all(names, &block.constant_filter)), None);
+                step(
+                    self,
+                    &format!("Filter: {}", all(names, &block.constant_filter)),
+                    Execution::NotMeasured,
+                );
             }
         }
         self.operator(depth, &block.from, names);
@@ -207,14 +239,24 @@ impl Tree<'_> {
         let mut done = output;
         if !has_keys_only {
             let line = format!("Filter: {}", all(names, filter));
-            self.line(depth, &line, Some((operator.cost(), operator.rows())), output);
+            self.line(depth, &line, Some(Expected { cost: operator.cost(), rows: operator.rows() }), output);
             depth += 1;
             done = self.done(operator, PlanStage::Source);
         }
         match operator {
-            Operator::One(_) => self.line(depth, "Rows fetched before execution", Some((0.0, 1.0)), done),
+            Operator::One(_) => self.line(
+                depth,
+                "Rows fetched before execution",
+                Some(Expected { cost: 0.0, rows: 1.0 }),
+                done,
+            ),
             Operator::TableAccess(access) => {
-                self.line(depth, &access_text(names, access), Some((access.cost, access.rows)), done);
+                self.line(
+                    depth,
+                    &access_text(names, access),
+                    Some(Expected { cost: access.cost, rows: access.rows }),
+                    done,
+                );
             }
             Operator::Rows(rows) => self.made(depth, rows, names, done),
             Operator::Loop(join) => self.nested_loop(depth, operator, join, names, done),
@@ -222,8 +264,8 @@ impl Tree<'_> {
         }
     }
 
-    fn made(&mut self, depth: usize, rows: &Rows, names: &Names<'_>, done: Done) {
-        let expected = Some((rows.rows, rows.rows));
+    fn made(&mut self, depth: usize, rows: &Rows, names: &Names<'_>, done: Execution) {
+        let expected = Some(Expected { cost: rows.rows, rows: rows.rows });
         let name = names.source(rows.slot);
         match &rows.maker {
             Maker::Provider(_) => self.line(depth, &format!("Table scan on {name}"), expected, done),
@@ -232,8 +274,8 @@ impl Tree<'_> {
                 self.line(depth, &format!("Table scan on {name}"), expected, done);
                 let again =
                     if derived.parameters.is_empty() { "" } else { " (invalidate on row from outer)" };
-                self.line(depth + 1, &format!("Materialize{again}"), None, None);
-                self.query(depth + 2, &derived.plan, Some((names, &derived.parameters)));
+                self.plain(depth + 1, &format!("Materialize{again}"));
+                self.query(depth + 2, &derived.plan, Some(Around { names, values: &derived.parameters }));
             }
         }
     }
@@ -244,7 +286,7 @@ impl Tree<'_> {
         operator: &Operator,
         join: &Loop,
         names: &Names<'_>,
-        done: Done,
+        done: Execution,
     ) {
         let kind = match join.kind {
             JoinKind::Inner => "inner join",
@@ -253,17 +295,17 @@ impl Tree<'_> {
             JoinKind::Anti => "antijoin",
         };
         let what = format!("Nested loop {kind}");
-        self.line(depth, &what, Some((operator.cost(), join.rows)), done);
+        self.line(depth, &what, Some(Expected { cost: operator.cost(), rows: join.rows }), done);
         depth += 1;
         self.operator(depth, &join.outer, names);
         if matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
-            self.line(depth, "Limit: 1 row(s)", None, None);
+            self.plain(depth, "Limit: 1 row(s)");
             depth += 1;
         }
         self.operator(depth, &join.inner, names);
     }
 
-    fn hash(&mut self, depth: usize, operator: &Operator, join: &Hash, names: &Names<'_>, done: Done) {
+    fn hash(&mut self, depth: usize, operator: &Operator, join: &Hash, names: &Names<'_>, done: Execution) {
         let kind = match join.kind {
             JoinKind::Inner => "Inner hash join",
             JoinKind::Left => "Left hash join",
@@ -275,9 +317,9 @@ impl Tree<'_> {
         if !join.on.is_empty() {
             what.push_str(&format!(", extra conditions: {}", all(names, &join.on)));
         }
-        self.line(depth, &what, Some((operator.cost(), join.rows)), done);
+        self.line(depth, &what, Some(Expected { cost: operator.cost(), rows: join.rows }), done);
         self.operator(depth + 1, &join.outer, names);
-        self.line(depth + 1, "Hash", None, None);
+        self.plain(depth + 1, "Hash");
         self.operator(depth + 2, &join.inner, names);
     }
 }
@@ -316,9 +358,9 @@ fn looked_up_text(names: &Names<'_>, access: &TableAccess) -> String {
     }
 }
 
-fn sort_text(names: &Names<'_>, order: &[(Expr, bool)], limit: &Limit) -> String {
-    let term = |(e, descending): &(Expr, bool)| {
-        format!("{}{}", text(names, e), if *descending { " DESC" } else { "" })
+fn sort_text(names: &Names<'_>, order: &[OrderTerm], limit: &Limit) -> String {
+    let term = |term: &OrderTerm| {
+        format!("{}{}", text(names, &term.expr), if term.descending { " DESC" } else { "" })
     };
     let terms: Vec<String> = order.iter().map(term).collect();
     let cut = match &limit.count {

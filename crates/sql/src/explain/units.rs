@@ -129,7 +129,7 @@ pub(crate) fn nested(block: &Block) -> Vec<Nested<'_>> {
     in_operator(&block.from, &mut found);
     let keys = block.group.iter().flat_map(|g| &g.keys);
     let arguments = block.group.iter().flat_map(|g| &g.aggregates).flat_map(|a| a.expressions());
-    let order = block.order.iter().map(|(e, _)| e);
+    let order = block.order.iter().map(|term| &term.expr);
     let others = block.constant_filter.iter().chain(keys).chain(arguments).chain(&block.having).chain(order);
     others.for_each(|e| subqueries(e, SubqueryClause::Condition, &mut found));
     found

@@ -96,13 +96,13 @@ impl Aggregate {
 
     /// The expressions that it reads.
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
-        let order = self.concat.iter().flat_map(|concat| &concat.order).map(|(expr, _)| expr);
+        let order = self.concat.iter().flat_map(|concat| &concat.order).map(|term| &term.expr);
         self.argument.iter().chain(&self.rest).chain(order)
     }
 
     /// The expressions that it reads, to be changed.
     pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
-        let order = self.concat.iter_mut().flat_map(|concat| &mut concat.order).map(|(expr, _)| expr);
+        let order = self.concat.iter_mut().flat_map(|concat| &mut concat.order).map(|term| &mut term.expr);
         self.argument.iter_mut().chain(&mut self.rest).chain(order)
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod bits;
 
 use super::Expr;
 use crate::session::Context;
-use datum::error::{self, Result};
+use datum::error::{self, NumberType, Result};
 use datum::types::expression_type::NOT_FIXED;
 use datum::types::{Family, Type};
 use datum::value::{Datum, Decimal};
@@ -305,7 +305,7 @@ impl Operation {
         };
         result.map(|result| Datum::Decimal(with_scale(result, self.scale))).ok_or_else(|| {
             let shown = self.show(left, right);
-            error::DATA_OUT_OF_RANGE.with(&[&"DECIMAL", &shown])
+            error::out_of_range(NumberType::Decimal, shown)
         })
     }
 
@@ -322,12 +322,12 @@ impl Operation {
         if result.is_finite() {
             return Ok(Datum::Double(result));
         }
-        Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &self.show(left, right)]))
+        Err(error::out_of_range(NumberType::Double, self.show(left, right)))
     }
 
     fn out_of_range(self, left: &Datum<'_>, right: &Datum<'_>, unsigned: bool) -> error::SqlError {
-        let kind = if unsigned { "BIGINT UNSIGNED" } else { "BIGINT" };
-        error::DATA_OUT_OF_RANGE.with(&[&kind, &self.show(left, right)])
+        let ty = if unsigned { NumberType::BigIntUnsigned } else { NumberType::BigInt };
+        error::out_of_range(ty, self.show(left, right))
     }
 
     fn show(self, left: &Datum<'_>, right: &Datum<'_>) -> String {
@@ -383,7 +383,7 @@ pub(crate) fn negate<'a>(cx: &mut Context, value: Datum<'_>, ty: &Type) -> Resul
             let n = cx.integer(&v)?;
             match integer_result(-n, false) {
                 Some(result) => result,
-                None => return Err(error::DATA_OUT_OF_RANGE.with(&[&"BIGINT", &format!("-({n})")])),
+                None => return Err(error::out_of_range(NumberType::BigInt, format_args!("-({n})"))),
             }
         }
     })

@@ -219,9 +219,8 @@ impl Expr {
             }
             Node::Call(function, arguments) => {
                 let value = (function.eval)(cx, functions::Call { arguments, row, ty: &self.ty });
-                // Only what the function itself says, not its operands.
-                let value = value
-                    .map_err(|e| if e.message.ends_with("()'") { cx.statement.blame(e, self) } else { e })?;
+                // An operand's own error is noted already, or complete.
+                let value = value.map_err(|e| cx.statement.blame(e, self))?;
                 functions::bounded::checked(cx, function.name, value)
             }
             Node::Stored(routine, arguments) => {

@@ -171,16 +171,6 @@ impl Frame {
         }
     }
 
-    /// A column's bytes as the image has them, where the slot holds an image; the inner `None` is
-    /// NULL.
-    pub fn raw(&self, source: usize, column: usize) -> Option<Option<&[u8]>> {
-        let slot = self.slots.get(source)?;
-        match slot.content {
-            Content::Image => Some(slot.offsets.raw(&slot.image, column)),
-            _ => None,
-        }
-    }
-
     /// Appends what the slots hold, for a temporary file: for each a tag, and its image or its
     /// values after their length.
     pub fn put(&self, slots: &[usize], out: &mut Vec<u8>) {

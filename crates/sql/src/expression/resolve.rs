@@ -326,7 +326,9 @@ impl<'c> Resolver<'c> {
             UnaryOp::Minus => {
                 let ty = self.negated_type(&x);
                 if let Some(value) = x.as_constant().filter(|v| !v.is_text()) {
-                    let value = arithmetic::negate(self.cx, value.borrow(), &ty)?;
+                    // There is no operator left to name.
+                    let value =
+                        arithmetic::negate(self.cx, value.borrow(), &ty).map_err(SqlError::complete)?;
                     return Ok(Expr::constant(value, ty));
                 }
                 Expr { node: Node::Negate(Box::new(x)), ty }

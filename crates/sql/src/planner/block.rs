@@ -3,6 +3,7 @@
 use super::covering::ColumnsRead;
 use super::from::{self, List, Slot};
 use super::order::Together;
+use super::reuse::Clauses;
 use super::{
     Body, Derived, Duplicates, Grouping, Limit, Maker, Query, grouping, join, order, reuse, semi_join,
     simplify,
@@ -10,7 +11,7 @@ use super::{
 use crate::catalog::show::quote;
 use crate::expression::aggregate::Aggregate;
 use crate::expression::resolve::{Columns, Source};
-use crate::expression::{Expr, Node, Resolver};
+use crate::expression::{Expr, Node, OrderTerm, Resolver};
 use crate::output::OutputColumn;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Coercibility, DataType, Type};
@@ -31,7 +32,7 @@ pub(crate) struct Bound {
     /// GROUP BY and aggregates.
     pub group: Option<Grouping>,
     pub(crate) having: Option<Expr>,
-    pub(crate) order: Vec<(Expr, bool)>,
+    pub(crate) order: Vec<OrderTerm>,
     /// SELECT DISTINCT.
     pub distinct: bool,
     pub(crate) limit: Limit,
@@ -94,7 +95,7 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &as
     let aggregates = resolver.scope.aggregates.take();
     let mut keys = Vec::with_capacity(select.group_by.len());
     for ast in &select.group_by {
-        let key = match position(ast, &items, ("group statement", select.with_rollup))? {
+        let key = match position(ast, &items, "group statement", select.with_rollup)? {
             Some(item) => item,
             None => resolver.expr(ast)?,
         };
@@ -135,26 +136,34 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &as
     if !is_aggregated {
         check_plain_order(&order)?;
     }
-    order.retain(|(e, _)| !is_plain_constant(e));
+    order.retain(|term| !is_plain_constant(&term.expr));
     let mut aggregates = resolver.scope.aggregates.take().unwrap_or_default();
     aggregates.iter_mut().flat_map(Aggregate::expressions_mut).for_each(|e| reuse::restore(e, &items));
-    let by_key = (keys.as_mut_slice(), select.with_rollup);
-    let repeated = reuse::Repeated::find(&mut items, by_key, having.as_mut(), &mut order);
+    let repeated =
+        reuse::Repeated::find(&mut items, &mut keys, select.with_rollup, having.as_mut(), &mut order);
     let mut having = having.map(super::subquery::by_extremes);
     let limit = Limit::resolve(resolver, query.limit.as_ref())?;
 
     if keys.is_empty() && aggregates.iter().all(|a| a.function == AggregateFunction::AnyValue) {
-        let all = items.iter_mut().map(|(_, e)| e).chain(&mut having).chain(order.iter_mut().map(|(e, _)| e));
+        let all = items
+            .iter_mut()
+            .map(|(_, e)| e)
+            .chain(&mut having)
+            .chain(order.iter_mut().map(|term| &mut term.expr));
         all.for_each(|e| each_value(e, &aggregates));
         aggregates.clear();
     }
     let groups = !aggregates.is_empty() || !keys.is_empty();
-    let grouped = items.iter_mut().map(|(_, e)| e).chain(&mut having).chain(order.iter_mut().map(|(e, _)| e));
+    let grouped = items
+        .iter_mut()
+        .map(|(_, e)| e)
+        .chain(&mut having)
+        .chain(order.iter_mut().map(|term| &mut term.expr));
     for e in grouped {
         grouping::finish(e, &keys, select.with_rollup, &repeated)?;
     }
     if groups && resolver.cx.settings.modes().only_full_group_by {
-        grouping::check(&slots, &list, &items, &order, (&keys, select.with_rollup))?;
+        grouping::check(&slots, &list, &items, &order, &keys, select.with_rollup)?;
     }
     if select.options.distinct
         && resolver.cx.settings.modes().only_full_group_by
@@ -206,8 +215,8 @@ fn check_options(resolver: &mut Resolver<'_>, options: &ast::SelectOptions, is_f
 }
 
 /// Error 3029 for an aggregate in the ORDER BY of a block that has none elsewhere.
-fn check_plain_order(order: &[(Expr, bool)]) -> Result<()> {
-    let is_aggregate = |(e, _): &(Expr, bool)| e.contains(&mut |e| matches!(e.node, Node::Aggregate(_)));
+fn check_plain_order(order: &[OrderTerm]) -> Result<()> {
+    let is_aggregate = |term: &OrderTerm| term.expr.contains(&mut |e| matches!(e.node, Node::Aggregate(_)));
     match order.iter().position(is_aggregate) {
         Some(number) => Err(error::AGGREGATE_ORDER_NON_AGG_QUERY.with(&[&(number + 1)])),
         None => Ok(()),
@@ -262,7 +271,7 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     let read = {
         let grouped =
             group.iter().flat_map(|g| g.keys.iter().chain(g.aggregates.iter().flat_map(|a| a.expressions())));
-        let order = order.iter().map(|(e, _)| e);
+        let order = order.iter().map(|term| &term.expr);
         let others = items.iter().chain(grouped).chain(&having).chain(order).chain(&constant_filter);
         ColumnsRead::new(&slots, &list, others)
     };
@@ -302,8 +311,8 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     }
     let mut names: Vec<Box<str>> = slots.iter().map(Slot::name).collect();
     let mut tables: Vec<_> = slots.iter().map(Slot::table).collect();
-    let clauses = (group.as_mut(), having.as_mut(), order.as_mut_slice());
-    let reused = repeated.apply((&mut items, &columns), clauses, slots.len());
+    let clauses = Clauses { group: group.as_mut(), having: having.as_mut(), order: &mut order };
+    let reused = repeated.apply(&mut items, &columns, clauses, slots.len());
     if reused.is_some() {
         names.resize(slots.len() + 2, "".into());
         tables.resize(slots.len() + 2, None);
@@ -333,11 +342,11 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
 }
 
 /// True if rows are sorted by all that they consist of, and by nothing else.
-fn sorts_distinct(items: &[Expr], order: &[(Expr, bool)]) -> bool {
+fn sorts_distinct(items: &[Expr], order: &[OrderTerm]) -> bool {
     let is_one = |item: &Expr, e: &Expr| item.is_same(e) && item.ty.collation == e.ty.collation;
-    let is_sorted = |item: &Expr| order.iter().any(|(e, _)| is_one(item, e));
+    let is_sorted = |item: &Expr| order.iter().any(|term| is_one(item, &term.expr));
     let is_item = |e: &Expr| !e.is_volatile() && items.iter().any(|item| is_one(item, e));
-    items.iter().all(is_sorted) && order.iter().all(|(e, _)| is_item(e))
+    items.iter().all(is_sorted) && order.iter().all(|term| is_item(&term.expr))
 }
 
 /// What a block is ordered by whose only group needs one row: it asks for nothing but the smallest
@@ -348,7 +357,7 @@ fn extreme(
     group: Option<&Grouping>,
     items: &[Expr],
     having: Option<&Expr>,
-) -> Option<(Expr, bool)> {
+) -> Option<OrderTerm> {
     let group = group.filter(|group| group.keys.is_empty() && !group.rollup)?;
     let [aggregate] = group.aggregates.as_slice() else { return None };
     let descending = match aggregate.function {
@@ -362,7 +371,7 @@ fn extreme(
     let is_column = |e: &Expr| matches!(e.node, Node::Column { .. });
     let reads_more = items.iter().chain(having).any(|e| e.contains(&mut |e| is_column(e)));
     let fits = list.items.len() == 1 && !reads_more && is_ordered(&table.columns[column].ty);
-    fits.then(|| (argument.clone(), descending))
+    fits.then(|| OrderTerm { expr: argument.clone(), descending })
 }
 
 /// True if keys of the type are in the order that MIN and MAX go by, and equal values look the
@@ -377,9 +386,9 @@ fn is_ordered(ty: &DataType) -> bool {
 
 /// True if the rows come in this order, so that the first one says; it is not one of NULL then
 /// unless all are.
-fn finds_first(from: &mut super::Operator, order: (Expr, bool)) -> bool {
+fn finds_first(from: &mut super::Operator, order: OrderTerm) -> bool {
     let comes = order::gives_order(from, std::slice::from_ref(&order));
-    let (argument, descending) = order;
+    let OrderTerm { expr: argument, descending } = order;
     if comes && !descending && argument.ty.nullable {
         let node = Node::Is(Box::new(argument), ast::Truth::Null, true);
         from.filter_mut().push(Expr { node, ty: Type::BOOL });
@@ -400,7 +409,7 @@ pub(crate) fn of_rows(
     slots: &[Slot],
     constant_filter: Vec<Expr>,
     from: super::Operator,
-    order: Vec<(Expr, bool)>,
+    order: Vec<OrderTerm>,
     limit: Limit,
 ) -> Query {
     let block = super::Block {
@@ -663,7 +672,8 @@ fn first_string(literal: &[u8]) -> Option<&[u8]> {
 fn position(
     ast: &ast::Expr,
     items: &[(String, Expr)],
-    (clause, by_number): (&str, bool),
+    clause: &str,
+    by_number: bool,
 ) -> Result<Option<Expr>> {
     let ast::ExprKind::Literal(ast::Literal::Integer(n)) = ast.kind else { return Ok(None) };
     let item = usize::try_from(n).ok().and_then(|n| items.get(n.checked_sub(1)?));
@@ -673,23 +683,23 @@ fn position(
     }
 }
 
-/// ORDER BY's terms, each with its direction.
+/// What rows are sorted by; `ORDER BY 2` names a select item.
 pub(crate) fn order_terms(
     resolver: &mut Resolver<'_>,
     list: &[ast::OrderItem],
     items: &[(String, Expr)],
     by_number: bool,
-) -> Result<Vec<(Expr, bool)>> {
+) -> Result<Vec<OrderTerm>> {
     let mut terms = Vec::with_capacity(list.len());
     for item in list {
         let expr = match items.is_empty() {
             true => resolver.expr(&item.expr)?,
-            false => match position(&item.expr, items, ("order clause", by_number))? {
+            false => match position(&item.expr, items, "order clause", by_number)? {
                 Some(expr) => expr,
                 None => resolver.expr(&item.expr)?,
             },
         };
-        terms.push((expr, item.descending));
+        terms.push(OrderTerm { expr, descending: item.descending });
     }
     Ok(terms)
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::{Maker, json_table, merge};
 use crate::catalog::TableDef;
 use crate::expression::resolve::{Columns, Source, Visible};
-use crate::expression::{Expr, Resolver};
+use crate::expression::{Expr, Node, Resolver};
 use crate::output::OutputColumn;
 use crate::system_tables;
 use datum::error::{self, Result, SqlError};
@@ -49,6 +49,23 @@ impl Slot {
     pub(crate) fn name(&self) -> Box<str> {
         match self {
             Slot::Table(_, _, alias) | Slot::Rows(_, alias) => alias.clone(),
+        }
+    }
+}
+
+/// A column of what fills a slot, by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct SlotColumn {
+    pub slot: usize,
+    pub column: usize,
+}
+
+impl SlotColumn {
+    /// The column that an expression is, if it is one.
+    pub(crate) fn of(e: &Expr) -> Option<Self> {
+        match e.node {
+            Node::Column { source: slot, column } => Some(Self { slot, column }),
+            _ => None,
         }
     }
 }
@@ -133,6 +150,16 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, list: &[TableReference], straigh
     Ok(From { slots, list: out })
 }
 
+/// A query that stands where a table could.
+struct DerivedTable<'a> {
+    query: &'a ast::Query,
+    alias: &'a ast::Ident,
+    /// Its columns' names; empty for those of the query.
+    names: &'a [ast::Ident],
+    /// It may read what stands before it.
+    lateral: bool,
+}
+
 struct Binder<'r, 'c> {
     resolver: &'r mut Resolver<'c>,
     slots: Vec<Slot>,
@@ -164,8 +191,13 @@ impl Binder<'_, '_> {
                 None => self.table(factor, out),
             },
             TableReference::Derived(derived) => {
-                let parts = (&derived.query, &derived.alias, derived.columns.as_slice());
-                self.derived(parts, derived.lateral, nullable, out)
+                let table = DerivedTable {
+                    query: &derived.query,
+                    alias: &derived.alias,
+                    names: &derived.columns,
+                    lateral: derived.lateral,
+                };
+                self.derived(table, nullable, out)
             }
             TableReference::Join(join) => self.join(join, nullable, out),
             TableReference::Group(list) => self.comma(list, nullable, out),
@@ -200,7 +232,9 @@ impl Binder<'_, '_> {
         let names = match known.map(|(_, made)| made.clone()) {
             Some(made) => self.made_again(made, alias, &table.columns, out),
             None => {
-                let names = self.derived((&table.query, alias, &table.columns), false, nullable, out);
+                let derived =
+                    DerivedTable { query: &table.query, alias, names: &table.columns, lateral: false };
+                let names = self.derived(derived, nullable, out);
                 self.remember_made(&table);
                 names
             }
@@ -330,15 +364,8 @@ impl Binder<'_, '_> {
         Ok(())
     }
 
-    /// A derived table: its query, its alias, and the names of its columns, if it has other ones
-    /// than its query.
-    fn derived(
-        &mut self,
-        (query, alias, names): (&ast::Query, &ast::Ident, &[ast::Ident]),
-        lateral: bool,
-        nullable: bool,
-        out: &mut List,
-    ) -> Result<Names> {
+    fn derived(&mut self, table: DerivedTable<'_>, nullable: bool, out: &mut List) -> Result<Names> {
+        let DerivedTable { query, alias, names, lateral } = table;
         let start = self.sources().len();
         // What it may see of the names around it.
         let window = if lateral { 0..start } else { 0..0 };

@@ -7,9 +7,9 @@
 use std::collections::HashSet;
 
 use super::Maker;
-use super::from::{ItemKind, List, Slot};
+use super::from::{ItemKind, List, Slot, SlotColumn};
 use super::reuse::Repeated;
-use crate::expression::{Expr, Node};
+use crate::expression::{Expr, Node, OrderTerm};
 use datum::error::{self, Result};
 use datum::value::Datum;
 use syntax::ast::BinaryOp;
@@ -20,12 +20,13 @@ pub(crate) fn check(
     slots: &[Slot],
     list: &List,
     items: &[(String, Expr)],
-    order: &[(Expr, bool)],
-    (keys, rollup): (&[Expr], bool),
+    order: &[OrderTerm],
+    keys: &[Expr],
+    rollup: bool,
 ) -> Result<()> {
-    let mut known: HashSet<(usize, usize)> = HashSet::new();
+    let mut known: HashSet<SlotColumn> = HashSet::new();
     if !rollup {
-        known.extend(keys.iter().filter_map(as_column));
+        known.extend(keys.iter().filter_map(SlotColumn::of));
     }
     let implicit = keys.is_empty();
     if !implicit {
@@ -42,9 +43,9 @@ pub(crate) fn check(
         });
     }
     // The one row of all is in any order.
-    for (number, (term, _)) in order.iter().enumerate().filter(|_| !implicit) {
+    for (number, term) in order.iter().enumerate().filter(|_| !implicit) {
         datum::bounds::check()?;
-        let Some(column) = undetermined(term, keys, &known) else { continue };
+        let Some(column) = undetermined(&term.expr, keys, &known) else { continue };
         let shown = full_name(slots, column);
         return Err(error::WRONG_FIELD_WITH_GROUP.with(&[&(number + 1), &"ORDER BY clause", &shown]));
     }
@@ -52,10 +53,10 @@ pub(crate) fn check(
 }
 
 /// Error 3065: rows that DISTINCT takes for one are to be ordered by what they may have several of.
-pub(crate) fn check_distinct(slots: &[Slot], items: &[(String, Expr)], order: &[(Expr, bool)]) -> Result<()> {
-    for (number, (term, _)) in order.iter().enumerate() {
+pub(crate) fn check_distinct(slots: &[Slot], items: &[(String, Expr)], order: &[OrderTerm]) -> Result<()> {
+    for (number, term) in order.iter().enumerate() {
         datum::bounds::check()?;
-        if let Some(column) = unselected(term, items) {
+        if let Some(column) = unselected(&term.expr, items) {
             let shown = full_name(slots, column);
             return Err(error::FIELD_IN_ORDER_NOT_SELECT.with(&[
                 &(number + 1),
@@ -69,17 +70,14 @@ pub(crate) fn check_distinct(slots: &[Slot], items: &[(String, Expr)], order: &[
 }
 
 /// A column in the expression that no select item is.
-fn unselected(e: &Expr, items: &[(String, Expr)]) -> Option<(usize, usize)> {
+fn unselected(e: &Expr, items: &[(String, Expr)]) -> Option<SlotColumn> {
     if items.iter().any(|(_, item)| item.is_same(e)) {
         return None;
     }
-    match e.node {
-        Node::Column { source, column } => Some((source, column)),
-        _ => e.children().into_iter().find_map(|child| unselected(child, items)),
-    }
+    SlotColumn::of(e).or_else(|| e.children().into_iter().find_map(|child| unselected(child, items)))
 }
 
-fn full_name(slots: &[Slot], (slot, column): (usize, usize)) -> String {
+fn full_name(slots: &[Slot], SlotColumn { slot, column }: SlotColumn) -> String {
     match &slots[slot] {
         Slot::Table(table, _, alias) => {
             format!("{}.{}.{}", table.database, alias, table.columns[column].name)
@@ -139,41 +137,33 @@ fn key_number(mut argument: Expr, keys: &[Expr], repeated: &Repeated) -> Option<
     keys.iter().position(|key| key.is_same(&argument))
 }
 
-fn as_column(e: &Expr) -> Option<(usize, usize)> {
-    match e.node {
-        Node::Column { source, column } => Some((source, column)),
-        _ => None,
-    }
-}
-
 /// A column in the expression that a group may have several values of.
-fn undetermined(e: &Expr, keys: &[Expr], known: &HashSet<(usize, usize)>) -> Option<(usize, usize)> {
+fn undetermined(e: &Expr, keys: &[Expr], known: &HashSet<SlotColumn>) -> Option<SlotColumn> {
     if keys.iter().any(|key| key.is_same(e)) {
         return None;
     }
     match &e.node {
-        Node::Column { source, column } => {
-            (!known.contains(&(*source, *column))).then_some((*source, *column))
-        }
+        Node::Column { .. } => SlotColumn::of(e).filter(|column| !known.contains(column)),
         Node::Call(function, _) if function.name == "any_value" => None,
         _ => e.children().into_iter().find_map(|child| undetermined(child, keys, known)),
     }
 }
 
 /// Adds what is determined by what is known.
-fn close(slots: &[Slot], list: &List, known: &mut HashSet<(usize, usize)>) {
+fn close(slots: &[Slot], list: &List, known: &mut HashSet<SlotColumn>) {
     loop {
         let before = known.len();
         for (number, slot) in slots.iter().enumerate() {
             let Slot::Table(table, ..) = slot else { continue };
             let determined = |parts: &[storage::KeyPart]| {
-                parts.iter().all(|p| p.prefix_len.is_none() && known.contains(&(number, p.column)))
+                let is_known = |column| known.contains(&SlotColumn { slot: number, column });
+                parts.iter().all(|p| p.prefix_len.is_none() && is_known(p.column))
             };
             let strict = |i: &&crate::catalog::IndexDef| {
                 i.unique && i.parts.iter().all(|p| !table.columns[p.column].nullable)
             };
             if table.indexes.iter().filter(strict).any(|i| determined(&i.parts)) {
-                known.extend((0..table.columns.len()).map(|c| (number, c)));
+                known.extend((0..table.columns.len()).map(|column| SlotColumn { slot: number, column }));
             }
         }
         equalities(list, known);
@@ -183,13 +173,13 @@ fn close(slots: &[Slot], list: &List, known: &mut HashSet<(usize, usize)>) {
     }
 }
 
-fn equalities(list: &List, known: &mut HashSet<(usize, usize)>) {
+fn equalities(list: &List, known: &mut HashSet<SlotColumn>) {
     for condition in &list.conditions {
         let Node::Compare(BinaryOp::Equal, _, pair) = &condition.node else { continue };
         for (a, b) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
-            let Some(column) = as_column(a) else { continue };
+            let Some(column) = SlotColumn::of(a) else { continue };
             let fixed =
-                b.sources() == 0 && !b.is_volatile() || as_column(b).is_some_and(|b| known.contains(&b));
+                b.sources() == 0 && !b.is_volatile() || SlotColumn::of(b).is_some_and(|b| known.contains(&b));
             if fixed {
                 known.insert(column);
             }
@@ -203,13 +193,13 @@ fn equalities(list: &List, known: &mut HashSet<(usize, usize)>) {
 }
 
 /// ON of an outer join determines the inner side's columns by the outer side's.
-fn equalities_of_nest(list: &List, known: &mut HashSet<(usize, usize)>) {
+fn equalities_of_nest(list: &List, known: &mut HashSet<SlotColumn>) {
     let own = list.slots();
-    let inside = |c: (usize, usize)| own >> c.0 & 1 == 1;
+    let inside = |c: SlotColumn| own >> c.slot & 1 == 1;
     for condition in &list.conditions {
         let Node::Compare(BinaryOp::Equal, _, pair) = &condition.node else { continue };
         for (a, b) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
-            if let (Some(a), Some(b)) = (as_column(a), as_column(b))
+            if let (Some(a), Some(b)) = (SlotColumn::of(a), SlotColumn::of(b))
                 && inside(a)
                 && known.contains(&b)
             {

@@ -21,7 +21,7 @@ use storage::transaction::Locking;
 
 use super::access::{self, Candidate, Choice};
 use super::covering::ColumnsRead;
-use super::from::{Item, ItemKind, List, Slot};
+use super::from::{Item, ItemKind, List, Slot, SlotColumn};
 use super::propagate::propagated;
 use super::semi_join::{Materialized, SemiJoins};
 use super::size::TableSize;
@@ -29,7 +29,7 @@ use super::statistics::selectivity;
 use super::{Hash, JoinKind, Loop, Maker, Operator, Rows, Size, TableAccess};
 use crate::catalog::computed::Computed;
 use crate::expression::compare::By;
-use crate::expression::{Expr, Node};
+use crate::expression::{Expr, Node, OrderTerm};
 use crate::session::Context;
 use datum::error::Result;
 use syntax::ast::BinaryOp;
@@ -121,7 +121,7 @@ impl<'a> Joiner<'a> {
 
     /// The operators of FROM and WHERE. `order` is what the rows are sorted by afterwards, `wanted`
     /// how many of them are wanted, if not all.
-    pub(crate) fn plan(&self, list: List, order: &[(Expr, bool)], wanted: Option<f64>) -> Result<Operator> {
+    pub(crate) fn plan(&self, list: List, order: &[OrderTerm], wanted: Option<f64>) -> Result<Operator> {
         for slot in self.slots {
             if let Slot::Table(table, hints, alias) = slot {
                 access::check_hints(table, hints, alias)?;
@@ -493,16 +493,16 @@ impl<'a> Joiner<'a> {
 /// What a virtual table's rows are looked up by.
 fn lookup(maker: &Maker, slot: usize, filled: u64, conditions: &[Expr]) -> Vec<Option<Expr>> {
     let Maker::Provider(provider) = maker else { return Vec::new() };
-    let value = |column: usize| conditions.iter().find_map(|e| wanted(e, (slot, column), filled));
+    let value =
+        |column: usize| conditions.iter().find_map(|e| wanted(e, SlotColumn { slot, column }, filled));
     provider.keys().into_iter().map(|column| value(column).cloned()).collect()
 }
 
 /// What a column must be equal to, byte by byte, if the condition says that and the value is known
 /// before.
-fn wanted(condition: &Expr, (slot, column): (usize, usize), filled: u64) -> Option<&Expr> {
+fn wanted(condition: &Expr, column: SlotColumn, filled: u64) -> Option<&Expr> {
     let Node::Compare(BinaryOp::Equal, By::Text(collation), pair) = &condition.node else { return None };
-    let is_column =
-        |e: &Expr| matches!(e.node, Node::Column { source, column: c } if (source, c) == (slot, column));
+    let is_column = |e: &Expr| SlotColumn::of(e) == Some(column);
     let is_known = |e: &Expr| e.sources() & !filled == 0 && !e.is_volatile();
     let [a, b] = &**pair;
     if *collation != collation.charset().binary_collation() {

@@ -182,7 +182,7 @@ impl Query {
 
     /// Calls `f` with each expression in it.
     pub fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
-        self.order.iter().for_each(|(e, _)| f(e));
+        self.order.iter().for_each(|term| f(&term.expr));
         self.body.each_expr(f);
     }
 
@@ -216,7 +216,7 @@ impl Block {
         self.from.each_expr(f);
         let keys = self.group.iter().flat_map(|g| &g.keys);
         let arguments = self.group.iter().flat_map(|g| &g.aggregates).flat_map(|a| a.expressions());
-        let order = self.order.iter().map(|(e, _)| e);
+        let order = self.order.iter().map(|term| &term.expr);
         let reused = self.reused.iter().flat_map(|r| r.of_rows.iter().chain(&r.of_output)).map(|v| &v.expr);
         self.constant_filter
             .iter()

@@ -5,7 +5,7 @@ use super::access::Choice;
 use super::join::Joiner;
 use super::{Limit, Operator, TableAccess};
 use crate::catalog::TableDef;
-use crate::expression::{Expr, Node};
+use crate::expression::{Expr, Node, OrderTerm};
 use crate::session::Context;
 use datum::types::DataType;
 
@@ -48,7 +48,7 @@ pub(crate) fn wanted(cx: &mut Context, limit: &Limit) -> Option<f64> {
 impl Joiner<'_> {
     /// Takes another path to the first table's rows where that gives them in the order asked for,
     /// and sorting costs more. So many rows are wanted, all if that is absent.
-    pub(super) fn prefer_order(&self, from: &mut Operator, order: &[(Expr, bool)], wanted: Option<f64>) {
+    pub(super) fn prefer_order(&self, from: &mut Operator, order: &[OrderTerm], wanted: Option<f64>) {
         let (rows, cost) = (from.rows(), from.cost());
         let Operator::TableAccess(access) = from.first_mut() else { return };
         let Some(columns) = order_columns(order, access).filter(|columns| !columns.is_empty()) else {
@@ -82,12 +82,7 @@ impl Joiner<'_> {
 impl Joiner<'_> {
     /// Has rows with the same values of `keys` come side by side, if an index has them so and that
     /// is no dearer; best of all in the order asked for.
-    pub(super) fn bring_together(
-        &self,
-        from: &mut Operator,
-        keys: &[Expr],
-        order: &[(Expr, bool)],
-    ) -> Together {
+    pub(super) fn bring_together(&self, from: &mut Operator, keys: &[Expr], order: &[OrderTerm]) -> Together {
         let arrangements = match from.first_mut() {
             Operator::TableAccess(access) => arrangements(&access.table, access.slot, keys, order),
             _ => Vec::new(),
@@ -105,12 +100,7 @@ impl Joiner<'_> {
 
 /// The orders that bring equal values of columns together: ORDER BY's, if it goes by them, and
 /// those of the table's indexes.
-fn arrangements(
-    table: &TableDef,
-    slot: usize,
-    keys: &[Expr],
-    order: &[(Expr, bool)],
-) -> Vec<Vec<(Expr, bool)>> {
+fn arrangements(table: &TableDef, slot: usize, keys: &[Expr], order: &[OrderTerm]) -> Vec<Vec<OrderTerm>> {
     // Moments of a TIMESTAMP may look the same that are an hour apart.
     let is_stable = |column: usize| !matches!(table.columns[column].ty, DataType::Timestamp(_));
     let is_usable = |e: &Expr| column_of(e, slot, table).is_some_and(is_stable);
@@ -125,11 +115,12 @@ fn arrangements(
             columns.push(key);
         }
     }
-    if let Some((_, last)) = order.last()
-        && order.iter().all(|(e, _)| columns.iter().any(|column| column.is_same(e)))
+    if let Some(last) = order.last()
+        && order.iter().all(|term| columns.iter().any(|column| column.is_same(&term.expr)))
     {
-        let rest = columns.iter().filter(|column| !order.iter().any(|(e, _)| e.is_same(column)));
-        found.push(order.iter().cloned().chain(rest.map(|&column| (column.clone(), *last))).collect());
+        let rest = columns.iter().filter(|column| !order.iter().any(|term| term.expr.is_same(column)));
+        let rest = rest.map(|&column| OrderTerm { expr: column.clone(), descending: last.descending });
+        found.push(order.iter().cloned().chain(rest).collect());
     }
     for index in &table.indexes {
         let place = |e: &&Expr| {
@@ -139,13 +130,14 @@ fn arrangements(
         let mut sorted = columns.clone();
         sorted.sort_by_key(place);
         let of_part = |e: &&Expr| index.parts.get(place(e)).is_some_and(|part| part.descending);
-        found.push(sorted.iter().map(|e| ((*e).clone(), of_part(e))).collect());
+        let terms = sorted.iter().map(|e| OrderTerm { expr: (*e).clone(), descending: of_part(e) });
+        found.push(terms.collect());
     }
     found
 }
 
-fn is_same_term(a: &(Expr, bool), b: &(Expr, bool)) -> bool {
-    a.0.is_same(&b.0) && a.1 == b.1
+fn is_same_term(a: &OrderTerm, b: &OrderTerm) -> bool {
+    a.expr.is_same(&b.expr) && a.descending == b.descending
 }
 
 /// The column that an expression is, with the column's own collation.
@@ -160,15 +152,15 @@ fn column_of(e: &Expr, slot: usize, table: &TableDef) -> Option<usize> {
 }
 
 /// The columns that rows are sorted by, if they are all of one slot.
-fn order_columns(order: &[(Expr, bool)], access: &TableAccess) -> Option<Vec<(usize, bool)>> {
-    let column = |(e, descending): &(Expr, bool)| {
-        column_of(e, access.slot, &access.table).map(|column| (column, *descending))
+fn order_columns(order: &[OrderTerm], access: &TableAccess) -> Option<Vec<(usize, bool)>> {
+    let column = |term: &OrderTerm| {
+        column_of(&term.expr, access.slot, &access.table).map(|column| (column, term.descending))
     };
     order.iter().map(column).collect()
 }
 
 /// True if the rows come in this order already; turns the first table's walk round if needed.
-pub(crate) fn gives_order(from: &mut Operator, order: &[(Expr, bool)]) -> bool {
+pub(crate) fn gives_order(from: &mut Operator, order: &[OrderTerm]) -> bool {
     let given = match from.first_mut() {
         Operator::TableAccess(access) if !order.is_empty() => match order_columns(order, access) {
             Some(columns) => access.path.gives_order(&access.table, &columns),

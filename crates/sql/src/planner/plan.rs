@@ -52,6 +52,14 @@ impl std::fmt::Debug for CachedPlan {
 /// So many executions of a plan go by before it asks whether its tables' sizes have changed (K3).
 const SIZES_CHECK_INTERVAL: u32 = 64;
 
+/// A statement that is being planned.
+pub(crate) struct Planning<'a> {
+    /// Notes what the plan is made for.
+    pub(crate) basis: &'a mut Basis,
+    /// What the tree's spans point into.
+    pub(crate) text: &'a [u8],
+}
+
 /// What a plan was made for, noted while it is made.
 #[derive(Debug, Default)]
 pub(crate) struct Basis {

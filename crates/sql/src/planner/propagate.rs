@@ -8,19 +8,16 @@
 //! (P1) Equality is passed on only among comparisons of the same kind (the same collation, for
 //!      text): `1 = '1'` and `'1' <> '01'` show why.
 
-use super::from::{ItemKind, List};
+use super::from::{ItemKind, List, SlotColumn};
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
 use datum::types::Type;
 use syntax::ast::BinaryOp;
 
-/// A column: its slot and its number.
-type Column = (usize, usize);
-
 /// What a column equals.
 #[derive(Debug, Clone)]
 struct ColumnEquality {
-    column: Column,
+    column: SlotColumn,
     /// The column as an expression.
     read: Expr,
     by: By,
@@ -55,8 +52,10 @@ fn add(list: &mut List, around: &[ColumnEquality]) {
         close(&mut known, &pairs);
         let own = list.slots();
         let first_new = given + around.len();
-        let new =
-            known[first_new..].iter().filter(|k| own >> k.column.0 & 1 == 1).map(ColumnEquality::condition);
+        let new = known[first_new..]
+            .iter()
+            .filter(|k| own >> k.column.slot & 1 == 1)
+            .map(ColumnEquality::condition);
         list.conditions.extend(new.collect::<Vec<_>>());
     }
     for item in &mut list.items {
@@ -73,7 +72,7 @@ fn close(known: &mut Vec<ColumnEquality>, pairs: &[(Expr, Expr, By)]) {
         at += 1;
         for (a, b, _) in pairs.iter().filter(|(.., pair_by)| *pair_by == by) {
             for (one, other) in [(a, b), (b, a)] {
-                let Some(next) = column_of(other).filter(|_| column_of(one) == Some(column)) else {
+                let Some(next) = SlotColumn::of(other).filter(|_| SlotColumn::of(one) == Some(column)) else {
                     continue;
                 };
                 if !known.iter().any(|k| k.column == next) {
@@ -96,13 +95,6 @@ impl ColumnEquality {
     }
 }
 
-fn column_of(e: &Expr) -> Option<Column> {
-    match e.node {
-        Node::Column { source, column } => Some((source, column)),
-        _ => None,
-    }
-}
-
 /// True if equality of this kind is passed on.
 fn is_transitive(by: By) -> bool {
     matches!(by, By::Integer | By::Text(_) | By::Decimal | By::DateTime)
@@ -115,7 +107,7 @@ fn value_of(condition: &Expr) -> Option<ColumnEquality> {
         matches!(e.node, Node::Constant(_) | Node::Misread(_) | Node::Parameter(_) | Node::Outer(_))
     };
     let [a, b] = &**pair;
-    let (column, read, value) = match (column_of(a), column_of(b)) {
+    let (column, read, value) = match (SlotColumn::of(a), SlotColumn::of(b)) {
         (Some(column), None) if is_known(b) => (column, a, b),
         (None, Some(column)) if is_known(a) => (column, b, a),
         _ => return None,
@@ -127,5 +119,5 @@ fn value_of(condition: &Expr) -> Option<ColumnEquality> {
 fn pair_of(condition: &Expr) -> Option<(&Expr, &Expr, By)> {
     let Node::Compare(BinaryOp::Equal, by, pair) = &condition.node else { return None };
     let [a, b] = &**pair;
-    (is_transitive(*by) && column_of(a).is_some() && column_of(b).is_some()).then_some((a, b, *by))
+    (is_transitive(*by) && SlotColumn::of(a).is_some() && SlotColumn::of(b).is_some()).then_some((a, b, *by))
 }

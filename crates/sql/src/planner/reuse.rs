@@ -13,7 +13,7 @@
 //!      it then.
 
 use super::Grouping;
-use crate::expression::{Expr, Node};
+use crate::expression::{Expr, Node, OrderTerm};
 use crate::output::OutputColumn;
 
 /// Which of a block's terms are select items that are to be computed once: numbers of the term and
@@ -80,13 +80,21 @@ fn restore_others(e: &mut Expr, items: &[(String, Expr)], grouped: &[(usize, usi
     });
 }
 
+/// What else of a block has terms that may be items.
+pub(crate) struct Clauses<'b> {
+    pub group: Option<&'b mut Grouping>,
+    pub having: Option<&'b mut Expr>,
+    pub order: &'b mut [OrderTerm],
+}
+
 impl Repeated {
     /// Finds the terms that are items, and puts these in their places.
     pub(crate) fn find(
         items: &mut [(String, Expr)],
-        (keys, rollup): (&mut [Expr], bool),
+        keys: &mut [Expr],
+        rollup: bool,
         having: Option<&mut Expr>,
-        order: &mut [(Expr, bool)],
+        order: &mut [OrderTerm],
     ) -> Self {
         let mut found = Self::default();
         for (number, key) in keys.iter_mut().enumerate() {
@@ -96,7 +104,7 @@ impl Repeated {
         if let Some(having) = having {
             restore_others(having, items, &found.keys);
         }
-        for (number, (term, _)) in order.iter_mut().enumerate() {
+        for (number, OrderTerm { expr: term, .. }) in order.iter_mut().enumerate() {
             let item = item_of(term, items, rollup);
             match item.filter(|item| found.keys.iter().any(|(_, grouped)| grouped == item)) {
                 Some(item) => term.node = Node::Item(item),
@@ -129,8 +137,9 @@ impl Repeated {
     /// others.
     pub(crate) fn apply(
         &self,
-        (items, columns): (&mut [Expr], &[OutputColumn]),
-        (group, having, order): (Option<&mut Grouping>, Option<&mut Expr>, &mut [(Expr, bool)]),
+        items: &mut [Expr],
+        columns: &[OutputColumn],
+        Clauses { group, having, order }: Clauses<'_>,
         slot: usize,
     ) -> Option<Reused> {
         let mut reused = Reused { slot, of_rows: Vec::new(), of_output: Vec::new() };
@@ -166,11 +175,11 @@ impl Repeated {
             }
         }
         for &(number, item) in &self.order {
-            if let (Some((term, _)), Some(value)) = (order.get_mut(number), items.get(item)) {
-                *term = value.clone();
+            if let (Some(term), Some(value)) = (order.get_mut(number), items.get(item)) {
+                term.expr = value.clone();
             }
         }
-        for e in having.into_iter().chain(order.iter_mut().map(|(e, _)| e)) {
+        for e in having.into_iter().chain(order.iter_mut().map(|term| &mut term.expr)) {
             e.transform(&mut |e| {
                 if let Node::Item(number) = e.node
                     && let Some(item) = items.get(number)
@@ -198,6 +207,6 @@ fn acts(e: &Expr) -> bool {
 }
 
 /// (U3)
-pub(crate) fn is_late(items: &[Expr], order: &[(Expr, bool)]) -> bool {
-    !order.is_empty() && items.iter().any(acts) && !order.iter().any(|(e, _)| acts(e))
+pub(crate) fn is_late(items: &[Expr], order: &[OrderTerm]) -> bool {
+    !order.is_empty() && items.iter().any(acts) && !order.iter().any(|term| acts(&term.expr))
 }

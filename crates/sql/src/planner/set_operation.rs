@@ -17,7 +17,7 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Qu
     if !query.locking.is_empty() {
         return Err(SqlError::unsupported("FOR UPDATE and FOR SHARE of a set operation"));
     }
-    let (body, columns) = body(resolver, &query.body)?;
+    let Operand { body, columns } = body(resolver, &query.body)?;
     let counts_all = first_options(&query.body).is_some_and(|options| options.calc_found_rows);
     // ORDER BY sees the result's columns and nothing else.
     let names: std::sync::Arc<[OutputColumn]> = columns.clone().into();
@@ -60,19 +60,31 @@ fn first_options(mut body: &QueryBody) -> Option<&ast::SelectOptions> {
     }
 }
 
+/// A planned operand, or a planned body.
+struct Operand {
+    body: Body,
+    columns: Vec<OutputColumn>,
+}
+
+/// `UNION ALL` and its like.
+struct Operator {
+    op: ast::SetOp,
+    all: bool,
+}
+
 /// Plans a body. A chain of set operations is a tree that is high on the left: it is taken apart
 /// without recursion.
-fn body(resolver: &mut Resolver<'_>, body: &QueryBody) -> Result<(Body, Vec<OutputColumn>)> {
+fn body(resolver: &mut Resolver<'_>, body: &QueryBody) -> Result<Operand> {
     datum::stack::check()?;
     let (mut first, mut chain) = (body, Vec::new());
     while let QueryBody::SetOperation { op, all, left, right } = first {
-        chain.push((*op, *all, &**right));
+        chain.push((Operator { op: *op, all: *all }, &**right));
         first = left;
     }
     let mut planned = operand(resolver, first)?;
     resolver.beyond_first = true;
-    while let Some((op, all, right)) = chain.pop() {
-        planned = join_sides(resolver, (op, all), planned, right)?;
+    while let Some((operator, right)) = chain.pop() {
+        planned = join_sides(resolver, operator, planned, right)?;
     }
     Ok(planned)
 }
@@ -80,19 +92,20 @@ fn body(resolver: &mut Resolver<'_>, body: &QueryBody) -> Result<(Body, Vec<Outp
 /// One set operation, whose left operand is planned.
 fn join_sides(
     resolver: &mut Resolver<'_>,
-    (op, all): (ast::SetOp, bool),
-    (left, mut columns): (Body, Vec<OutputColumn>),
+    Operator { op, all }: Operator,
+    left: Operand,
     right: &QueryBody,
-) -> Result<(Body, Vec<OutputColumn>)> {
-    let (right, others) = body(resolver, right)?;
-    if columns.len() != others.len() {
+) -> Result<Operand> {
+    let right = body(resolver, right)?;
+    let mut columns = left.columns;
+    if columns.len() != right.columns.len() {
         return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.plain());
     }
     let types: Vec<Type> = columns.iter().map(|c| c.ty).collect();
-    let other_types: Vec<Type> = others.iter().map(|c| c.ty).collect();
+    let other_types: Vec<Type> = right.columns.iter().map(|c| c.ty).collect();
     let common = common_types(resolver, &types, &other_types)?;
-    let left = Side { body: left, convert: conversion(resolver, &types, &common)? };
-    let right = Side { body: right, convert: conversion(resolver, &other_types, &common)? };
+    let left = Side { body: left.body, convert: conversion(resolver, &types, &common)? };
+    let right = Side { body: right.body, convert: conversion(resolver, &other_types, &common)? };
     for (column, ty) in columns.iter_mut().zip(&common) {
         let name = std::mem::take(&mut column.meta.name);
         // What holds the rows of a BLOB has room for its characters' bytes.
@@ -100,18 +113,19 @@ fn join_sides(
         let made = if is_long { Made::OfSubquery } else { Made::AsDescribed };
         *column = OutputColumn::computed(&name, Type { made, ..*ty });
     }
-    Ok((Body::Set(Box::new(SetOperation { op, all, left, right, types: common })), columns))
+    let body = Body::Set(Box::new(SetOperation { op, all, left, right, types: common }));
+    Ok(Operand { body, columns })
 }
 
 /// An operand that is no set operation itself.
-fn operand(resolver: &mut Resolver<'_>, operand: &QueryBody) -> Result<(Body, Vec<OutputColumn>)> {
+fn operand(resolver: &mut Resolver<'_>, operand: &QueryBody) -> Result<Operand> {
     let bare = |resolver: &mut Resolver<'_>, select: &ast::Select| {
         // It has no ORDER BY, LIMIT or locking clause of its own.
         let clauses = ast::Query::of(QueryBody::Values(Vec::new()), ast::Span::default());
         let bound = super::block::bind(resolver, select, &clauses)?;
         let mut plan = super::block::plan(resolver, bound)?;
         plan.count_all(false);
-        Ok((plan.body, plan.columns))
+        Ok(Operand { body: plan.body, columns: plan.columns })
     };
     match operand {
         QueryBody::SetOperation { .. } => body(resolver, operand),
@@ -120,7 +134,7 @@ fn operand(resolver: &mut Resolver<'_>, operand: &QueryBody) -> Result<(Body, Ve
             let mut plan = super::query(resolver, query)?;
             plan.count_all(false); // only what comes out of the whole is counted
             let columns = plan.columns.clone();
-            Ok((Body::Nested(Box::new(plan)), columns))
+            Ok(Operand { body: Body::Nested(Box::new(plan)), columns })
         }
         QueryBody::Select(select) => bare(resolver, select),
         QueryBody::Table(name) => bare(resolver, &super::block::whole_table(name, ast::Span::default())),
@@ -170,7 +184,7 @@ fn conversion(resolver: &mut Resolver<'_>, from: &[Type], to: &[Type]) -> Result
 const VALUES_COLUMNS_MAX: usize = 4096;
 
 /// `VALUES ROW(..), ROW(..)`
-fn values(resolver: &mut Resolver<'_>, rows: &[Vec<ast::Expr>]) -> Result<(Body, Vec<OutputColumn>)> {
+fn values(resolver: &mut Resolver<'_>, rows: &[Vec<ast::Expr>]) -> Result<Operand> {
     let mut resolved: Vec<Vec<Expr>> = Vec::with_capacity(rows.len());
     for row in rows {
         let row = resolver.list(row)?;
@@ -196,5 +210,5 @@ fn values(resolver: &mut Resolver<'_>, rows: &[Vec<ast::Expr>]) -> Result<(Body,
         }
     }
     let columns = (0..width).map(|i| OutputColumn::computed(&format!("column_{i}"), types[i])).collect();
-    Ok((Body::Values(resolved), columns))
+    Ok(Operand { body: Body::Values(resolved), columns })
 }

@@ -6,6 +6,7 @@
 use super::check::Checker;
 use super::find;
 use super::set::{Dynamic, Privileges as P};
+use crate::catalog::UserAtHost;
 use crate::session::Context;
 use datum::error::{self, Result};
 use syntax::ast::{
@@ -89,11 +90,11 @@ impl Checker<'_> {
         alter.users.iter().try_for_each(|spec| self.over_named(&spec.user))
     }
 
-    pub(super) fn key_of(&self, account: &Account) -> (String, String) {
+    pub(super) fn key_of(&self, account: &Account) -> UserAtHost {
         match account {
             Account::CurrentUser => self.cx.connection.account.clone(),
             Account::Named { user, host } => {
-                (user.to_str_lossy().into_owned(), host.to_str_lossy().to_ascii_lowercase())
+                UserAtHost::new(user.to_str_lossy(), host.to_str_lossy().to_ascii_lowercase())
             }
         }
     }
@@ -109,7 +110,7 @@ impl Checker<'_> {
     }
 
     /// (S1)
-    pub(super) fn over(&self, account: &(String, String)) -> Result<()> {
+    pub(super) fn over(&self, account: &UserAtHost) -> Result<()> {
         match is_system_user(self.cx, account) {
             true => self.any(P::NONE, SYSTEM_USER, SYSTEM_USER),
             false => Ok(()),
@@ -127,7 +128,7 @@ impl Checker<'_> {
         {
             return Ok(());
         }
-        let shown = format!("'{}'@'{}'", key.0, key.1);
+        let shown = format!("'{}'@'{}'", key.user, key.host);
         Err(error::CANNOT_USER_REFERENCED_AS_DEFINER.with(&[&verb, &shown, &"a stored routine"]))
     }
 
@@ -180,7 +181,7 @@ fn static_set(privileges: &[Privilege], all: P) -> P {
 }
 
 /// True if the account has SYSTEM_USER.
-fn is_system_user(cx: &Context, account: &(String, String)) -> bool {
+fn is_system_user(cx: &Context, account: &UserAtHost) -> bool {
     let system_user = Dynamic::named(SYSTEM_USER).unwrap_or(Dynamic::NONE);
     cx.catalog().state().users.get(account).is_some_and(|user| user.grants.dynamic.has(system_user))
 }
@@ -189,8 +190,8 @@ pub(super) fn is_own(cx: &Context, account: &Account) -> bool {
     match account {
         Account::CurrentUser => true,
         Account::Named { user, host } => {
-            **user == *cx.connection.account.0.as_bytes()
-                && host.to_str_lossy().eq_ignore_ascii_case(&cx.connection.account.1)
+            **user == *cx.connection.account.user.as_bytes()
+                && host.to_str_lossy().eq_ignore_ascii_case(&cx.connection.account.host)
         }
     }
 }
@@ -209,7 +210,7 @@ fn is_own_password(cx: &Context, alter: &AlterUser) -> bool {
 
 impl Context {
     /// Error 1227 unless the session's account may do what it likes with this one (S1).
-    pub fn need_power_over(&self, account: &(String, String)) -> Result<()> {
+    pub fn need_power_over(&self, account: &UserAtHost) -> Result<()> {
         Checker { cx: self, grants: self.grants_now() }.over(account)
     }
 }

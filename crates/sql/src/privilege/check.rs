@@ -12,6 +12,7 @@ use super::accounts::is_own;
 use super::needs::Needs;
 use super::set::{self, Dynamic, Privileges as P};
 use crate::admin::control;
+use crate::catalog::UserAtHost;
 use crate::session::Context;
 use crate::statement_class::StatementClass;
 use crate::variables::ids;
@@ -320,7 +321,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn access_denied(&self) -> SqlError {
-        let (user, host) = &self.cx.connection.account;
+        let UserAtHost { user, host } = &self.cx.connection.account;
         let using = if self.cx.connection.with_password { "YES" } else { "NO" };
         error::ACCESS_DENIED_ERROR.with(&[user, host, &using])
     }
@@ -333,7 +334,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn no_database(&self, name: &str) -> SqlError {
-        let (user, host) = &self.cx.connection.account;
+        let UserAtHost { user, host } = &self.cx.connection.account;
         error::DBACCESS_DENIED_ERROR.with(&[user, host, &name])
     }
 
@@ -371,7 +372,7 @@ impl Checker<'_> {
     }
 
     fn no_table(&self, missing: P, name: &ObjectName) -> SqlError {
-        let (user, host) = (&self.cx.connection.account.0, &self.cx.connection.user.1);
+        let (user, host) = (&self.cx.connection.account.user, &self.cx.connection.user.host);
         error::TABLEACCESS_DENIED_ERROR.with(&[&missing, user, host, &name.name])
     }
 
@@ -389,7 +390,7 @@ impl Checker<'_> {
     /// SELECT of a column, which the table's other privileges do not mean.
     fn column(&self, name: &ObjectName, column: &str) -> Result<()> {
         self.table(name, P::SELECT).map_err(|_| {
-            let (user, host) = (&self.cx.connection.account.0, &self.cx.connection.user.1);
+            let (user, host) = (&self.cx.connection.account.user, &self.cx.connection.user.host);
             error::COLUMNACCESS_DENIED_ERROR.with(&[&P::SELECT, user, host, &column, &name.name])
         })
     }
@@ -422,8 +423,8 @@ impl Checker<'_> {
         let verb = if privilege == P::EXECUTE { "execute" } else { "alter routine" };
         Err(error::PROCACCESS_DENIED_ERROR.with(&[
             &verb,
-            &self.cx.connection.account.0,
-            &self.cx.connection.account.1,
+            &self.cx.connection.account.user,
+            &self.cx.connection.account.host,
             &shown,
         ]))
     }

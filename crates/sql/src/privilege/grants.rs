@@ -122,7 +122,7 @@ impl Grants {
     }
 
     /// The statements that make an account have this: the rows of SHOW GRANTS.
-    pub fn statements(&self, (user, host): (&str, &str)) -> Vec<String> {
+    pub fn statements(&self, user: &str, host: &str) -> Vec<String> {
         let account = format!("{}@{}", quote(user), quote(host));
         let option = |may| if may { " WITH GRANT OPTION" } else { "" };
         let names = match self.global.names().next() {
@@ -317,7 +317,7 @@ mod tests {
         let mut some = grants(&[("d", Privileges::OF_DATABASE), ("e", Privileges::SELECT)]);
         some.dynamic = Dynamic::named("BACKUP_ADMIN").unwrap();
         assert_eq!(
-            some.statements(("u", "%")),
+            some.statements("u", "%"),
             [
                 "GRANT USAGE ON *.* TO `u`@`%`",
                 "GRANT BACKUP_ADMIN ON *.* TO `u`@`%`",

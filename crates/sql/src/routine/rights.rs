@@ -73,10 +73,10 @@ pub(super) fn of_call(cx: &Context, routine: &Routine) -> Result<Option<Arc<Gran
     };
     let state = cx.catalog().state();
     let found = state.users.get(definer).map(|user| user.grants.clone());
-    let grants = found.ok_or_else(|| error::NO_SUCH_USER.with(&[&definer.0, &definer.1]))?;
+    let grants = found.ok_or_else(|| error::NO_SUCH_USER.with(&[&definer.user, &definer.host]))?;
     if !grants.in_database(&routine.database).has(Privileges::EXECUTE) {
         let shown = format!("{}.{}", routine.database, routine.name);
-        return Err(error::PROCACCESS_DENIED_ERROR.with(&[&"execute", &definer.0, &definer.1, &shown]));
+        return Err(error::PROCACCESS_DENIED_ERROR.with(&[&"execute", &definer.user, &definer.host, &shown]));
     }
     Ok(Some(grants))
 }

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use storage::Interrupt;
 
 use crate::catalog::Catalog;
+use crate::catalog::UserAtHost;
 use crate::instance::Instance;
 use crate::routine::Frame;
 use crate::spill::{Budget, Purpose};
@@ -47,6 +48,7 @@ pub(crate) use statistics::Examined;
 
 pub(crate) use settings::UserVariables;
 pub use settings::{Modes, statement_memory_max};
+pub(crate) use statement::OutOfRange;
 pub use statement::StatementStatus;
 
 /// A session's state, as statements need it.
@@ -101,11 +103,11 @@ impl Context {
     /// The session that DDL statements are done in once more while the log is replayed: nobody's,
     /// and on no list.
     pub(crate) fn of_replay(instance: Arc<Instance>) -> Self {
-        let root = ("root".to_owned(), "localhost".to_owned());
+        let root = UserAtHost::new("root", "localhost");
         let connection = super::Connection {
             id: 0,
-            user: root.0.clone(),
-            host: root.1.clone(),
+            user: root.user.clone(),
+            host: root.host.clone(),
             account: root,
             with_password: false,
             database: None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Context;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, UserAtHost};
 use crate::privilege::Grants;
 use datum::error::{self, Result};
 use syntax::ast::{SetItem, StatementKind};
@@ -18,7 +18,7 @@ pub(super) struct CachedGrants {
 }
 
 impl CachedGrants {
-    pub(super) fn of(catalog: &Catalog, account: &(String, String)) -> Self {
+    pub(super) fn of(catalog: &Catalog, account: &UserAtHost) -> Self {
         // The epoch is read first: what changes after it is looked up again.
         let epoch = catalog.accounts_epoch().load(Ordering::Acquire);
         let state = catalog.state();

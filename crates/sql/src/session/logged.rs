@@ -13,10 +13,10 @@ use storage::transaction::RowImages;
 
 use super::Context;
 use super::variables::put_charsets;
-use crate::catalog::Change;
 use crate::catalog::ddl::{LoggedText, TextForm};
 use crate::catalog::set_aside::ObjectKind;
 use crate::catalog::settings_of;
+use crate::catalog::{Change, UserAtHost};
 use crate::variables::{ORIGIN_UNKNOWN, SessionVariables, VERSION_UNKNOWN, Value, ids, sql_mode};
 use datum::types::Collation;
 use syntax::parser::VERSION;
@@ -104,7 +104,7 @@ impl Context {
                 }
                 C::PutDatabase(..) => status.default_table_encryption = Some(0),
                 C::PutFunction(_) | C::DropFunction(..) | C::PutUser(_) | C::DropUser(..) => {
-                    let (user, host) = &self.connection.account;
+                    let UserAtHost { user, host } = &self.connection.account;
                     status.invoker = Some(Account {
                         user: user.as_bytes().to_vec().into(),
                         host: host.as_bytes().to_vec().into(),

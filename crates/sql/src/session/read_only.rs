@@ -7,6 +7,7 @@
 //!      commit.
 
 use super::Context;
+use crate::catalog::UserAtHost;
 use crate::catalog::metadata_lock::barrier::Closed;
 use crate::privilege::{Grants, Privileges, tables_used};
 use crate::variables::ids;
@@ -98,7 +99,7 @@ impl Context {
     /// comes back.
     pub(crate) fn end_others_for_offline_mode(&self) {
         let state = self.instance.catalog().state();
-        let stays = |account: &(String, String)| {
+        let stays = |account: &UserAtHost| {
             state.users.get(account).is_some_and(|user| may_stay_offline(&user.grants))
         };
         for process in self.instance.processes() {

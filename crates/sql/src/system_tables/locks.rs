@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use storage::TreeId;
-use storage::lock::{ListedLock, LockMode, NAMES, Span};
+use storage::lock::{ListedLock, LockMode, LockPlace, NAMES, Span};
 use storage::transaction::Isolation;
 
 use super::{Each, Wanted};
@@ -72,7 +72,7 @@ fn letter(mode: LockMode) -> &'static str {
 }
 
 /// ENGINE_LOCK_ID: whose it is, where, and how.
-fn lock_id(owner: u64, (shard, slot): (usize, usize), mode: LockMode) -> String {
+fn lock_id(owner: u64, LockPlace { shard, slot }: LockPlace, mode: LockMode) -> String {
     format!("{owner}:{shard}:{slot}:{}", letter(mode))
 }
 
@@ -81,7 +81,7 @@ fn id_of(lock: &ListedLock) -> String {
 }
 
 /// OBJECT_INSTANCE_BEGIN: a number of the place in the lock table.
-fn instance((shard, slot): (usize, usize)) -> u64 {
+fn instance(LockPlace { shard, slot }: LockPlace) -> u64 {
     (shard as u64) << 32 | slot as u64
 }
 

@@ -7,7 +7,7 @@ use super::schemas::CATALOG;
 use super::{Each, Wanted};
 use crate::admin::listing::cells;
 use crate::admin::show;
-use crate::catalog::{FunctionDef, parse_one};
+use crate::catalog::{FunctionDef, UserAtHost, parse_one};
 use crate::session::Context;
 use crate::variables::{Value, ids};
 use datum::error::{Result, SqlError};
@@ -43,7 +43,7 @@ pub(super) fn routines(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Res
         let Some(returns) = &create.returns else { continue };
         let (cells, declared) = typed(&function, returns)?;
         let c = &function.characteristics;
-        let (user, host) = &function.definer;
+        let UserAtHost { user, host } = &function.definer;
         let mut row =
             cells![function.name.as_str(), CATALOG, function.database.as_str(), function.name.as_str()];
         row.extend(cells!["FUNCTION"]);

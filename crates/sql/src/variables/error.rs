@@ -1,7 +1,7 @@
 //! What can be wrong with an assignment or a reading, in MySQL's numbers.
 
 use super::definition::{Scope, Variable};
-use datum::error::SqlError;
+use datum::error::{Naming, SqlError};
 use thiserror::Error;
 
 /// A refused assignment or reading of a variable.
@@ -119,7 +119,7 @@ impl From<VariableError> for SqlError {
     fn from(e: VariableError) -> Self {
         let mut sqlstate = [0; 5];
         sqlstate.copy_from_slice(e.sqlstate().as_bytes());
-        Self { number: e.number(), sqlstate, message: e.to_string() }
+        Self { number: e.number(), sqlstate, naming: Naming::Complete, message: e.to_string() }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use env::{Env, SimEnv};
+use sql::catalog::UserAtHost;
 use sql::instance::OpenOptions;
 use sql::status::Status;
 use sql::variables::GlobalVariables;
@@ -64,7 +65,7 @@ impl Server {
     pub fn session_of(&self, user: &str) -> Session {
         let found = self.instance.account(user, "localhost");
         let with_password = found.as_ref().is_some_and(|a| !a.auth_string.is_empty());
-        let account = found.map_or((user.to_owned(), "localhost".to_owned()), |a| (a.user, a.host));
+        let account = found.map_or(UserAtHost::new(user, "localhost"), |a| UserAtHost::new(a.user, a.host));
         let connection = Connection {
             id: self.instance.reserve_id(),
             user: user.to_owned(),

@@ -14,6 +14,15 @@ pub(super) const LISTED_AT_ONCE: usize = 256;
 /// Bytes of a key that are listed.
 pub(super) const KEY_LISTED_MAX: usize = 128;
 
+/// A place in the lock table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockPlace {
+    /// The shard's number.
+    pub shard: usize,
+    /// The slot's number in the shard.
+    pub slot: usize,
+}
+
 /// A lock that is held or waited for.
 #[derive(Debug, Clone)]
 pub struct ListedLock {
@@ -25,9 +34,8 @@ pub struct ListedLock {
     pub key: Vec<u8>,
     /// How it is held or wanted.
     pub mode: LockMode,
-    /// Its place in the lock table: shard and slot. No other key has it as long as the lock is
-    /// there.
-    pub place: (usize, usize),
+    /// No other key has it as long as the lock is there.
+    pub place: LockPlace,
     /// Those that must give theirs up, or the one that must get it first, if it is waited for;
     /// `None` if it is held.
     pub waits_for: Option<Vec<(OwnerId, LockMode)>>,

@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use smallvec::SmallVec;
 
 use super::interrupt::{Interrupt, Outcome};
-use super::listing::{KEY_LISTED_MAX, LISTED_AT_ONCE, ListedLock};
+use super::listing::{KEY_LISTED_MAX, LISTED_AT_ONCE, ListedLock, LockPlace};
 use super::{Acquired, LockMode, NAMES, OwnerId};
 use crate::TreeId;
 
@@ -183,7 +183,7 @@ impl Shard {
             }
             let key = &entry.key[..entry.key.len().min(KEY_LISTED_MAX)];
             let listed = |owner, mode, waits_for| {
-                let place = (shard, from + at);
+                let place = LockPlace { shard, slot: from + at };
                 ListedLock { owner, tree: entry.tree, key: key.to_vec(), mode, place, waits_for }
             };
             out.extend(entry.holders.iter().map(|holder| listed(holder.owner, holder.mode, None)));

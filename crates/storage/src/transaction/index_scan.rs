@@ -7,6 +7,7 @@ use binlog::position::LogPosition;
 
 use crate::entry::{TreeId, Value};
 use crate::schema::TableSchema;
+use crate::write_set::OwnWrite;
 
 use super::guard::Guard;
 use super::read::ReadMode;
@@ -174,8 +175,8 @@ impl IndexScan {
     }
 
     /// A row that the transaction has changed, if the entry is one of it as it is now (X6).
-    fn own_row(&self, own: Option<&[u8]>) -> Result<Option<Value>, TransactionError> {
-        let Some(row) = own else { return Ok(None) };
+    fn own_row(&self, own: OwnWrite<'_>) -> Result<Option<Value>, TransactionError> {
+        let OwnWrite::Put(row) = own else { return Ok(None) };
         let is_its_entry = self.schema.keys(row)?.of(self.index) == self.scan.key();
         Ok(is_its_entry.then(|| Value::copied(row)))
     }

@@ -118,7 +118,7 @@ impl Transaction {
     /// Those of reading the store.
     pub fn get(&mut self, tree: TreeId, key: &[u8]) -> Result<Option<Value>, TransactionError> {
         if let Some(own) = self.writes.get(tree, key, self.read_mark()) {
-            return Ok(own.map(Value::copied));
+            return Ok(own.value().map(Value::copied));
         }
         // A temporary tree is this session's alone: the newest is what it sees.
         let at = if tree.is_temporary() { LogPosition::MAX } else { self.snapshot().position() };
@@ -301,7 +301,7 @@ impl Transaction {
         mark: Mark,
     ) -> Result<Option<Version>, TransactionError> {
         if let Some(own) = self.writes.get(tree, key, mark) {
-            return Ok(own.map(|own| (LogPosition::ZERO, Value::copied(own))));
+            return Ok(own.value().map(|row| (LogPosition::ZERO, Value::copied(row))));
         }
         let found = self.engine.store_of(tree).latest(tree, key)?;
         let Some((position, _)) = found else { return Ok(None) };

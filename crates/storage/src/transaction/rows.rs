@@ -11,7 +11,7 @@ use crate::batch::WriteBatch;
 use crate::entry::{TREE_LEN, TreeId};
 use crate::lock::{Acquired, OwnerId, WaitPolicy};
 use crate::schema::{Index, Row, RowKeys, TableSchema, row_changes};
-use crate::write_set::Mark;
+use crate::write_set::{Mark, OwnWrite};
 use binlog::event::QueryEvent;
 use binlog::position::LogPosition;
 
@@ -233,7 +233,7 @@ impl Transaction {
             }
         }
         match self.writes.get(tree, key, Mark::NOW) {
-            Some(own) if own != Some(row.image) => Err(TransactionError::Stale),
+            Some(own) if own != OwnWrite::Put(row.image) => Err(TransactionError::Stale),
             _ => Ok(()),
         }
     }

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use storage::engine::{Engine, EngineError, EngineOptions};
 use storage::key::collation::BinaryCollations;
 use storage::lock::Interrupt;
-use storage::replay::{ReplayError, ReplayTarget};
+use storage::replay::{Cause, ReplayError, ReplayTarget};
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 use storage::transaction::{
     Direction, Isolation, KeyRange, ReadMode, Transaction, TransactionError, TransactionOptions,
@@ -184,8 +184,8 @@ impl ReplayTarget for Catalog {
         _: u32,
         _: LogPosition,
         batch: &mut WriteBatch,
-    ) -> Result<(), String> {
-        Catalog::ddl(self, std::str::from_utf8(&query.sql).unwrap(), batch)
+    ) -> Result<(), Cause> {
+        Catalog::ddl(self, std::str::from_utf8(&query.sql).unwrap(), batch).map_err(Cause::text)
     }
 
     fn table(&mut self, database: &str, name: &str) -> Option<Arc<TableSchema>> {

@@ -4,6 +4,8 @@
 //! others of MySQL choose between plans that give the same rows, and are read over. What can't be
 //! read is a warning, and so is all that follows.
 
+use std::ops::Range;
+
 use super::Parser;
 use crate::ast::{
     ColumnName, Expr, ExprKind, Hint, Ident, Literal, Remark, SetItem, Span, VariableName, VariableScope,
@@ -151,9 +153,9 @@ impl Parser<'_> {
     }
 
     #[cold]
-    fn hints(&mut self, (start, end): (usize, usize), is_first: bool, of: HintOf) -> BlockHints {
+    fn hints(&mut self, range: Range<usize>, is_first: bool, of: HintOf) -> BlockHints {
         let whole = self.lexer.text();
-        let mut lexer = Lexer::new(&whole[start..end], self.options.sql_mode, self.options.version);
+        let mut lexer = Lexer::new(&whole[range.clone()], self.options.sql_mode, self.options.version);
         let current = lexer.next();
         let mut hints = Hints { lexer, current };
         let mut found = BlockHints::default();
@@ -165,7 +167,7 @@ impl Parser<'_> {
                 None => {
                     // Where it went wrong: at the hint's name if that is unknown.
                     let wrong = if hints.current.start > at.start { hints.current } else { at };
-                    let offset = start + wrong.start as usize;
+                    let offset = range.start + wrong.start as usize;
                     let line = 1 + whole[self.statement_start as usize..offset]
                         .iter()
                         .filter(|&&b| b == b'\n')

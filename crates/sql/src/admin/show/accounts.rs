@@ -1,18 +1,19 @@
 //! Accounts: whose rights, and which.
 
 use crate::admin::listing::{Listing, cells, text};
+use crate::catalog::UserAtHost;
 use crate::privilege::{DYNAMIC, Privileges, STATIC};
 use crate::session::Context;
 use datum::error::{self, Result};
 use syntax::ast::Account;
 
-/// User and host of the account that was named. Other accounts than one's own are for those who may
+/// The account that was named. Other accounts than one's own are for those who may
 /// read `mysql`.
-pub(super) fn named(cx: &Context, account: &Account) -> Result<(String, String)> {
+pub(super) fn named(cx: &Context, account: &Account) -> Result<UserAtHost> {
     let Account::Named { user, host } = account else { return Ok(cx.connection.account.clone()) };
-    let key = (user.to_str_lossy().into_owned(), host.to_str_lossy().into_owned());
+    let key = UserAtHost::new(user.to_str_lossy(), host.to_str_lossy());
     if key != cx.connection.account && !cx.grants_now().in_database("mysql").has(Privileges::SELECT) {
-        let (user, host) = &cx.connection.account;
+        let UserAtHost { user, host } = &cx.connection.account;
         return Err(error::DBACCESS_DENIED_ERROR.with(&[user, host, &"mysql"]));
     }
     Ok(key)
@@ -22,10 +23,10 @@ pub(super) fn named(cx: &Context, account: &Account) -> Result<(String, String)>
 pub(super) fn grants(cx: &Context, account: &Account) -> Result<Listing> {
     let key = named(cx, account)?;
     let state = cx.catalog().state();
-    let (user, host) = &key;
+    let UserAtHost { user, host } = &key;
     let found = state.users.get(&key).ok_or_else(|| error::NONEXISTING_GRANT.with(&[user, host]))?;
     let mut out = Listing::new([text(format!("Grants for {user}@{host}"), 1024)]);
-    for statement in found.grants.statements((user, host)) {
+    for statement in found.grants.statements(user, host) {
         out.push(cells![statement]);
     }
     Ok(out)

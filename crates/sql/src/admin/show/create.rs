@@ -86,14 +86,10 @@ pub(crate) fn sees_body(cx: &Context, function: &FunctionDef) -> bool {
 pub(super) fn user(cx: &Context, of: &Account) -> Result<Listing> {
     let key = super::accounts::named(cx, of)?;
     let state = cx.catalog().state();
-    let shown = show_account(&key);
+    let shown = key.quoted();
     let user =
         state.users.get(&key).ok_or_else(|| error::CANNOT_USER.with(&[&"SHOW CREATE USER", &shown]))?;
-    let mut out = Listing::new([text(format!("CREATE USER for {}@{}", key.0, key.1), DEFINITION)]);
+    let mut out = Listing::new([text(format!("CREATE USER for {key}"), DEFINITION)]);
     out.push(cells![user.show()]);
     Ok(out)
-}
-
-fn show_account((user, host): &(String, String)) -> String {
-    format!("{}@{}", show::quote_text(user), show::quote_text(host))
 }

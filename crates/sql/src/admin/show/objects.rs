@@ -402,14 +402,13 @@ pub(super) fn routines(cx: &Context, kind: RoutineKind) -> Listing {
 }
 
 fn routine(function: &FunctionDef) -> Vec<Datum<'static>> {
-    let (user, host) = &function.definer;
     let invoker = function.characteristics.security == Some(syntax::ast::SqlSecurity::Invoker);
     let comment = function.characteristics.comment.as_ref().map(|c| c.to_str_lossy().into_owned());
     cells![
         function.database.as_str(),
         function.name.as_str(),
         "FUNCTION",
-        format!("{user}@{host}"),
+        function.definer.to_string(),
         None::<&str>,
         None::<&str>,
         if invoker { "INVOKER" } else { "DEFINER" },

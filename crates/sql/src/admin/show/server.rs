@@ -2,6 +2,7 @@
 //! statement.
 
 use crate::admin::listing::{Listing, cells, int, text, uint};
+use crate::catalog::UserAtHost;
 use crate::privilege::Privileges;
 use crate::session::Context;
 use datum::error::Level;
@@ -143,8 +144,8 @@ pub(crate) fn processes_of(cx: &Context, full: bool, all: bool) -> Listing {
     ]);
     let now = cx.instance.env().monotonic_coarse();
     for process in cx.instance.processes() {
-        let (user, host) = process.user();
-        if !all && *user != cx.connection.user.0 {
+        let UserAtHost { user, host } = process.user();
+        if !all && *user != cx.connection.user.user {
             continue;
         }
         let (statement, since) = process.running();

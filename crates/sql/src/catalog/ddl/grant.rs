@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::user::{check_administrator_remains, resolve};
-use super::{Plan, Settings, quoted_account};
-use crate::catalog::account::UserDef;
+use super::{Plan, Settings};
+use crate::catalog::account::{UserAtHost, UserDef};
 use crate::catalog::database_or;
 use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
@@ -27,7 +27,7 @@ struct Wanted {
 fn each(
     accounts: &[syntax::ast::Account],
     settings: &Settings,
-    mut one: impl FnMut((String, String)) -> Result<Option<Change>>,
+    mut one: impl FnMut(UserAtHost) -> Result<Option<Change>>,
 ) -> Result<Plan> {
     let mut plan = Plan::default();
     for account in accounts {
@@ -49,7 +49,7 @@ pub(super) fn grant(grant: &Grant, state: &CatalogState, settings: &Settings) ->
     }
     let wanted = wanted(&grant.what, settings)?;
     each(&grant.to, settings, |key| {
-        state.check_usable(&ObjectKey::user(&key.0, &key.1))?;
+        state.check_usable(&ObjectKey::user(&key.user, &key.host))?;
         let user = state.users.get(&key).ok_or_else(|| error::CANT_CREATE_USER_WITH_GRANT.plain())?;
         Ok(Some(changed(user, |grants| give(grants, &wanted, grant.with_option))))
     })
@@ -77,19 +77,19 @@ pub(super) fn revoke(revoke: &Revoke, state: &CatalogState, settings: &Settings)
     };
     let mut notes = Vec::new();
     let mut plan = each(&revoke.from, settings, |key| {
-        state.check_usable(&ObjectKey::user(&key.0, &key.1))?;
+        state.check_usable(&ObjectKey::user(&key.user, &key.host))?;
         let Some(user) = state.users.get(&key) else {
-            let missing = error::USER_DOES_NOT_EXIST.with(&[&quoted_account((&key.0, &key.1))]);
+            let missing = error::USER_DOES_NOT_EXIST.with(&[&key.quoted()]);
             if revoke.ignore_unknown_user || revoke.if_exists {
                 notes.push(missing);
                 return Ok(None);
             }
-            return Err(error::NONEXISTING_GRANT.with(&[&key.0, &key.1]));
+            return Err(error::NONEXISTING_GRANT.with(&[&key.user, &key.host]));
         };
         if let Some(Wanted { database: Some(name), named, .. }) = &wanted
             && !user.grants.databases.get(name).is_some_and(|held| held.has(*named))
         {
-            let e = error::NONEXISTING_GRANT.with(&[&key.0, &key.1]);
+            let e = error::NONEXISTING_GRANT.with(&[&key.user, &key.host]);
             return if revoke.if_exists {
                 notes.push(e);
                 Ok(None)
@@ -135,7 +135,7 @@ fn wanted(what: &GrantWhat, settings: &Settings) -> Result<Wanted> {
             let name = database_or(name.as_deref(), settings.database.as_deref())?;
             // Everybody may read it, and nobody is granted anything in it.
             if name.eq_ignore_ascii_case("information_schema") {
-                let (user, host) = &settings.account;
+                let UserAtHost { user, host } = &settings.account;
                 return Err(error::DBACCESS_DENIED_ERROR.with(&[user, host, &name]));
             }
             Some(name.to_owned())

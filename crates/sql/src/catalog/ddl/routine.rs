@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{LoggedText, Plan, Settings, TextForm, check_name, check_not_system};
+use crate::catalog::UserAtHost;
 use crate::catalog::objects::{CatalogState, FunctionDef};
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
@@ -34,9 +35,7 @@ pub(super) fn create(
     let returns = DataType::resolve(declared, name, collation)?;
     let definer = match &create.definer {
         None | Some(Account::CurrentUser) => settings.account.clone(),
-        Some(Account::Named { user, host }) => {
-            (user.to_str_lossy().into_owned(), host.to_str_lossy().into_owned())
-        }
+        Some(Account::Named { user, host }) => UserAtHost::new(user.to_str_lossy(), host.to_str_lossy()),
     };
     let parameters = String::from_utf8_lossy(create.parameters_span.of(text).trim_ascii()).into_owned();
     let charset = if returns.names_charset() {

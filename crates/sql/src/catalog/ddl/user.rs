@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{LoggedText, PasswordHasher, Plan, Settings, quoted_account};
-use crate::catalog::account::{AccountOptions, UserDef};
+use super::{LoggedText, PasswordHasher, Plan, Settings};
+use crate::catalog::account::{AccountOptions, UserAtHost, UserDef};
 use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
@@ -17,12 +17,12 @@ use syntax::ast::{
 const DEFAULT_PLUGIN: &str = "caching_sha2_password";
 const PLUGINS: [&str; 2] = [DEFAULT_PLUGIN, "mysql_native_password"];
 
-/// User and host.
-pub(super) fn resolve(account: &Account, settings: &Settings) -> (String, String) {
+/// The account that was named.
+pub(super) fn resolve(account: &Account, settings: &Settings) -> UserAtHost {
     match account {
         Account::CurrentUser => settings.account.clone(),
         Account::Named { user, host } => {
-            (user.to_str_lossy().into_owned(), host.to_str_lossy().to_ascii_lowercase())
+            UserAtHost::new(user.to_str_lossy(), host.to_str_lossy().to_ascii_lowercase())
         }
     }
 }
@@ -164,8 +164,8 @@ fn logged(verb: &str, users: &[UserDef], options: &UserOptions) -> Option<Logged
     Some(LoggedText::canonical(sql.into_bytes()))
 }
 
-fn failed(operation: &str, accounts: &[(String, String)]) -> SqlError {
-    let shown: Vec<String> = accounts.iter().map(|(u, h)| quoted_account((u, h))).collect();
+fn failed(operation: &str, accounts: &[UserAtHost]) -> SqlError {
+    let shown: Vec<String> = accounts.iter().map(UserAtHost::quoted).collect();
     error::CANNOT_USER.with(&[&operation, &shown.join(",")])
 }
 
@@ -181,15 +181,15 @@ pub(super) fn create(
     let mut plan = Plan::default();
     let (mut made, mut present) = (Vec::new(), Vec::new());
     for spec in &create.users {
-        let (user, host) = resolve(&spec.user, settings);
-        state.check_usable(&ObjectKey::user(&user, &host))?;
-        if state.users.contains_key(&(user.clone(), host.clone())) {
-            present.push((user, host));
+        let key = resolve(&spec.user, settings);
+        state.check_usable(&ObjectKey::user(&key.user, &key.host))?;
+        if state.users.contains_key(&key) {
+            present.push(key);
             continue;
         }
         let mut new = UserDef {
-            user,
-            host,
+            user: key.user,
+            host: key.host,
             plugin: DEFAULT_PLUGIN.to_owned(),
             auth_string: Vec::new(),
             options: AccountOptions::default(),
@@ -204,7 +204,7 @@ pub(super) fn create(
         if !create.if_not_exists {
             return Err(failed("CREATE USER", &present));
         }
-        let note = |(u, h): &(String, String)| error::USER_ALREADY_EXISTS.with(&[&quoted_account((u, h))]);
+        let note = |key: &UserAtHost| error::USER_ALREADY_EXISTS.with(&[&key.quoted()]);
         plan.notes = present.iter().map(note).collect();
     }
     plan.logged = logged("CREATE", &made, &create.options);
@@ -224,7 +224,7 @@ pub(super) fn alter(
     let (mut changed, mut missing) = (Vec::new(), Vec::new());
     for spec in &alter.users {
         let key = resolve(&spec.user, settings);
-        state.check_usable(&ObjectKey::user(&key.0, &key.1))?;
+        state.check_usable(&ObjectKey::user(&key.user, &key.host))?;
         let Some(found) = state.users.get(&key) else {
             missing.push(key);
             continue;
@@ -239,7 +239,7 @@ pub(super) fn alter(
         if !alter.if_exists {
             return Err(failed("ALTER USER", &missing));
         }
-        let note = |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account((u, h))]);
+        let note = |key: &UserAtHost| error::USER_DOES_NOT_EXIST.with(&[&key.quoted()]);
         plan.notes = missing.iter().map(note).collect();
     }
     // An account whose password stays is named alone: naming the password would make an expired one
@@ -248,7 +248,7 @@ pub(super) fn alter(
         .iter()
         .map(|(user, identified)| match identified {
             true => user.identified(),
-            false => quoted_account((&user.user, &user.host)),
+            false => user.key().quoted(),
         })
         .collect();
     plan.logged = Some(LoggedText::canonical(
@@ -266,13 +266,13 @@ pub(super) fn drop(
     let mut plan = Plan::default();
     let mut missing = Vec::new();
     for name in names {
-        let (user, host) = resolve(name, settings);
-        if state.users.contains_key(&(user.clone(), host.clone())) {
-            plan.changes.push(Change::DropUser(user, host));
-        } else if let Some(object) = state.set_aside(&ObjectKey::user(&user, &host)) {
+        let key = resolve(name, settings);
+        if state.users.contains_key(&key) {
+            plan.changes.push(Change::DropUser(key));
+        } else if let Some(object) = state.set_aside(&ObjectKey::user(&key.user, &key.host)) {
             plan.changes.push(Change::DropSetAside(object.clone()));
         } else {
-            missing.push((user, host));
+            missing.push(key);
         }
     }
     check_administrator_remains("DROP USER", &plan, state)?;
@@ -282,7 +282,7 @@ pub(super) fn drop(
     if !if_exists {
         return Err(failed("DROP USER", &missing));
     }
-    let note = |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account((u, h))]);
+    let note = |key: &UserAtHost| error::USER_DOES_NOT_EXIST.with(&[&key.quoted()]);
     plan.notes = missing.iter().map(note).collect();
     Ok(plan)
 }
@@ -300,8 +300,7 @@ pub(super) fn drop_roles(
         (false, _) => Err(failed("DROP ROLE", &accounts)),
         (true, false) => Err(failed("DROP ROLE", &names)),
         (true, true) => {
-            let note =
-                |(u, h): &(String, String)| error::USER_DOES_NOT_EXIST.with(&[&quoted_account((u, h))]);
+            let note = |key: &UserAtHost| error::USER_DOES_NOT_EXIST.with(&[&key.quoted()]);
             Ok(Plan { notes: names.iter().map(note).collect(), ..Plan::default() })
         }
     }
@@ -316,16 +315,16 @@ pub(super) fn rename(
     let mut users = state.users.clone();
     for (from, to) in pairs {
         let (from, to) = (resolve(from, settings), resolve(to, settings));
-        state.check_usable(&ObjectKey::user(&from.0, &from.1))?;
-        state.check_usable(&ObjectKey::user(&to.0, &to.1))?;
+        state.check_usable(&ObjectKey::user(&from.user, &from.host))?;
+        state.check_usable(&ObjectKey::user(&to.user, &to.host))?;
         if users.contains_key(&to) {
             return Err(failed("RENAME USER", &[from]));
         }
         let Some(mut user) = users.remove(&from) else { return Err(failed("RENAME USER", &[from])) };
-        user.user = to.0.clone();
-        user.host = to.1.clone();
+        user.user = to.user.clone();
+        user.host = to.host.clone();
         users.insert(to, user.clone());
-        plan.changes.push(Change::DropUser(from.0, from.1));
+        plan.changes.push(Change::DropUser(from));
         plan.changes.push(Change::PutUser(user));
     }
     Ok(plan)
@@ -336,8 +335,8 @@ pub(super) fn check_administrator_remains(operation: &str, plan: &Plan, state: &
     let mut users = state.users.clone();
     for change in &plan.changes {
         match change {
-            Change::DropUser(user, host) => {
-                users.remove(&(user.clone(), host.clone()));
+            Change::DropUser(key) => {
+                users.remove(key);
             }
             Change::PutUser(user) => {
                 users.insert(user.key(), user.clone());

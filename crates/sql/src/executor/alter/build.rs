@@ -80,7 +80,7 @@ fn build(cx: &mut Context, running: &Running<'_>, interim: &Interim) -> Result<(
     let snapshot = engine.snapshot();
     drop(alone);
     for (tree, number) in interim.numbered() {
-        let found = find_duplicate(cx, schema, (tree, number), &snapshot)?;
+        let found = find_duplicate(cx, schema, tree, number, &snapshot)?;
         if let Some(key) = found {
             let row = row_of(cx, schema, &key, &snapshot)?;
             return Err(duplicate_entry(cx, &interim.shown, number, &row)?);
@@ -136,11 +136,13 @@ pub(super) fn no_duplicate(e: BuildError) -> SqlError {
     }
 }
 
-/// The primary key of a row that has the same key as another in a unique index's tree.
+/// The primary key of a row that has the same key as another in a unique index's tree; `number` is
+/// the index's in the schema.
 pub(super) fn find_duplicate(
     cx: &Context,
     schema: &TableSchema,
-    (tree, number): (TreeId, usize),
+    tree: TreeId,
+    number: usize,
     snapshot: &Snapshot,
 ) -> Result<Option<Vec<u8>>> {
     let Some(index) = schema.index(number).filter(|index| index.unique()) else { return Ok(None) };

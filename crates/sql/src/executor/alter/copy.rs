@@ -325,7 +325,7 @@ impl<'a> Copy<'a> {
     fn check_unique(&self, cx: &mut Context) -> Result<()> {
         let snapshot = cx.instance.engine().snapshot();
         for (number, tree) in self.trees.iter().enumerate().skip(1) {
-            let found = find_duplicate(cx, &self.new.schema, (*tree, number), &snapshot)?;
+            let found = find_duplicate(cx, &self.new.schema, *tree, number, &snapshot)?;
             let Some(key) = found else { continue };
             let rows = self.trees[0];
             let row = cx.instance.engine().store().get(rows, &key, snapshot.position())?;

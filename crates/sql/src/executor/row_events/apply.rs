@@ -35,8 +35,24 @@ use datum::value::{Datum, image, store};
 /// Uncompressed rows of MariaDB's compressed events, in bytes.
 const ROWS_MAX: usize = 256 << 20;
 
-/// A column's bytes in an image: absent, NULL, or there.
-type Raw<'a> = Option<Option<&'a [u8]>>;
+/// A column in an image that may lack columns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RawColumn<'a> {
+    Absent,
+    Null,
+    Bytes(&'a [u8]),
+}
+
+impl<'a> RawColumn<'a> {
+    fn of(field: &Option<Field<'a>>) -> Self {
+        field.map_or(Self::Absent, |field| Self::there(field.raw))
+    }
+
+    /// A column that is there; `None` is NULL.
+    fn there(raw: Option<&'a [u8]>) -> Self {
+        raw.map_or(Self::Null, Self::Bytes)
+    }
+}
 
 /// A table, and what an event says of it.
 struct Target {
@@ -131,15 +147,16 @@ impl Target {
     /// Appends a full image; `missing` gives the bytes of columns that are not in `columns`.
     fn build(
         &self,
-        columns: &[Raw<'_>],
+        columns: &[RawColumn<'_>],
         mut missing: impl FnMut(&mut RowImageBuilder<'_>, usize) -> Result<()>,
     ) -> Result<Vec<u8>> {
         let mut image = Vec::new();
         let mut builder = RowImageBuilder::new(&self.table.column_types, &mut image);
         for (number, raw) in columns.iter().enumerate() {
             match raw {
-                Some(raw) => builder.push_raw(*raw).map_err(SqlError::internal)?,
-                None => missing(&mut builder, number)?,
+                RawColumn::Bytes(bytes) => builder.push_raw(Some(bytes)).map_err(SqlError::internal)?,
+                RawColumn::Null => builder.push_raw(None).map_err(SqlError::internal)?,
+                RawColumn::Absent => missing(&mut builder, number)?,
             }
         }
         builder.finish().map_err(SqlError::internal)?;
@@ -148,7 +165,7 @@ impl Target {
 
     fn insert(&self, cx: &mut Context, columns: &[Option<Field<'_>>]) -> Result<()> {
         let table = &self.table;
-        let raw: Vec<Raw<'_>> = columns.iter().map(|column| column.map(|field| field.raw)).collect();
+        let raw: Vec<RawColumn<'_>> = columns.iter().map(RawColumn::of).collect();
         let mut defaulted = Vec::new();
         let mut image = self.build(&raw, |builder, number| {
             let column = &table.columns[number];
@@ -166,7 +183,7 @@ impl Target {
             };
             image::push(builder, &value, &column.ty)
         })?;
-        if raw.iter().any(Option::is_none) && !table.is_plain() {
+        if raw.contains(&RawColumn::Absent) && !table.is_plain() {
             let rules = cx.store_rules(false);
             computed::complete(cx, table, &mut image, &defaulted, RowRules { row: 1, rules }, false)?;
         }
@@ -204,7 +221,7 @@ impl Target {
         let table = &self.table;
         for (number, (before, after)) in searched.iter().enumerate() {
             check_interrupt(cx, number)?;
-            let raw: Vec<Raw<'_>> = before.iter().map(|column| column.map(|field| field.raw)).collect();
+            let raw: Vec<RawColumn<'_>> = before.iter().map(RawColumn::of).collect();
             // Only the key's columns of it matter.
             let probe = self.build(&raw, |builder, number| {
                 let column = &table.columns[number];
@@ -317,14 +334,14 @@ impl Target {
             let before = offsets.raw(found, field.column);
             documents.push((field.column, changed_document(field, before)?));
         }
-        let mut columns: Vec<Raw<'_>> = after.iter().map(|column| column.map(|field| field.raw)).collect();
+        let mut columns: Vec<RawColumn<'_>> = after.iter().map(RawColumn::of).collect();
         for (column, raw) in columns.iter_mut().enumerate() {
-            if raw.is_none() {
-                *raw = Some(offsets.raw(found, column));
+            if *raw == RawColumn::Absent {
+                *raw = RawColumn::there(offsets.raw(found, column));
             }
         }
         for (column, document) in &documents {
-            columns[*column] = Some(Some(document));
+            columns[*column] = RawColumn::Bytes(document);
         }
         let mut image = self.build(&columns, |_, _| Err(SqlError::internal("a row without a column")))?;
         if after.iter().any(Option::is_none) && !table.is_plain() {

@@ -5,7 +5,7 @@
 //! reached, with it the last ones in order are dropped now and then.
 
 use super::sort_key;
-use crate::expression::{Expr, Row};
+use crate::expression::{OrderTerm, Row};
 use crate::session::Context;
 use datum::error::{self, Result};
 use datum::types::Charset;
@@ -14,8 +14,8 @@ use datum::value::Datum;
 /// What GROUP_CONCAT has besides its argument.
 #[derive(Debug, Clone)]
 pub struct Concat {
-    /// ORDER BY: expressions, and whether the order is descending.
-    pub order: Vec<(Expr, bool)>,
+    /// What the texts are sorted by.
+    pub order: Vec<OrderTerm>,
     /// What stands between the texts.
     pub separator: Box<[u8]>,
     /// The result's character set.
@@ -26,7 +26,7 @@ impl Concat {
     /// What a row's text sorts by.
     pub(super) fn order_key(&self, cx: &mut Context, row: Row<'_>) -> Result<Vec<u8>> {
         let mut key = Vec::new();
-        for (expr, descending) in &self.order {
+        for OrderTerm { expr, descending } in &self.order {
             let start = key.len();
             sort_key(&expr.eval(cx, row)?, &expr.ty, &mut key)?;
             if *descending {

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::{Call, Typing, not_null};
 use crate::expression::{Expr, arithmetic, compare};
 use crate::session::Context;
-use datum::error::{self, Result};
+use datum::error::{self, NumberType, Result};
 use datum::types::expression_type::NOT_FIXED;
 use datum::types::{Collation, Family, Type, code};
 use datum::value::{DateTime, Datum, Decimal};
@@ -106,7 +106,7 @@ fn finite<'a>(name: &str, v: f64) -> Value<'a> {
     if v.is_finite() {
         return Ok(Datum::Double(v));
     }
-    Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &format!("{name}()")]))
+    Err(error::out_of_range(NumberType::Double, format_args!("{name}()")))
 }
 
 fn map<'a>(cx: &mut Context, call: Call<'a>, name: &str, f: fn(f64) -> f64) -> Value<'a> {
@@ -135,7 +135,7 @@ pub(super) fn abs<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(match value {
         Datum::Null => Datum::Null,
         Datum::Int(i64::MIN) => {
-            return Err(error::DATA_OUT_OF_RANGE.with(&[&"BIGINT", &"abs()"]));
+            return Err(error::out_of_range(NumberType::BigInt, "abs()"));
         }
         Datum::Int(v) => Datum::Int(v.abs()),
         Datum::UInt(v) => Datum::UInt(v),
@@ -219,7 +219,7 @@ fn round_at<'a>(cx: &mut Context, call: Call<'a>, truncate: bool) -> Value<'a> {
             }
             let n = rounded.to_i64().map(i128::from).or(rounded.to_u64().map(i128::from));
             let result = n.and_then(|n| arithmetic::integer_result(n, call.ty.unsigned));
-            result.ok_or_else(|| error::DATA_OUT_OF_RANGE.with(&[&"BIGINT", &"round()"]))
+            result.ok_or_else(|| error::out_of_range(NumberType::BigInt, "round()"))
         }
         v => {
             let x = cx.double(&v)?;

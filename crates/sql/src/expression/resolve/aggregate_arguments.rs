@@ -1,9 +1,9 @@
 //! What an aggregate works on: one expression, several, or texts in an order.
 
 use super::{Resolver, collate};
-use crate::expression::Expr;
 use crate::expression::aggregate::Aggregate;
 use crate::expression::aggregate::group_concat::Concat;
+use crate::expression::{Expr, OrderTerm};
 use datum::error::{self, Result};
 use datum::types::{Family, Type, code};
 use syntax::ast::{self, AggregateFunction, ExprKind, Literal};
@@ -33,7 +33,8 @@ impl Resolver<'_> {
         let parts = self.list(&ast.arguments)?;
         let mut order = Vec::with_capacity(ast.order_by.len());
         for item in &ast.order_by {
-            order.push((self.order_of(&item.expr, &parts)?, item.descending));
+            let expr = self.order_of(&item.expr, &parts)?;
+            order.push(OrderTerm { expr, descending: item.descending });
         }
         // Rows are told apart by the arguments, not by the text that they make.
         let rest = if ast.distinct && parts.len() > 1 { parts.clone() } else { Vec::new() };

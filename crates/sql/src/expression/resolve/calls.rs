@@ -3,6 +3,7 @@
 
 use super::choices::{chosen, chosen_number};
 use super::{Resolver, collate, names};
+use crate::catalog::UserAtHost;
 use crate::expression::functions::Texts;
 use crate::expression::functions::json::Role;
 use crate::expression::{Expr, Node, functions};
@@ -282,7 +283,7 @@ impl Resolver<'_> {
                 true => e,
                 false => {
                     let shown = format!("{database}.{}", call.name);
-                    let (user, host) = &self.cx.connection.account;
+                    let UserAtHost { user, host } = &self.cx.connection.account;
                     error::PROCACCESS_DENIED_ERROR.with(&[&"execute", user, host, &shown])
                 }
             }

@@ -1,6 +1,6 @@
 //! Who the client is, and what stays so for as long as it is connected.
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, UserAtHost};
 use crate::session::grants::CachedGrants;
 use crate::session::{Connection, TlsSession};
 
@@ -10,9 +10,9 @@ pub(crate) struct ConnectionInfo {
     /// As the handshake sent it, and as KILL takes it.
     pub(crate) id: u64,
     /// The name that the client gave, and where it comes from.
-    pub(crate) user: (String, String),
-    /// The account that it was authenticated as: user and host pattern.
-    pub(crate) account: (String, String),
+    pub(crate) user: UserAtHost,
+    /// The account that it was authenticated as.
+    pub(crate) account: UserAtHost,
     /// True if the client has given a password.
     pub(crate) with_password: bool,
     pub(crate) tls: Option<TlsSession>,
@@ -29,7 +29,7 @@ impl ConnectionInfo {
         let cached_grants = CachedGrants::of(catalog, &connection.account);
         Self {
             id: connection.id,
-            user: (connection.user.clone(), connection.host.clone()),
+            user: UserAtHost::new(&*connection.user, &*connection.host),
             account: connection.account.clone(),
             with_password: connection.with_password,
             tls: connection.tls,
@@ -41,11 +41,11 @@ impl ConnectionInfo {
 
     /// What USER() shows: the name given, and where the client comes from.
     pub(crate) fn user_text(&self) -> String {
-        format!("{}@{}", self.user.0, self.user.1)
+        self.user.to_string()
     }
 
     /// What CURRENT_USER() shows: user and host pattern.
     pub(crate) fn account_text(&self) -> String {
-        format!("{}@{}", self.account.0, self.account.1)
+        self.account.to_string()
     }
 }

@@ -10,10 +10,17 @@ use crate::routine::Frame;
 use crate::session::Parameter;
 use crate::session::series::SeededRandom;
 use crate::session::used_tables::UsedTables;
-use datum::error::{self, Diagnostics, SqlError};
+use datum::error::{Diagnostics, Naming, NumberType, SqlError};
 use datum::types::Charset;
 use datum::value::Datum;
 use datum::value::temporal::SECOND;
+
+/// The expression whose value is out of range, for error 1690.
+pub(crate) struct OutOfRange {
+    /// What it is out of range of.
+    pub(crate) ty: NumberType,
+    pub(crate) expr: Box<Expr>,
+}
 
 /// What a statement did, for the client and for ROW_COUNT() and its like.
 #[derive(Debug, Clone, Default)]
@@ -93,8 +100,8 @@ pub(crate) struct StatementState {
     pub(super) subquery_results: BTreeMap<u64, SubqueryResult>,
     /// The constants that it was warned of.
     pub(super) misread: BTreeSet<u64>,
-    /// The expression whose value was out of range.
-    pub(super) blamed: Option<Box<Expr>>,
+    /// The expression whose value was out of range last.
+    pub(super) blamed: Option<OutOfRange>,
     /// The rows of the query that ran last, as FOUND_ROWS() counts them.
     pub(crate) rows_found: u64,
     /// Series of `RAND(seed)`, by their calls.
@@ -192,14 +199,13 @@ impl StatementState {
     /// ([`crate::explain::blame`]).
     #[cold]
     pub(crate) fn blame(&mut self, e: SqlError, expr: &Expr) -> SqlError {
-        if e.is(error::DATA_OUT_OF_RANGE) && self.blamed.is_none() {
-            self.blamed = Some(Box::new(expr.clone()));
-        }
-        e
+        let Naming::Unnamed(ty) = e.naming else { return e };
+        self.blamed = Some(OutOfRange { ty, expr: Box::new(expr.clone()) });
+        SqlError { naming: Naming::Noted, ..e }
     }
 
-    /// The expression that was blamed last.
-    pub(crate) fn take_blamed(&mut self) -> Option<Box<Expr>> {
+    /// The expression that was blamed last, and what it is out of range of.
+    pub(crate) fn take_blamed(&mut self) -> Option<OutOfRange> {
         self.blamed.take()
     }
 
