@@ -22,6 +22,7 @@ pub(crate) mod create_start;
 mod ddl;
 mod delimited;
 pub(crate) mod distinct;
+pub(crate) mod foreign_keys;
 pub(crate) mod group;
 mod insert;
 mod key_parts;

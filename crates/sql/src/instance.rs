@@ -612,6 +612,8 @@ impl Instance {
             let settings = Settings {
                 generates_key: false,
                 requires_key: false,
+                foreign_key_checks: false,
+                restricts_foreign_keys: false,
                 from_client: false,
                 temporary: crate::catalog::temporary::TemporaryTables::default(),
                 database: None,

@@ -31,7 +31,8 @@ mod pending;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use binlog::event::QueryEvent;
@@ -42,12 +43,12 @@ use binlog::position::{FileNumber, LogPosition};
 use env::Env;
 use parking_lot::{Mutex, RwLock};
 
-use crate::batch::WriteBatch;
+use crate::batch::{BatchOp, WriteBatch};
 use crate::entry::TreeId;
 use crate::error::StoreError;
 use crate::large::CommitChanges;
 use crate::layout::{LayoutRegistry, Layouts};
-use crate::lock::{Interrupt, LockManager, TransactionLocks};
+use crate::lock::{Interrupt, LockManager, OwnerId, TransactionLocks};
 use crate::prepared::{self, Prepared, Xid};
 use crate::replay::{self, Cause, ReplayError, ReplayTarget, Replayed};
 use crate::snapshot::Snapshot;
@@ -181,6 +182,8 @@ pub struct Engine {
     next_xid: AtomicU64,
     /// XA transactions by name: `None` while a session runs one.
     branches: Mutex<BTreeMap<Xid, Option<Prepared>>>,
+    /// How many of them are prepared.
+    prepared_count: AtomicUsize,
     layouts: LayoutRegistry,
     env: Arc<dyn Env>,
     recovered: Recovered,
@@ -290,6 +293,7 @@ impl Engine {
             temporary: Arc::new(temporary),
             shared: Arc::default(),
             branches: Mutex::default(),
+            prepared_count: AtomicUsize::new(0),
             env,
             recovered,
             replayed: OnceLock::new(),
@@ -464,8 +468,26 @@ impl Engine {
         prepared.map(|(xid, p)| (xid.clone(), p.content.tables.clone())).collect()
     }
 
+    /// A prepared transaction that puts a row under a key which begins so, or `deletes` one: after
+    /// a start it has neither shared locks nor those of references.
+    pub(crate) fn prepared_with_key(&self, tree: TreeId, key: &[u8], deletes: bool) -> Option<OwnerId> {
+        if self.prepared_count.load(Relaxed) == 0 {
+            return None;
+        }
+        let branches = self.branches.lock();
+        let is_it = |operation: BatchOp<'_>| match operation {
+            BatchOp::Put { tree: of, key: put, .. } => !deletes && of == tree && put.starts_with(key),
+            BatchOp::Delete { tree: of, key: gone } => deletes && of == tree && gone.starts_with(key),
+            BatchOp::DropTree { .. } => false,
+        };
+        let mut prepared = branches.values().flatten();
+        let found = prepared.find(|prepared| prepared.content.batch.iter().any(is_it));
+        found.map(|prepared| prepared.locks.owner())
+    }
+
     pub(crate) fn add_prepared(&self, xid: Xid, prepared: Prepared) {
         self.branches.lock().insert(xid, Some(prepared));
+        self.prepared_count.fetch_add(1, Relaxed);
     }
 
     /// A prepared transaction that was found at the start acquires its locks again; nobody else has
@@ -493,6 +515,7 @@ impl Engine {
     ) -> Result<FinishedBranch, TransactionError> {
         let taken = self.branches.lock().get_mut(xid).and_then(Option::take);
         let Some(Prepared { content, mut locks }) = taken else { return Ok(FinishedBranch::Unknown) };
+        self.prepared_count.fetch_sub(1, Relaxed);
         if !content.is_logged() {
             drop(locks);
             self.branches.lock().remove(xid);

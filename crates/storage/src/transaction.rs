@@ -37,6 +37,7 @@ mod guard;
 mod images;
 mod index_scan;
 mod read;
+mod references;
 mod rows;
 mod scan;
 mod xa;
@@ -45,7 +46,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use binlog::event::EncodedQuery;
+use binlog::event::{EncodedQuery, rows_flags};
 use binlog::group::{GroupBuilder, GroupContext};
 use binlog::gtid::Gtid;
 use binlog::log::Committed;
@@ -64,6 +65,7 @@ pub use images::RowImages;
 pub use index_scan::IndexScan;
 use read::LockedKey;
 pub use read::{LockedRow, Locking, OnLocked, ReadMode, RowLock};
+pub use references::ReferringScan;
 pub use scan::{Direction, KeyRange, Scan};
 
 /// What a transaction's consistent reads see. READ UNCOMMITTED is taken as READ COMMITTED.
@@ -282,6 +284,12 @@ impl Transaction {
         if self.statements.is_empty() {
             self.group.context_mut().rows_flags = flags;
         }
+    }
+
+    /// Says that replicas need not look at foreign keys for the rows that follow, up to the
+    /// statement's end: what these do to other rows is logged as rows.
+    pub fn log_references(&mut self) {
+        self.group.context_mut().rows_flags |= rows_flags::NO_FOREIGN_KEY_CHECKS;
     }
 
     /// Sets `binlog_row_image` for the changes that follow.

@@ -10,8 +10,8 @@
 //!
 //! What departs from the specification, and why: keying and think times are off unless asked for (a
 //! benchmark of the server, not of patience); a Delivery runs at once, not from a queue; tables are
-//! scaled down for tests; there are no foreign keys, which the specification describes but does not
-//! ask a server to enforce. A result is no audited tpmC.
+//! scaled down for tests; the foreign keys, which the specification describes but does not ask a
+//! server to enforce, are there if asked for. A result is no audited tpmC.
 
 pub mod consistency;
 pub mod load;

@@ -14,6 +14,14 @@ const LOADERS: u32 = 4;
 /// The length of an INSERT at which it is sent.
 const STATEMENT_BYTES: usize = 128 << 10;
 
+/// Makes the database, fills it, and adds the foreign keys.
+pub fn load_with_foreign_keys(target: &Target, scale: &Scale, seed: u64) -> Result<()> {
+    load(target, scale, seed)?;
+    let mut conn = target.connect()?;
+    conn.query_drop(format!("USE {}", target.database))?;
+    schema::add_foreign_keys(&mut conn)
+}
+
 /// Makes the database and fills it. The same seed makes the same rows.
 pub fn load(target: &Target, scale: &Scale, seed: u64) -> Result<()> {
     let mut conn = target.connect()?;

@@ -9,13 +9,15 @@ use tpcc::session::{Form, Target};
 use tpcc::terminal::Mix;
 
 const HELP: &str = "\
-tpcc load  [--warehouses=N] [--small]      makes the tables and fills them
+tpcc load  [--warehouses=N] [--small] [--foreign-keys]
+                                           makes the tables and fills them
 tpcc run   [--terminals=N] [--time=SECONDS] [--think] [--text]
                                            runs the standard mix and tells tpmC and times
 tpcc check                                 the consistency conditions of clause 3.3.2; fails where one is broken
 
   --socket=PATH or --host=NAME --port=N, --user=NAME, --password=TEXT, --database=NAME (tpcc)
   --small        a hundredth of the specified rows, for tests
+  --foreign-keys the references of clause 1.4 are enforced
   --think        keying and think times; without, terminals never pause
   --text         statements as text, not prepared
   --seed=N       what random values begin with (1)
@@ -37,6 +39,7 @@ struct Command {
     target: Target,
     warehouses: u32,
     is_small: bool,
+    has_foreign_keys: bool,
     mix: Mix,
 }
 
@@ -51,7 +54,8 @@ impl Command {
         };
         let (name, options) = args.split_first().ok_or(HELP)?;
         let target = Target::default();
-        let mut command = Self { name: name.clone(), target, warehouses: 4, is_small: false, mix };
+        let (warehouses, is_small, has_foreign_keys) = (4, false, false);
+        let mut command = Self { name: name.clone(), target, warehouses, is_small, has_foreign_keys, mix };
         for option in options {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
             command.set(name, value).map_err(|e| format!("{option}: {e}\n{HELP}"))?;
@@ -69,6 +73,7 @@ impl Command {
             "--database" => self.target.database = value.into(),
             "--warehouses" => self.warehouses = value.parse()?,
             "--small" => self.is_small = true,
+            "--foreign-keys" => self.has_foreign_keys = true,
             "--terminals" => self.mix.terminals = value.parse()?,
             "--time" => self.mix.time = Duration::from_secs(value.parse()?),
             "--think" => self.mix.thinks = true,
@@ -91,7 +96,10 @@ impl Command {
     fn load(&self) -> Result<()> {
         let scale =
             if self.is_small { Scale::small(self.warehouses) } else { Scale::specified(self.warehouses) };
-        tpcc::load::load(&self.target, &scale, self.mix.seed)
+        match self.has_foreign_keys {
+            true => tpcc::load::load_with_foreign_keys(&self.target, &scale, self.mix.seed),
+            false => tpcc::load::load(&self.target, &scale, self.mix.seed),
+        }
     }
 
     fn measure(&self) -> Result<()> {

@@ -68,3 +68,25 @@ pub fn create(conn: &mut Conn, database: &str) -> Result<()> {
     }
     Ok(())
 }
+
+/// What clause 1.4 says of the tables' references: table, columns, what they refer to.
+const FOREIGN_KEYS: &[(&str, &str, &str)] = &[
+    ("district", "d_w_id", "warehouse (w_id)"),
+    ("customer", "c_w_id, c_d_id", "district (d_w_id, d_id)"),
+    ("history", "h_c_w_id, h_c_d_id, h_c_id", "customer (c_w_id, c_d_id, c_id)"),
+    ("history", "h_w_id, h_d_id", "district (d_w_id, d_id)"),
+    ("orders", "o_w_id, o_d_id, o_c_id", "customer (c_w_id, c_d_id, c_id)"),
+    ("new_orders", "no_w_id, no_d_id, no_o_id", "orders (o_w_id, o_d_id, o_id)"),
+    ("order_line", "ol_w_id, ol_d_id, ol_o_id", "orders (o_w_id, o_d_id, o_id)"),
+    ("order_line", "ol_supply_w_id, ol_i_id", "stock (s_w_id, s_i_id)"),
+    ("stock", "s_w_id", "warehouse (w_id)"),
+    ("stock", "s_i_id", "item (i_id)"),
+];
+
+/// Adds the foreign keys to tables that are filled: the rows are checked.
+pub fn add_foreign_keys(conn: &mut Conn) -> Result<()> {
+    for (table, columns, references) in FOREIGN_KEYS {
+        conn.query_drop(format!("ALTER TABLE {table} ADD FOREIGN KEY ({columns}) REFERENCES {references}"))?;
+    }
+    Ok(())
+}

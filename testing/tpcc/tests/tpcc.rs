@@ -50,6 +50,22 @@ fn conditions_hold_after_the_mix_as_text() {
     after_the_mix(ServerKind::Duramen, Form::Text, &Size::wanted());
 }
 
+/// No order without its customer, no line without its order: also when the server checks that.
+#[test]
+fn conditions_hold_with_foreign_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Launch::new(ServerKind::Duramen, folder.path()).unwrap().start().unwrap();
+    let (target, size) = (Target::socket(server.socket()), Size::wanted());
+    load::load_with_foreign_keys(&target, &size.scale, 1).unwrap();
+    let outcome = run(&target, &size, Form::Prepared);
+    check_acknowledged(&target, &size.scale, &outcome);
+    check_conditions(&target, &size.scale);
+    let mut conn = target.connect().unwrap();
+    conn.query_drop("USE tpcc").unwrap();
+    let error = conn.query_drop("DELETE FROM orders LIMIT 1").unwrap_err().to_string();
+    assert!(error.contains("1451"), "{error}");
+}
+
 /// What the driver itself is tested with: a server that has always run TPC-C.
 #[test]
 fn the_driver_is_right_on_mariadb() {

@@ -56,6 +56,7 @@ sysbench, tpcc:
   --ps-mode MODE     auto (prepared statements, the default), disable, or both
 tpcc:
   --warehouses N     (default 4)
+  --foreign-keys     the references of clause 1.4 are enforced
   --terminals N      (default 16), without think times
 dump-load:
   --size SIZE        bytes of data in the dump, with K, M or G (default 256M)
@@ -79,6 +80,7 @@ pub struct Options {
     pub tables: u32,
     pub table_size: u64,
     pub warehouses: u32,
+    pub foreign_keys: bool,
     pub terminals: u32,
     pub size: u64,
 }
@@ -108,6 +110,7 @@ impl Default for Options {
             tables: 4,
             table_size: 25_000,
             warehouses: 4,
+            foreign_keys: false,
             terminals: 16,
             size: 256 << 20,
         }
@@ -121,9 +124,11 @@ impl Options {
         if args.iter().any(|arg| arg == "--quick") {
             options.shorten();
         }
-        let is_flag = |arg: &String| ["--quick", "--relative", "--all-plots"].contains(&arg.as_str());
+        let flags = ["--quick", "--relative", "--all-plots", "--foreign-keys"];
+        let is_flag = |arg: &String| flags.contains(&arg.as_str());
         options.relative = args.iter().any(|arg| arg == "--relative");
         options.all_plots = args.iter().any(|arg| arg == "--all-plots");
+        options.foreign_keys = args.iter().any(|arg| arg == "--foreign-keys");
         let mut args = args.iter().filter(|arg| !is_flag(arg));
         while let Some(arg) = args.next() {
             if matches!(arg.as_str(), "help" | "--help" | "-h") {

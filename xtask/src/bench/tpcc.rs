@@ -11,6 +11,7 @@ use std::process::Command;
 /// The mix at its standard shares, without think times.
 pub struct Tpcc {
     warehouses: u32,
+    foreign_keys: bool,
     terminals: u32,
     time: u32,
     ps_modes: Vec<&'static str>,
@@ -22,6 +23,7 @@ impl Tpcc {
     pub fn new(options: &Options) -> Self {
         Self {
             warehouses: options.warehouses,
+            foreign_keys: options.foreign_keys,
             terminals: options.terminals,
             time: options.time,
             ps_modes: options.ps_modes.clone(),
@@ -36,7 +38,8 @@ impl Workload for Tpcc {
     }
 
     fn title(&self) -> String {
-        format!("TPC-C, {} warehouses, {} terminals", self.warehouses, self.terminals)
+        let keys = if self.foreign_keys { ", foreign keys" } else { "" };
+        format!("TPC-C, {} warehouses, {} terminals{keys}", self.warehouses, self.terminals)
     }
 
     fn unit(&self) -> &'static str {
@@ -54,7 +57,11 @@ impl Workload for Tpcc {
     }
 
     fn prepare(&self, server: &Contender) -> Result<()> {
-        self.tpcc(server, "load", &[format!("--warehouses={}", self.warehouses)]).map(drop)
+        let mut args = vec![format!("--warehouses={}", self.warehouses)];
+        if self.foreign_keys {
+            args.push("--foreign-keys".into());
+        }
+        self.tpcc(server, "load", &args).map(drop)
     }
 
     fn run(&self, server: &Contender, _part: usize, row: usize) -> Result<Vec<Outcome>> {

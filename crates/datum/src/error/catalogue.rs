@@ -133,6 +133,7 @@ catalogue! {
     LOCK_TABLE_FULL = 1206, "HY000", "The total number of locks exceeds the lock table size";
     WRONG_ARGUMENTS = 1210, "HY000", "Incorrect arguments to %";
     LOCK_DEADLOCK = 1213, "40001", "Deadlock found when trying to get lock; try restarting transaction";
+    CANNOT_ADD_FOREIGN = 1215, "HY000", "Cannot add foreign key constraint";
     ERROR_WHEN_EXECUTING_COMMAND = 1220, "HY000", "Error when executing command %: %";
     WRONG_USAGE = 1221, "HY000", "Incorrect usage of % and %";
     WRONG_NUMBER_OF_COLUMNS_IN_SELECT = 1222, "21000", "The used SELECT statements have a different number of columns";
@@ -148,6 +149,7 @@ catalogue! {
     CANT_USE_OPTION_HERE = 1234, "42000", "Incorrect usage/placement of '%'";
     NOT_SUPPORTED_YET = 1235, "42000", "This version of Duramen doesn't yet support '%'";
     INCORRECT_GLOBAL_LOCAL_VAR = 1238, "HY000", "Variable '%' is a % variable";
+    WRONG_FK_DEF = 1239, "42000", "Incorrect foreign key definition for '%': %";
     OPERAND_COLUMNS = 1241, "21000", "Operand should contain % column(s)";
     SUBQUERY_NO_1_ROW = 1242, "21000", "Subquery returns more than 1 row";
     UNKNOWN_STMT_HANDLER = 1243, "HY000", "Unknown prepared statement handler (%) given to %";
@@ -243,6 +245,8 @@ catalogue! {
     CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG = 1442, "HY000", "Can't update table '%' in stored function/trigger because it is already used by statement which invoked this stored function/trigger.";
     SP_CANT_SET_AUTOCOMMIT = 1445, "HY000", "Not allowed to set autocommit from a stored function or trigger";
     NO_SUCH_USER = 1449, "HY000", "The user specified as a definer ('%'@'%') does not exist";
+    ROW_IS_REFERENCED_2 = 1451, "23000", "Cannot delete or update a parent row: a foreign key constraint fails (%)";
+    NO_REFERENCED_ROW_2 = 1452, "23000", "Cannot add or update a child row: a foreign key constraint fails (%)";
     SP_WRONG_NAME = 1458, "42000", "Incorrect routine name '%'";
     MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000", "Can't create more than max_prepared_stmt_count statements (current value: %)";
     AUTOINC_READ_FAILED = 1467, "HY000", "Failed to read auto-increment value from storage engine";
@@ -252,6 +256,7 @@ catalogue! {
     PLUGIN_IS_NOT_LOADED = 1524, "HY000", "Plugin '%' is not loaded";
     WRONG_VALUE = 1525, "HY000", "Incorrect % value: '%'";
     EVENT_DOES_NOT_EXIST = 1539, "HY000", "Unknown event '%'";
+    DROP_INDEX_FK = 1553, "HY000", "Cannot drop index '%': needed in a foreign key constraint";
     STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT = 1560, "HY000", "Cannot change the binary logging format inside a stored function or trigger";
     CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";
     BASE64_DECODE_ERROR = 1575, "HY000", "Decoding of base64 string failed";
@@ -269,9 +274,11 @@ catalogue! {
     DATA_OUT_OF_RANGE = 1690, "22003", "% value is out of range in '%'";
     INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN = 1694, "HY000", "Cannot modify @@session.sql_log_bin inside a transaction";
     STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN = 1695, "HY000", "Cannot change the sql_log_bin inside a stored function or trigger";
+    TRUNCATE_ILLEGAL_FK = 1701, "42000", "Cannot truncate a table referenced in a foreign key constraint (%)";
     MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '%' and '%'.";
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
     ONLY_FD_AND_RBR_EVENTS_ALLOWED_IN_BINLOG_STATEMENT = 1730, "HY000", "Only Format_description_log_event and row events are allowed in BINLOG statements (but % was provided)";
+    FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO = 1761, "23000", "Foreign key constraint for table '%', record '%' would lead to a duplicate entry in table '%', key '%'";
     VARIABLE_NOT_SETTABLE_IN_SF_OR_TRIGGER = 1765, "HY000", "The system variable % cannot be set in stored functions or triggers.";
     VARIABLE_NOT_SETTABLE_IN_TRANSACTION = 1766, "HY000", "The system variable % cannot be set when there is an ongoing transaction.";
     MALFORMED_GTID_SET_SPECIFICATION = 1772, "HY000", "Malformed GTID set specification '%'.";
@@ -284,6 +291,12 @@ catalogue! {
     TABLESPACE_MISSING = 1812, "HY000", "Tablespace is missing for %.";
     INTERNAL_ERROR = 1815, "HY000", "Internal error: %";
     MUST_CHANGE_PASSWORD = 1820, "HY000", "You must reset your password using ALTER USER statement before executing this statement.";
+    FK_NO_INDEX_PARENT = 1822, "HY000", "Failed to add the foreign key constraint. Missing index for constraint '%' in the referenced table '%'";
+    FK_CANNOT_OPEN_PARENT = 1824, "HY000", "Failed to open the referenced table '%'";
+    FK_DUP_NAME = 1826, "HY000", "Duplicate foreign key constraint name '%'";
+    FK_COLUMN_CANNOT_DROP = 1828, "HY000", "Cannot drop column '%': needed in a foreign key constraint '%'";
+    FK_COLUMN_CANNOT_DROP_CHILD = 1829, "HY000", "Cannot drop column '%': needed in a foreign key constraint '%' of table '%'";
+    FK_COLUMN_NOT_NULL = 1830, "HY000", "Column '%' cannot be NOT NULL: needed in a foreign key constraint '%' SET NULL";
     DUP_INDEX = 1831, "HY000", "Duplicate index '%' defined on the table '%.%'. This is deprecated and will be disallowed in a future release.";
     GTID_NEXT_TYPE_UNDEFINED_GTID = 1837, "HY000", "When @@SESSION.GTID_NEXT is set to a GTID, you must explicitly set it to a different value after a COMMIT or ROLLBACK. Please check GTID_NEXT variable manual page for detailed explanation. Current @@SESSION.GTID_NEXT is '%'.";
     ALTER_OPERATION_NOT_SUPPORTED = 1845, "0A000", "% is not supported for this operation. Try %.";
@@ -292,6 +305,7 @@ catalogue! {
     INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";
     AES_INVALID_IV = 1882, "HY000", "The initialization vector supplied to % is too short. Must be at least % bytes long";
     WARN_LEGACY_SYNTAX_CONVERTED = 3005, "HY000", "% is no longer supported. The statement was converted to %.";
+    FK_DEPTH_EXCEEDED = 3008, "HY000", "Foreign key cascade delete/update exceeds max depth of %.";
     INVALID_FIELD_SIZE = 3013, "HY000", "Invalid size for column '%'.";
     INVALID_ARGUMENT_FOR_LOGARITHM = 3020, "2201E", "Invalid argument for logarithm";
     QUERY_TIMEOUT = 3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded";
@@ -303,6 +317,7 @@ catalogue! {
     INCORRECT_TYPE = 3064, "HY000", "Incorrect type for argument % in function %.";
     FIELD_IN_ORDER_NOT_SELECT = 3065, "HY000", "Expression #% of % is not in SELECT list, references column '%' which is not in SELECT list; this is incompatible with %";
     GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED = 3102, "HY000", "Expression of generated column '%' contains a disallowed function.";
+    WRONG_FK_OPTION_FOR_GENERATED_COLUMN = 3104, "HY000", "Cannot define foreign key with % clause on a generated column.";
     NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN = 3105, "HY000", "The value specified for generated column '%' in table '%' is not allowed.";
     UNSUPPORTED_ACTION_ON_GENERATED_COLUMN = 3106, "HY000", "'%' is not supported for generated columns.";
     GENERATED_COLUMN_NON_PRIOR = 3107, "HY000", "Generated column can refer only to generated columns defined prior to it.";
@@ -365,6 +380,9 @@ catalogue! {
     REGEXP_PATTERN_TOO_BIG = 3700, "HY000", "The regular expression pattern exceeds limits on size or complexity.";
     DEPRECATED_UTF8_ALIAS = 3719, "HY000", "'utf8' is currently an alias for the character set UTF8MB3, but will be an alias for UTF8MB4 in a future release. Please consider using UTF8MB4 in order to be unambiguous.";
     DEPRECATED_NATIONAL = 3720, "HY000", "NATIONAL/NCHAR/NVARCHAR implies the character set UTF8MB3, which will be replaced by UTF8MB4 in a future release. Please consider using CHAR(x) CHARACTER SET UTF8MB4 in order to be unambiguous.";
+    FK_CANNOT_DROP_PARENT = 3730, "HY000", "Cannot drop table '%' referenced by a foreign key constraint '%' on table '%'.";
+    FK_CANNOT_USE_VIRTUAL_COLUMN = 3733, "HY000", "Foreign key '%' uses virtual column '%' which is not supported.";
+    FK_NO_COLUMN_PARENT = 3734, "HY000", "Failed to add the foreign key constraint. Missing column '%' for constraint '%' in the referenced table '%'";
     TABLE_WITHOUT_PK = 3750, "HY000", "Unable to create or change a table without a primary key, when the system variable 'sql_require_primary_key' is set. Add a primary key to the table or unset this variable to avoid this message. Note that tables without a primary key can cause performance problems in row-based replication, so please consult your DBA before changing this setting.";
     FUNCTIONAL_INDEX_ON_JSON_OR_GEOMETRY_FUNCTION = 3753, "HY000", "Cannot create a functional index on a function that returns a JSON or GEOMETRY value.";
     FUNCTIONAL_INDEX_REF_AUTO_INCREMENT = 3754, "HY000", "Functional index '%' cannot refer to an auto-increment column.";
@@ -379,6 +397,7 @@ catalogue! {
     DEFAULT_VAL_GENERATED_FUNCTION_IS_NOT_ALLOWED = 3771, "HY000", "Default value expression of column '%' contains a disallowed function.";
     DEFAULT_VAL_GENERATED_NON_PRIOR = 3773, "HY000", "Default value expression of column '%' cannot refer to a column defined after it if that column is a generated column or has an expression as default value.";
     DEPRECATED_UTF8MB3_COLLATION = 3778, "HY000", "'%' is a collation of the deprecated character set UTF8MB3. Please consider using UTF8MB4 with an appropriate collation instead.";
+    FK_INCOMPATIBLE_COLUMNS = 3780, "HY000", "Referencing column '%' and referenced column '%' in foreign key constraint '%' are incompatible.";
     FUNCTIONAL_INDEX_ROW_VALUE_IS_NOT_ALLOWED = 3800, "HY000", "Expression of functional index '%' cannot refer to a row value.";
     NON_BOOLEAN_CHECK_CONSTRAINT = 3812, "HY000", "An expression of non-boolean type specified to a check constraint '%'.";
     COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN = 3813, "HY000", "Column check constraint '%' references other column.";
@@ -390,6 +409,7 @@ catalogue! {
     CHECK_CONSTRAINT_REFERS_UNKNOWN_COLUMN = 3820, "HY000", "Check constraint '%' refers to non-existing column '%'.";
     CHECK_CONSTRAINT_NOT_FOUND = 3821, "HY000", "Check constraint '%' is not found in the table.";
     CHECK_CONSTRAINT_DUP_NAME = 3822, "HY000", "Duplicate check constraint name '%'.";
+    CHECK_CONSTRAINT_CLAUSE_USING_FK_REFER_ACTION_COLUMN = 3823, "HY000", "Column '%' cannot be used in a check constraint '%': needed in a foreign key constraint '%' referential action.";
     DEPENDENT_BY_FUNCTIONAL_INDEX = 3837, "HY000", "Column '%' has a functional index dependency and cannot be dropped or renamed.";
     INVALID_JSON_TYPE = 3853, "22032", "Invalid JSON type in argument % to function %; an % is required.";
     CANNOT_CONVERT_STRING = 3854, "HY000", "Cannot convert string '%' from % to %";
@@ -402,6 +422,7 @@ catalogue! {
     MISSING_JSON_VALUE = 3966, "22035", "No value was found by '%' on the specified path.";
     MULTIPLE_JSON_VALUES = 3967, "22034", "More than one value was found by '%' on the specified path.";
     STATEMENT_NOT_ALLOWED_AFTER_START_TRANSACTION = 3977, "HY000", "Only BINLOG INSERT, COMMIT and ROLLBACK statements are allowed after CREATE TABLE with START TRANSACTION statement.";
+    FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT = 3978, "HY000", "Foreign key creation is not allowed with CREATE TABLE as SELECT and CREATE TABLE with START TRANSACTION statement.";
     NOT_ALLOWED_WITH_START_TRANSACTION = 3979, "HY000", "START TRANSACTION clause cannot be used %";
     INVALID_USER_ATTRIBUTE_JSON = 3982, "HY000", "The user attribute must be a valid JSON object";
     CHARACTER_SET_MISMATCH = 3995, "HY000", "Character set '%' cannot be used in conjunction with '%' in call to %.";
@@ -413,4 +434,5 @@ catalogue! {
     GIPK_FAILED_CHANGE_NOT_ALLOWED = 4110, "HY000", "Altering generated invisible primary key column 'my_row_id' is not allowed.";
     USER_LOCK_OVERLONG_NAME = 4163, "42000", "User-level lock name '%' should not exceed % characters.";
     WARN_NO_SPACE_VERSION_COMMENT = 4164, "HY000", "Immediately starting the version comment after the version number is deprecated and may change behavior in a future release. Please insert a white-space character after the version number.";
+    FK_NO_UNIQUE_INDEX_PARENT = 6125, "HY000", "Failed to add the foreign key constraint. Missing unique key for constraint '%' in the referenced table '%'";
 }

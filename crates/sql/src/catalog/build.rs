@@ -94,6 +94,12 @@ pub fn build(
     definition.columns.iter().try_for_each(|column| draft.add_column(column))?;
     draft.add_selected(selected)?;
     definition.keys.iter().try_for_each(|key| draft.add_key(key))?;
+    for column in &definition.columns {
+        if let Some(references) = &column.attributes.references {
+            draft.add_reference(&column.name, references, database)?;
+        }
+    }
+    definition.foreign_keys.iter().try_for_each(|key| draft.add_foreign_key(key, database))?;
     definition.checks.iter().try_for_each(|check| draft.add_check(check, None))?;
     let options = Options::read(&definition.options)?;
     let trees = numbers.trees.clone();
@@ -101,14 +107,10 @@ pub fn build(
 }
 
 fn refuse_unsupported(definition: &TableDefinition) -> Result<()> {
-    let refused = if definition.partitioning.is_some() {
-        "partitioned tables"
-    } else if !definition.foreign_keys.is_empty() {
-        "foreign keys"
-    } else {
-        return Ok(());
-    };
-    Err(SqlError::unsupported(refused))
+    match definition.partitioning.is_some() {
+        true => Err(SqlError::unsupported("partitioned tables")),
+        false => Ok(()),
+    }
 }
 
 pub(super) fn table_collation(options: &[TableOption], default: Collation) -> Result<Collation> {

@@ -8,6 +8,7 @@
 
 mod absent;
 pub(crate) mod alter;
+mod foreign_keys;
 mod grant;
 mod routine;
 mod table;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use super::account::UserAtHost;
 use super::auto_increment::Counter;
 use super::build::{Environment, check_name};
+use super::foreign_key::TableName;
 use super::objects::CatalogState;
 use super::record::Change;
 use super::set_aside::{ObjectKind, SetAside};
@@ -52,6 +54,10 @@ pub struct Settings {
     pub generates_key: bool,
     /// `sql_require_primary_key`
     pub requires_key: bool,
+    /// Foreign keys must lead somewhere, and what they need may not be dropped.
+    pub foreign_key_checks: bool,
+    /// `restrict_fk_on_non_standard_key`: only a unique key can be referred to.
+    pub restricts_foreign_keys: bool,
     /// A client sends the statement; it is not one that the log has.
     pub from_client: bool,
     /// The session's temporary tables. What is logged never depends on them.
@@ -71,6 +77,8 @@ pub(crate) struct Plan {
     pub logged: Option<LoggedText>,
     /// Rows that the client is notified of.
     pub affected: u64,
+    /// Tables that it does not change, but whose rows mean something else from then on.
+    pub related: Vec<Arc<TableDef>>,
 }
 
 /// A statement's text for the log.
@@ -107,7 +115,8 @@ impl Plan {
         Plan { notes: vec![note], ..Plan::default() }
     }
 
-    /// Tables that it changes or drops, for their locks; a session's own need none.
+    /// Tables that it changes, drops or gives another meaning, for their locks; a session's own
+    /// need none.
     pub(crate) fn tables(&self) -> Vec<Arc<TableDef>> {
         let of = |change: &Change| match change {
             Change::DropTable(table) | Change::AlterTable(table, ..) if !table.is_temporary() => {
@@ -116,7 +125,7 @@ impl Plan {
             _ => None,
         };
         let mut tables: Vec<Arc<TableDef>> = Vec::new();
-        for table in self.changes.iter().filter_map(of) {
+        for table in self.changes.iter().filter_map(of).chain(self.related.iter().cloned()) {
             // One that gets its second new name is the same table.
             if !tables.iter().any(|other| Arc::ptr_eq(&other.lock, &table.lock)) {
                 tables.push(table);
@@ -181,7 +190,7 @@ pub(crate) fn plan(
             let name = database_or(name.as_deref(), settings.database.as_deref())?;
             alter_database(name, options, state)
         }
-        S::DropDatabase { name, if_exists } => drop_database(name, *if_exists, state),
+        S::DropDatabase { name, if_exists } => drop_database(name, *if_exists, state, settings),
         S::CreateTable(create) => table::create(create, &[], state, settings),
         S::DropTable(drop) => table::drop(drop, state, settings),
         S::TruncateTable(name) => table::truncate(name, state, settings),
@@ -203,7 +212,8 @@ pub(crate) fn plan(
     }
 }
 
-/// What RENAME TABLE waits for: the tables that have one of its names now, the new ones too.
+/// What RENAME TABLE waits for: the tables that have one of its names now, the new ones too, and
+/// those whose foreign keys refer to one.
 /// Whether these are free is asked once nobody else can change that, for they may become so while
 /// it waits.
 pub(crate) fn tables_to_rename(
@@ -215,6 +225,9 @@ pub(crate) fn tables_to_rename(
     for name in pairs.iter().flat_map(|(from, to)| [from, to]) {
         let (database, name) = settings.object(name)?;
         tables.extend(state.table(database, name).cloned());
+        let name = TableName { database: database.to_owned(), name: name.to_owned() };
+        let children = state.referenced_by(&name);
+        tables.extend(children.iter().filter_map(|c| state.table(&c.database, &c.name).cloned()));
     }
     tables.sort_by_key(|table| Arc::as_ptr(&table.lock).addr());
     tables.dedup_by(|a, b| Arc::ptr_eq(&a.lock, &b.lock));
@@ -331,12 +344,14 @@ fn alter_database(name: &str, options: &DatabaseOptions, state: &CatalogState) -
     Ok(Plan { affected: 1, ..Plan::one(Change::PutDatabase(name.to_owned(), collation)) })
 }
 
-fn drop_database(name: &str, if_exists: bool, state: &CatalogState) -> Result<Plan> {
+fn drop_database(name: &str, if_exists: bool, state: &CatalogState, settings: &Settings) -> Result<Plan> {
     check_not_system(name)?;
     let Some(database) = state.database(name) else {
         let e = error::DB_DROP_EXISTS.with(&[&name]);
         return if if_exists { Ok(Plan::nothing(e)) } else { Err(e) };
     };
+    let dropped: Vec<&Arc<TableDef>> = database.tables.values().collect();
+    foreign_keys::check_drops(&dropped, state, settings)?;
     let tables = database.tables.values().map(|t| Change::DropTable(t.clone()));
     let functions =
         database.functions.values().map(|f| Change::DropFunction(name.to_owned(), f.name.clone()));

@@ -6,6 +6,7 @@
 //! that ALTER TABLE knows what it means for rows and trees.
 
 mod expressions;
+pub(crate) mod foreign_keys;
 mod keys;
 
 use std::collections::HashSet;
@@ -16,7 +17,9 @@ use binlog::row::ColumnType;
 use storage::TreeId;
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 
+pub(crate) use self::expressions::reads_column;
 use self::expressions::{ExprContext, canonical};
+use self::foreign_keys::{DraftForeignKey, number_of};
 use super::auto_increment::Counter;
 use super::build::{Environment, Numbers, Options, check_constraint_name, check_name};
 use super::collations::KeyCollations;
@@ -44,6 +47,10 @@ pub(crate) struct Draft {
     pub keys: Vec<DraftKey>,
     /// The CHECK constraints.
     pub checks: Vec<DraftCheck>,
+    /// The FOREIGN KEY constraints.
+    pub foreign_keys: Vec<DraftForeignKey>,
+    /// The last number that the server gave to one of the old table.
+    pub(crate) last_foreign_key: u32,
     /// The AUTO_INCREMENT column's name.
     pub auto_column: Option<String>,
 }
@@ -72,6 +79,10 @@ pub(crate) struct DraftKey {
     pub(crate) comment: String,
     /// The planner may use it.
     pub visible: bool,
+    /// A foreign key brought it.
+    pub generated: bool,
+    /// It stands in the statement itself.
+    pub declared: bool,
     /// Its number in the old table.
     pub origin: Option<usize>,
 }
@@ -125,6 +136,8 @@ impl Draft {
             columns: Vec::new(),
             keys: Vec::new(),
             checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            last_foreign_key: 0,
             auto_column: None,
         }
     }
@@ -157,6 +170,8 @@ impl Draft {
                 parts: index.parts.iter().map(part).collect(),
                 comment: index.comment.clone(),
                 visible: index.visible,
+                generated: index.generated,
+                declared: false,
                 origin: Some(number),
             });
         }
@@ -164,6 +179,18 @@ impl Draft {
             let name = Some(check.name.clone());
             let expr = parse_stored(&check.expr)?;
             draft.checks.push(DraftCheck { name, expr, enforced: check.enforced, of_column: None });
+        }
+        let given = table.foreign_keys.iter().filter_map(|key| number_of(&key.name, &table.name));
+        draft.last_foreign_key = given.max().unwrap_or(0);
+        for key in &table.foreign_keys {
+            draft.foreign_keys.push(DraftForeignKey {
+                name: Some(key.name.clone()),
+                columns: key.columns.iter().map(|&column| table.columns[column].name.clone()).collect(),
+                parent: key.parent.clone(),
+                parent_columns: key.parent_columns.clone(),
+                on_delete: key.on_delete,
+                on_update: key.on_update,
+            });
         }
         draft.auto_column = table.auto_column.map(|c| table.columns[c].name.clone());
         Ok(draft)
@@ -225,7 +252,8 @@ impl Draft {
         };
         let part = DraftPart { column: name.to_owned(), prefix_len: None, descending: false };
         let (parts, comment) = (vec![part], String::new());
-        self.keys.push(DraftKey { name: None, kind, parts, comment, visible: true, origin: None });
+        let (name, visible, generated, declared, origin) = (None, true, false, true, None);
+        self.keys.push(DraftKey { name, kind, parts, comment, visible, generated, declared, origin });
         Ok(())
     }
 
@@ -408,6 +436,7 @@ impl Draft {
         mut tree: impl FnMut(Option<usize>, usize) -> TreeId,
     ) -> Result<Finished> {
         self.prepare_primary_key()?;
+        self.drop_needless_keys();
         if self.columns.len() > COLUMNS_MAX {
             // The key that was generated is one of them, here and for replicas.
             return Err(error::TOO_MANY_FIELDS.plain());
@@ -416,6 +445,7 @@ impl Draft {
         self.check_columns(&indexes)?;
         self.canonical_expressions()?;
         let checks = self.canonical_checks(name)?;
+        let foreign_keys = self.canonical_foreign_keys(name)?;
         let trees: Vec<TreeId> =
             origins.iter().enumerate().map(|(place, origin)| tree(*origin, place)).collect();
         let auto_column = self.auto_column.as_deref().and_then(|name| self.find(name));
@@ -431,6 +461,8 @@ impl Draft {
             columns,
             indexes,
             checks,
+            foreign_keys,
+            referenced_by: Arc::default(),
             auto_column,
             auto_start: options.auto_increment,
             collation: self.collation,

@@ -1,9 +1,10 @@
 //! What the catalog holds besides tables: databases, functions, users; and all of them together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::account::{UserAtHost, UserDef};
+use super::foreign_key::TableName;
 use super::set_aside::{ObjectKey, SetAside};
 use super::show::{quote, quote_text_for};
 use super::table::TableDef;
@@ -21,6 +22,9 @@ pub struct CatalogState {
     pub set_aside: BTreeMap<ObjectKey, SetAside>,
     /// Numbers not given out yet.
     pub next: NextNumbers,
+    /// The tables that foreign keys refer to, whether they are there or not, each with those that
+    /// refer to it (F3 of `foreign_key.rs`).
+    pub(crate) references: BTreeMap<TableName, BTreeSet<TableName>>,
 }
 
 /// Numbers that are given to tables and trees, once each.
@@ -114,6 +118,68 @@ impl CatalogState {
 
     pub(crate) fn table(&self, database: &str, name: &str) -> Option<&Arc<TableDef>> {
         self.databases.get(database)?.tables.get(name)
+    }
+
+    /// Puts a table's definition in the place of the one of its name; nothing if its database is
+    /// not there. What others know of its foreign keys follows (F3 of `foreign_key.rs`).
+    pub(crate) fn put_table(&mut self, table: &Arc<TableDef>) {
+        if !self.databases.contains_key(&table.database) {
+            return;
+        }
+        let name = table.qualified_name();
+        let parents = |table: &TableDef| -> BTreeSet<TableName> {
+            table.foreign_keys.iter().map(|key| key.parent.clone()).collect()
+        };
+        let before = self.table(&name.database, &name.name).map(|old| parents(old)).unwrap_or_default();
+        let now = parents(table);
+        let referenced_by = self.referenced_by(&name);
+        let table = match table.referenced_by[..] == referenced_by[..] {
+            true => table.clone(),
+            false => Arc::new(TableDef { referenced_by, ..TableDef::clone(table) }),
+        };
+        if let Some(database) = self.databases.get_mut(&name.database) {
+            database.tables.insert(name.name.clone(), table);
+        }
+        before.difference(&now).for_each(|parent| self.remove_reference(parent, &name));
+        for parent in now.difference(&before) {
+            self.references.entry(parent.clone()).or_default().insert(name.clone());
+            self.update_parent(parent);
+        }
+    }
+
+    /// Takes a table's definition away.
+    pub(crate) fn remove_table(&mut self, database: &str, name: &str) {
+        let of_database = self.databases.get_mut(database);
+        let Some(table) = of_database.and_then(|database| database.tables.remove(name)) else { return };
+        let name = table.qualified_name();
+        let parents: BTreeSet<&TableName> = table.foreign_keys.iter().map(|key| &key.parent).collect();
+        parents.into_iter().for_each(|parent| self.remove_reference(parent, &name));
+    }
+
+    fn remove_reference(&mut self, parent: &TableName, child: &TableName) {
+        if let Some(children) = self.references.get_mut(parent) {
+            children.remove(child);
+            if children.is_empty() {
+                self.references.remove(parent);
+            }
+        }
+        self.update_parent(parent);
+    }
+
+    /// The tables with foreign keys to one.
+    pub(crate) fn referenced_by(&self, parent: &TableName) -> Arc<[TableName]> {
+        self.references.get(parent).into_iter().flatten().cloned().collect()
+    }
+
+    /// Gives a parent that is there the list of its children.
+    fn update_parent(&mut self, parent: &TableName) {
+        let referenced_by = self.referenced_by(parent);
+        let of_database = self.databases.get_mut(&parent.database);
+        if let Some(table) = of_database.and_then(|database| database.tables.get_mut(&parent.name))
+            && table.referenced_by[..] != referenced_by[..]
+        {
+            *table = Arc::new(TableDef { referenced_by, ..TableDef::clone(table) });
+        }
     }
 
     /// A stored function, its name in any case.

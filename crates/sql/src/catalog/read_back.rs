@@ -197,6 +197,8 @@ fn table_difference(made: &TableDef, read: &TableDef) -> Option<&'static str> {
         widths: _, // of the types
         indexes,
         checks,
+        foreign_keys,
+        referenced_by: _, // of the catalog's state
         auto_column,
         auto_start,
         collation,
@@ -221,6 +223,7 @@ fn table_difference(made: &TableDef, read: &TableDef) -> Option<&'static str> {
         (*column_types == read.column_types && schema.types() == read.schema.types(), "types"),
         (*indexes == read.indexes, "indexes"),
         (*checks == read.checks, "CHECK constraints"),
+        (*foreign_keys == read.foreign_keys, "FOREIGN KEY constraints"),
         (*auto_column == read.auto_column, "AUTO_INCREMENT column"),
         (*auto_start == read.auto_start, "AUTO_INCREMENT"),
         (*collation == read.collation, "collation"),

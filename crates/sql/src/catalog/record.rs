@@ -39,7 +39,7 @@ pub const TREE: TreeId = TreeId(1);
 
 /// What records look like at the most. The record of a table says itself which form it has
 /// ([`put_table`]).
-const FORMAT: u8 = 3;
+const FORMAT: u8 = 4;
 
 /// After the trees of a table's record that has the second form. No list of layouts begins so.
 const SECOND_FORM: u8 = 0xFF;
@@ -312,7 +312,9 @@ pub fn apply(change: &Change, state: &mut CatalogState, position: LogPosition) {
         }
         Change::DropTable(table) => remove_from_state(table, state),
         Change::AlterTable(from, to, next) => {
-            remove_from_state(from, state);
+            if from.qualified_name() != to.qualified_name() {
+                remove_from_state(from, state);
+            }
             put_in_state(&placed(from, to, position), state);
             state.next = *next;
         }
@@ -361,15 +363,11 @@ pub fn replace(table: &Arc<TableDef>, state: &mut CatalogState) {
 }
 
 fn put_in_state(table: &Arc<TableDef>, state: &mut CatalogState) {
-    if let Some(database) = state.databases.get_mut(&table.database) {
-        database.tables.insert(table.name.clone(), table.clone());
-    }
+    state.put_table(table);
 }
 
 fn remove_from_state(table: &TableDef, state: &mut CatalogState) {
-    if let Some(database) = state.databases.get_mut(&table.database) {
-        database.tables.remove(&table.name);
-    }
+    state.remove_table(&table.database, &table.name);
 }
 
 /// Reads the whole catalog as of the store's checkpoint.
@@ -437,11 +435,10 @@ pub(super) fn forget_entry(key: &[u8], state: &mut CatalogState) -> Result<()> {
     let (kind, name) = key.split_first().ok_or_else(damaged)?;
     let name = std::str::from_utf8(name).map_err(|_| damaged())?;
     let (first, second) = name.split_once('\0').unwrap_or((name, ""));
-    let database = state.databases.get_mut(first);
     match kind {
         b'd' => drop(state.databases.remove(first)),
-        b't' => drop(database.and_then(|d| d.tables.remove(second))),
-        b'f' => drop(database.and_then(|d| d.functions.remove(second))),
+        b't' => state.remove_table(first, second),
+        b'f' => drop(state.databases.get_mut(first).and_then(|d| d.functions.remove(second))),
         b'u' => drop(state.users.remove(&UserAtHost::new(first, second))),
         b'x' => drop(object_of(&key[1..]).and_then(|object| state.set_aside.remove(&object))),
         _ => return Err(damaged()),

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use binlog::LogPosition;
-use binlog::event::QueryEvent;
+use binlog::event::{QueryEvent, flags2};
 use storage::build::FIRST_BUILT;
 use storage::layout::Layouts;
 use storage::{Cause, ReplayError, ReplayTarget, Store, TableSchema, TreeId, WriteBatch};
@@ -239,6 +239,8 @@ pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
         generates_key: false,
         // What is in the log was allowed.
         requires_key: false,
+        foreign_key_checks: query.status.flags2.unwrap_or(0) & flags2::NO_FOREIGN_KEY_CHECKS == 0,
+        restricts_foreign_keys: false,
         from_client: false,
         temporary: TemporaryTables::default(),
         moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),

@@ -130,10 +130,11 @@ impl CatalogState {
     /// Takes an object out of use.
     pub fn put_aside(&mut self, object: SetAside) {
         let ObjectKey { kind, database, name } = &object.key;
-        let of_database = self.databases.get_mut(database);
         match kind {
-            ObjectKind::Table => drop(of_database.and_then(|d| d.tables.remove(name))),
-            ObjectKind::Function => drop(of_database.and_then(|d| d.functions.remove(name))),
+            ObjectKind::Table => self.remove_table(database, name),
+            ObjectKind::Function => {
+                drop(self.databases.get_mut(database).and_then(|d| d.functions.remove(name)));
+            }
             ObjectKind::User => drop(self.users.remove(&UserAtHost::new(&**database, &**name))),
         }
         self.set_aside.insert(object.key.clone(), object);

@@ -4,11 +4,13 @@ use std::fmt::Write;
 
 use storage::schema::KeyPart;
 
+use super::foreign_key::ForeignKeyDef;
 use super::table::{CheckDef, ColumnDef, Default, IndexDef, TableDef};
 use crate::variables::sql_mode;
 use datum::types::{Charset, Collation, DataType};
 use datum::value::zone::Zone;
 use datum::value::{Datum, store, text};
+use syntax::ast::{GENERATED_MARK, ReferenceAction};
 
 /// A name in backquotes.
 pub fn quote(name: &str) -> String {
@@ -52,7 +54,10 @@ enum ReaderKind {
 pub fn create_table(table: &TableDef, auto_increment: u64, zone: Zone) -> String {
     let reader = Reader { zone, kind: ReaderKind::Server };
     let columns = (0..table.columns.len()).map(|number| column_of(table, number, reader));
-    let keys = table.indexes.iter().map(|index| key(table, index, false));
+    let keys = table.indexes.iter().map(|index| {
+        let mark = if index.generated { GENERATED_MARK } else { "" };
+        key(table, index, false) + mark
+    });
     text_of_table(table, columns.chain(keys).collect(), auto_increment)
 }
 
@@ -78,6 +83,7 @@ pub fn system_table(name: &str, columns: &[ColumnDef], collation: Collation, eng
 }
 
 fn text_of_table(table: &TableDef, mut lines: Vec<String>, auto_increment: u64) -> String {
+    lines.extend(table.foreign_keys.iter().map(|key| foreign_key(table, key)));
     lines.extend(table.checks.iter().map(check));
     let mut out =
         format!("CREATE TABLE {} (\n  {}\n) ENGINE=InnoDB", quote(&table.name), lines.join(",\n  "));
@@ -93,6 +99,42 @@ fn text_of_table(table: &TableDef, mut lines: Vec<String>, auto_increment: u64) 
         out += &format!(" COMMENT={}", quote_text(&table.comment));
     }
     out
+}
+
+/// A FOREIGN KEY as CREATE TABLE and errors 1451 and 1452 have it.
+pub(crate) fn foreign_key(table: &TableDef, key: &ForeignKeyDef) -> String {
+    let columns = key.columns.iter().map(|&column| table.columns[column].name.as_str());
+    let parent = match key.parent.database == table.database {
+        true => quote(&key.parent.name),
+        false => format!("{}.{}", quote(&key.parent.database), quote(&key.parent.name)),
+    };
+    let mut out = format!(
+        "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {parent} ({})",
+        quote(&key.name),
+        quoted(columns),
+        quoted(key.parent_columns.iter().map(String::as_str)),
+    );
+    for (clause, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
+        if action != ReferenceAction::NoAction {
+            out += &format!(" ON {clause} {}", action_words(action));
+        }
+    }
+    out
+}
+
+/// A referential action, as information_schema has it too.
+pub(crate) fn action_words(action: ReferenceAction) -> &'static str {
+    match action {
+        ReferenceAction::Restrict => "RESTRICT",
+        ReferenceAction::Cascade => "CASCADE",
+        ReferenceAction::SetNull => "SET NULL",
+        ReferenceAction::NoAction => "NO ACTION",
+        ReferenceAction::SetDefault => "SET DEFAULT",
+    }
+}
+
+fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(quote).collect::<Vec<_>>().join(", ")
 }
 
 fn check(check: &CheckDef) -> String {

@@ -13,6 +13,7 @@ use storage::schema::TableSchema;
 
 use super::auto_increment::Counter;
 use super::computed::Computed;
+use super::foreign_key::{ForeignKeyDef, TableName};
 use super::metadata_lock::MetadataLock;
 use super::statistics::Statistics;
 use datum::types::{Collation, DataType};
@@ -38,6 +39,11 @@ pub struct TableDef {
     pub indexes: Vec<IndexDef>,
     /// Its CHECK constraints, by name.
     pub checks: Vec<CheckDef>,
+    /// What its rows refer to, by name.
+    pub foreign_keys: Vec<ForeignKeyDef>,
+    /// The tables whose foreign keys refer to its rows, by name: database and table. The catalog's
+    /// state keeps it ([`super::objects`]).
+    pub referenced_by: Arc<[TableName]>,
     /// The AUTO_INCREMENT column.
     pub auto_column: Option<usize>,
     /// The AUTO_INCREMENT value it was created with.
@@ -136,6 +142,8 @@ pub struct IndexDef {
     pub comment: String,
     /// The planner may use it.
     pub visible: bool,
+    /// A foreign key made it, and it goes once another index does its work.
+    pub generated: bool,
 }
 
 impl TableDef {
@@ -152,6 +160,21 @@ impl TableDef {
     /// The CHECK constraint of this name, in any case.
     pub fn check_named(&self, name: &str) -> Option<&CheckDef> {
         self.checks.iter().find(|check| check.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The foreign key of this name, in any case.
+    pub fn foreign_key_named(&self, name: &str) -> Option<&ForeignKeyDef> {
+        self.foreign_keys.iter().find(|key| key.name.eq_ignore_ascii_case(name))
+    }
+
+    /// True if rows of other tables, or its own, depend on its rows, or they on others.
+    pub fn has_references(&self) -> bool {
+        !self.foreign_keys.is_empty() || !self.referenced_by.is_empty()
+    }
+
+    /// Its database and its name.
+    pub fn qualified_name(&self) -> TableName {
+        TableName { database: self.database.clone(), name: self.name.clone() }
     }
 
     /// True if writing a row takes no expressions: no generated column, no expression default, no

@@ -85,10 +85,11 @@ pub(super) fn execute(cx: &mut Context, statement: &Statement, text: &[u8], form
         let rows = match &alter.work {
             AlterWork::Definition { .. } => {
                 let _alone = running.alone(cx)?;
+                let (_related, rows) = running.related(cx, &alter)?;
                 running.commit(cx, &[], alter.auto_increment.map_or(Counting::On, Counting::From))?;
-                0
+                rows
             }
-            AlterWork::Indexes { .. } => build::run(cx, &running, &alter).map(|()| 0)?,
+            AlterWork::Indexes { .. } => build::run(cx, &running, &alter)?,
             AlterWork::Copy => copy::run(cx, &mut running)?,
         };
         report_counts(cx, alter, rows);
@@ -178,6 +179,22 @@ impl Running<'_> {
     /// Keeps everybody else away from the table.
     fn alone(&self, cx: &Context) -> Result<Option<Guard>> {
         cx.lock_further(&self.table, MetadataLockType::Upgraded, &self.upgradable)
+    }
+
+    /// Keeps everybody away from the tables whose rows mean something else from then on, and looks
+    /// whether the rows that are there have what their new foreign keys refer to (error 1452); also
+    /// returns how many it looked at. The caller has the table to itself.
+    fn related(&self, cx: &mut Context, alter: &Alter) -> Result<(Vec<Guard>, u64)> {
+        let guards = cx.lock_definitions(alter.related.clone())?;
+        let is_current = |table: &Arc<TableDef>| cx.catalog().is_current(table);
+        if !alter.related.iter().all(is_current) {
+            return Err(error::TABLE_DEF_CHANGED.plain());
+        }
+        let rows = match alter.new_foreign_keys.is_empty() {
+            true => 0,
+            false => copy::check_references(cx, alter)?,
+        };
+        Ok((guards, rows))
     }
 
     /// Keeps writers away from the table.

@@ -6,14 +6,13 @@
 
 use std::sync::Arc;
 
-use storage::TransactionError;
 use storage::transaction::Locking;
 
 use super::RowRules;
 use super::assignments::{Around, Assignments};
+use super::foreign_keys::{self, NotChanged};
 use super::operators::{self, Running};
 use super::sort::Sorter;
-use super::writer::duplicate_entry;
 use crate::catalog::TableDef;
 use crate::explain::{blame, names::Names};
 use crate::expression::frame::{self, Frame};
@@ -256,7 +255,7 @@ fn update_rows(
             }
             Err(e) => return Err(e),
         }
-        match cx.storage_transaction().update_row(&table.schema, before.image, after) {
+        match foreign_keys::update_row(cx, table, before.image, after) {
             Ok(()) => {
                 if numbers {
                     table.count_row(after);
@@ -265,15 +264,14 @@ fn update_rows(
                 cx.count(Counter::HandlerUpdate);
                 Ok(())
             }
-            Err(TransactionError::DuplicateKey { index, .. }) => {
-                let e = duplicate_entry(cx, table, index, after)?;
+            Err(e) => {
+                let e = e.into_error(cx, table, after)?;
                 if !update.ignore {
                     return Err(e);
                 }
                 cx.warn(e);
                 Ok(())
             }
-            Err(e) => Err(e.into()),
         }
     })?;
     cx.statement.status.found_rows = matched;
@@ -293,14 +291,21 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
     plan::run(
         cx,
         |cx, basis| plan_delete(cx, basis, delete, factor, text),
-        |cx, target| target.with_frame(|target, frame| delete_rows(cx, target, frame)),
+        |cx, target| target.with_frame(|target, frame| delete_rows(cx, target, frame, delete.ignore)),
     )
 }
 
-fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame) -> Result<()> {
+fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame, ignore: bool) -> Result<()> {
     let mut deleted = 0;
     target.for_each(cx, frame, |cx, before| {
-        cx.storage_transaction().delete_row(&target.table.schema, before.image)?;
+        match foreign_keys::delete_row(cx, &target.table, before.image) {
+            Ok(()) => {}
+            Err(NotChanged::Reference(e)) if ignore => {
+                cx.warn(e);
+                return Ok(());
+            }
+            Err(e) => return Err(e.into_error(cx, &target.table, before.image)?),
+        }
         cx.count(Counter::HandlerDelete);
         deleted += 1;
         Ok(())

@@ -7,14 +7,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use storage::TransactionError;
 use storage::transaction::Locking;
 
 use super::RowRules;
 use super::assignments::{Around, Assignments};
 use super::change::check_safe;
+use super::foreign_keys::{self, NotChanged};
 use super::operators::{self, Running};
-use super::writer::duplicate_entry;
 use crate::catalog::TableDef;
 use crate::expression::frame::Frame;
 use crate::expression::row::{ImageRow, Offsets};
@@ -169,20 +168,19 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
                 }
                 Err(e) => return Err(e),
             }
-            match cx.storage_transaction().update_row(&table.schema, &before, &after) {
+            match foreign_keys::update_row(cx, table, &before, &after) {
                 Ok(()) => {
                     table.count_row(&after);
                     changed += 1;
                     cx.count(Counter::HandlerUpdate);
                 }
-                Err(TransactionError::DuplicateKey { index, .. }) => {
-                    let e = duplicate_entry(cx, table, index, &after)?;
+                Err(e) => {
+                    let e = e.into_error(cx, table, &after)?;
                     if !update.ignore {
                         return Err(e);
                     }
                     cx.warn(e);
                 }
-                Err(e) => return Err(e.into()),
             }
         }
         Ok(())
@@ -269,7 +267,14 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
     plan.for_each(cx, |cx, frame| {
         for target in &mut targets {
             let Some(row) = target.take(cx, frame, &mut memory)? else { continue };
-            cx.storage_transaction().delete_row(&target.table.schema, &row)?;
+            match foreign_keys::delete_row(cx, &target.table, &row) {
+                Ok(()) => {}
+                Err(NotChanged::Reference(e)) if delete.ignore => {
+                    cx.warn(e);
+                    continue;
+                }
+                Err(e) => return Err(e.into_error(cx, &target.table, &row)?),
+            }
             cx.count(Counter::HandlerDelete);
             deleted += 1;
         }

@@ -13,10 +13,10 @@
 use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
-use storage::TransactionError;
 
 use super::assignments::{Around, Assignments, rebuild};
 use super::computed;
+use super::foreign_keys::{self, NotChanged};
 use super::{RowRules, fit};
 use crate::catalog::auto_increment::Series;
 use crate::catalog::table::Default;
@@ -375,11 +375,16 @@ impl<'p> Writer<'p> {
         // As in MySQL, attempts count.
         cx.count(Counter::HandlerWrite);
         loop {
-            let transaction = cx.storage_transaction();
-            let (index, existing) = match transaction.insert_row(&self.table.schema, image) {
+            let (index, existing) = match foreign_keys::insert_row(cx, self.table, image) {
                 Ok(()) => return Ok(self.written(cx)),
-                Err(TransactionError::DuplicateKey { index, existing, .. }) => (index, existing),
-                Err(e) => return Err(e.into()),
+                Err(NotChanged::Duplicate { index, existing }) => (index, existing),
+                Err(NotChanged::Reference(e)) => {
+                    self.skip_row(cx, e)?;
+                    // As in MySQL, it was no record.
+                    self.counts.records -= 1;
+                    return Ok(false);
+                }
+                Err(NotChanged::Failed(e)) => return Err(e),
             };
             if self.rows == 0 {
                 // Of INSERT .. SELECT the number counts all the same.
@@ -441,17 +446,16 @@ impl<'p> Writer<'p> {
         let old = transaction.get_newest_for_update(tree, existing)?;
         cx.count(Counter::HandlerReadKey);
         let Some(old) = old else { return Ok(false) };
-        let transaction = cx.storage_transaction();
         let is_last = !self.table.indexes.iter().skip(index + 1).any(|i| i.unique);
         if !is_last {
-            transaction.delete_row(&self.table.schema, &old)?;
+            changed(foreign_keys::delete_replaced(cx, self.table, &old, image))?;
             cx.count(Counter::HandlerDelete);
             cx.statement.status.affected += 1;
             self.counts.deleted += 1;
             return Ok(false);
         }
         if !is_same_row(self.table, &old, image)? {
-            transaction.update_row(&self.table.schema, &old, image)?;
+            changed(foreign_keys::update_row(cx, self.table, &old, image))?;
             cx.count(Counter::HandlerUpdate);
             cx.statement.status.affected += 1;
             self.counts.deleted += 1;
@@ -479,12 +483,14 @@ impl<'p> Writer<'p> {
             self.counts.updated += u64::from(cx.connection.count_found_rows);
             return Ok(());
         }
-        match cx.storage_transaction().update_row(&self.table.schema, &old, &after) {
-            Err(TransactionError::DuplicateKey { index, .. }) => {
+        match foreign_keys::update_row(cx, self.table, &old, &after) {
+            Ok(()) => {}
+            Err(NotChanged::Duplicate { index, .. }) => {
                 let e = duplicate_entry(cx, self.table, index, &after)?;
                 return self.skip_row(cx, e);
             }
-            outcome => outcome?,
+            Err(NotChanged::Reference(e)) => return self.skip_row(cx, e),
+            Err(NotChanged::Failed(e)) => return Err(e),
         }
         cx.count(Counter::HandlerUpdate);
         self.table.count_row(&after);
@@ -721,6 +727,13 @@ pub(super) fn duplicate_entry(
     index: usize,
     image: &[u8],
 ) -> Result<SqlError> {
+    let values = key_values(cx, table, index, image)?;
+    let key = format!("{}.{}", table.name, table.indexes[index].name);
+    Ok(error::DUP_ENTRY.with(&[&values, &key]))
+}
+
+/// A row's values in a key, as error 1062 has them.
+fn key_values(cx: &Context, table: &TableDef, index: usize, image: &[u8]) -> Result<String> {
     let mut offsets = Offsets::default();
     offsets.find(table, image)?;
     let row = ImageRow { table, image, offsets: &offsets };
@@ -738,8 +751,15 @@ pub(super) fn duplicate_entry(
         };
         values.push(String::from_utf8_lossy(shown).into_owned());
     }
-    let key = format!("{}.{}", table.name, definition.name);
-    Ok(error::DUP_ENTRY.with(&[&values.join("-"), &key]))
+    Ok(values.join("-"))
+}
+
+/// For a change that gives no row a key which another one may have.
+fn changed(outcome: std::result::Result<(), NotChanged>) -> Result<()> {
+    outcome.map_err(|e| match e {
+        NotChanged::Reference(e) | NotChanged::Failed(e) => e,
+        NotChanged::Duplicate { .. } => SqlError::internal("a duplicate key where none can be"),
+    })
 }
 
 /// True if two rows are the same but for the number that identifies rows of a table without a

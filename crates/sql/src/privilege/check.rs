@@ -192,6 +192,12 @@ impl Checker<'_> {
             },
             false => self.shared_table(&create.name, P::CREATE)?,
         }
+        if let TableContent::Definition(definition) = &create.content {
+            let of_columns = definition.columns.iter().flat_map(|column| &column.attributes.references);
+            let keys = definition.foreign_keys.iter().map(|key| &key.references);
+            keys.chain(of_columns.map(|references| &**references))
+                .try_for_each(|references| self.parent(&create.name, &references.table))?;
+        }
         match &create.content {
             TableContent::Like(of) => self.table(of, P::SELECT),
             TableContent::Definition(definition) => match &definition.query {
@@ -206,8 +212,25 @@ impl Checker<'_> {
         }
     }
 
+    /// A table that a foreign key of `child` refers to, in whose database it is unless that is
+    /// said.
+    fn parent(&self, child: &ObjectName, parent: &ObjectName) -> Result<()> {
+        let database = parent.database.clone().or_else(|| child.database.clone());
+        self.shared_table(&ObjectName { database, name: parent.name.clone() }, P::REFERENCES)
+    }
+
     fn alter_table(&self, alter: &syntax::ast::AlterTable) -> Result<()> {
         self.table(&alter.name, P::ALTER)?;
+        for action in &alter.actions {
+            match action {
+                AlterAction::AddForeignKey(key) => self.parent(&alter.name, &key.references.table)?,
+                AlterAction::AddColumns(columns) => {
+                    let references = columns.iter().flat_map(|(column, _)| &column.attributes.references);
+                    references.map(|r| &r.table).try_for_each(|parent| self.parent(&alter.name, parent))?;
+                }
+                _ => {}
+            }
+        }
         let renamed = alter.actions.iter().find_map(|action| match action {
             AlterAction::Rename(to) => Some(to),
             _ => None,

@@ -16,6 +16,7 @@ use storage::{Transaction, TransactionOptions};
 use super::Context;
 use super::pending_reply::PendingReply;
 use crate::catalog::TableDef;
+use crate::catalog::foreign_key::TableName;
 use crate::catalog::metadata_lock::{Guard, Guards, MetadataLockType};
 use crate::status::Counter;
 use crate::variables::ids;
@@ -168,8 +169,26 @@ impl Context {
             self.transaction();
             return Ok(table);
         }
+        self.open_stored(&database, name, kind)
+    }
+
+    /// A table that a foreign key leads to, whatever the session's own tables are called and LOCK
+    /// TABLES has locked; `None` if it is not there.
+    pub(crate) fn open_related(
+        &mut self,
+        name: &TableName,
+        kind: MetadataLockType,
+    ) -> Result<Option<Arc<TableDef>>> {
+        match self.open_stored(&name.database, &name.name, kind) {
+            Ok(table) => Ok(Some(table)),
+            Err(e) if e.is(error::NO_SUCH_TABLE) || e.is(error::BAD_DB_ERROR) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn open_stored(&mut self, database: &str, name: &str, kind: MetadataLockType) -> Result<Arc<TableDef>> {
         loop {
-            let table = self.catalog().table(&database, name)?;
+            let table = self.catalog().table(database, name)?;
             let own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock));
             let (mut held, mut enough) = (false, false);
             for guard in own {

@@ -225,8 +225,8 @@ pub(super) const TABLES: &[SystemTable] = &[
             UNIQUE_CONSTRAINT_NAME: Varchar(64) or_null, MATCH_OPTION: Varchar(7), UPDATE_RULE: Varchar(11),
             DELETE_RULE: Varchar(11), TABLE_NAME: Name, REFERENCED_TABLE_NAME: Name,
         },
-        keys: NOTHING,
-        rows: none,
+        keys: CONSTRAINT,
+        rows: keys::referential_constraints,
     },
     SystemTable {
         name: "ROUTINES",

@@ -4,6 +4,7 @@ use super::schemas::CATALOG;
 use super::{Each, Wanted};
 use crate::admin::listing::cells;
 use crate::admin::show::key_part;
+use crate::catalog::show::action_words;
 use crate::catalog::statistics::TableStatistics;
 use crate::catalog::{IndexDef, TableDef};
 use crate::session::Context;
@@ -46,6 +47,36 @@ pub(super) fn key_column_usage(cx: &mut Context, wanted: &Wanted, each: Each<'_>
                 each(row)?;
             }
         }
+        for key in &table.foreign_keys {
+            for (number, (&column, referenced)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
+                let place = number as u64 + 1;
+                let mut row = cells![CATALOG, table.database.as_str(), key.name.as_str(), CATALOG];
+                row.extend(cells![table.database.as_str(), table.name.as_str()]);
+                row.extend(cells![table.columns[column].name.as_str(), place, place]);
+                row.extend(cells![key.parent.database.as_str(), key.parent.name.as_str()]);
+                row.extend(cells![referenced.as_str()]);
+                each(row)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn referential_constraints(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
+    for table in wanted.tables(cx) {
+        for key in &table.foreign_keys {
+            let state = cx.catalog().state();
+            let parent = state.table(&key.parent.database, &key.parent.name);
+            let index = parent.and_then(|parent| Some((parent, key.parent_index(parent)?)));
+            let unique = index.map(|(parent, index)| &parent.indexes[index]).filter(|index| index.unique);
+            let unique = unique.map_or(Datum::Null, |index| Datum::owned(index.name.as_str()));
+            let mut row = cells![CATALOG, table.database.as_str(), key.name.as_str(), CATALOG];
+            row.extend(cells![key.parent.database.as_str()]);
+            row.push(unique);
+            row.extend(cells!["NONE", action_words(key.on_update), action_words(key.on_delete)]);
+            row.extend(cells![table.name.as_str(), key.parent.name.as_str()]);
+            each(row)?;
+        }
     }
     Ok(())
 }
@@ -57,7 +88,8 @@ fn constraints(table: &TableDef) -> impl Iterator<Item = (&str, &'static str, bo
         "PRIMARY" => ("PRIMARY", "PRIMARY KEY", true),
         name => (name, "UNIQUE", true),
     });
-    keys.chain(table.checks.iter().map(|check| (check.name.as_str(), "CHECK", check.enforced)))
+    let foreign = table.foreign_keys.iter().map(|key| (key.name.as_str(), "FOREIGN KEY", true));
+    keys.chain(foreign).chain(table.checks.iter().map(|check| (check.name.as_str(), "CHECK", check.enforced)))
 }
 
 pub(super) fn table_constraints(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {

@@ -105,6 +105,7 @@ names! {
     READ_ONLY = "read_only";
     REPORT_PORT = "report_port";
     REQUIRE_SECURE_TRANSPORT = "require_secure_transport";
+    RESTRICT_FK_ON_NON_STANDARD_KEY = "restrict_fk_on_non_standard_key";
     RESULTSET_METADATA = "resultset_metadata";
     RPL_SEMI_SYNC_SOURCE_ENABLED = "rpl_semi_sync_source_enabled";
     RPL_SEMI_SYNC_SOURCE_TIMEOUT = "rpl_semi_sync_source_timeout";

@@ -136,6 +136,20 @@ impl Transaction {
         }
     }
 
+    /// Names tables whose rows are about to change in turn, over and over: one that leads to
+    /// another. Their maps stand together, and the statement's part of the log is not split at each
+    /// row.
+    pub fn map_together<'a>(&mut self, schemas: impl Iterator<Item = &'a TableSchema> + Clone) {
+        if schemas.clone().all(|schema| self.mapped.contains(&schema.id)) {
+            return;
+        }
+        if !self.mapped.is_empty() {
+            self.group.end_statement();
+            self.mapped.clear();
+        }
+        self.declare_tables(schemas);
+    }
+
     fn write(
         &mut self,
         schema: &TableSchema,

@@ -129,7 +129,13 @@ pub struct KeyDefinition {
     pub name: Option<Ident>,
     pub parts: Vec<KeyPart>,
     pub options: IndexOptions,
+    /// A foreign key made it ([`GENERATED_MARK`]).
+    pub generated: bool,
 }
+
+/// What the server's own texts have after a key that a foreign key made: such a key gives way to
+/// one that does its work. Others read a comment.
+pub const GENERATED_MARK: &str = " /* made by a foreign key */";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyKind {
@@ -166,8 +172,11 @@ pub enum IndexAlgorithm {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignKey {
-    /// `CONSTRAINT name`, else the index name after FOREIGN KEY.
+    /// `CONSTRAINT name`
     pub name: Option<Ident>,
+    /// The name after FOREIGN KEY: that of the key which is made for it, where the constraint has
+    /// none.
+    pub index: Option<Ident>,
     pub columns: Vec<Ident>,
     pub references: References,
 }
@@ -175,6 +184,7 @@ pub struct ForeignKey {
 #[derive(Debug, Clone, PartialEq)]
 pub struct References {
     pub table: ObjectName,
+    /// Empty: the primary key's.
     pub columns: Vec<Ident>,
     pub matching: Option<ForeignKeyMatch>,
     pub on_delete: Option<ReferenceAction>,

@@ -190,7 +190,7 @@ impl Parser<'_> {
         let table = self.object_name()?;
         let parts = self.key_parts(&mut options)?;
         let (algorithm, lock) = self.algorithm_and_lock()?;
-        let key = KeyDefinition { kind, name, parts, options };
+        let key = KeyDefinition { kind, name, parts, options, generated: false };
         Ok(StatementKind::CreateIndex(Box::new(CreateIndex { table, key, algorithm, lock })))
     }
 

@@ -22,11 +22,13 @@ use storage::layout::Layouts;
 
 pub(crate) use work::{AlterWork, filler};
 
+use super::foreign_keys::Redefinition;
 use super::table::{check_names_of_checks, check_required_key, put_next, repeated_indexes};
 use super::{Plan, Settings, check_name, check_not_system};
 use crate::catalog::TableDef;
 use crate::catalog::build::{Numbers, Options};
 use crate::catalog::draft::{Draft, Finished, conversion_note};
+use crate::catalog::foreign_key::{ForeignKeyDef, TableName};
 use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
@@ -34,7 +36,7 @@ use crate::catalog::table::Default;
 use binlog::position::LogPosition;
 use datum::error::{self, Result, SqlError};
 use datum::value::Datum;
-use syntax::ast::{AlterAction, AlterTable, CreateIndex, DropIndex, StatementKind};
+use syntax::ast::{AlterAction, AlterAlgorithm, AlterTable, CreateIndex, DropIndex, StatementKind};
 
 /// Definitions whose rows may lie side by side; then the table is written anew, as InnoDB does.
 const LAYOUTS_MAX: usize = 64;
@@ -69,6 +71,13 @@ pub(crate) struct Alter {
     pub is_renaming: bool,
     /// What becomes [`TableDef::created`]: now, unless only the name changes.
     created: Option<u32>,
+    /// Tables whose rows mean something else from then on, besides this one.
+    pub related: Vec<Arc<TableDef>>,
+    /// What becomes of the foreign keys of others that refer to it.
+    followers: Vec<Change>,
+    /// Its foreign keys, by their numbers in the new table, that the rows which are there may
+    /// break.
+    pub new_foreign_keys: Vec<usize>,
 }
 
 /// The statement as an ALTER TABLE; `None` if it is none.
@@ -161,13 +170,19 @@ impl Alter {
             (to_database, to_name) = (to.0.to_owned(), to.1.to_owned());
         }
         changed.draft.rename_checks(name, &to_name);
+        changed.draft.rename_foreign_keys(name, &to_name);
+        let (own, renamed) =
+            (old.qualified_name(), TableName { database: to_database.clone(), name: to_name.clone() });
+        for key in changed.draft.foreign_keys.iter_mut().filter(|key| key.parent == own) {
+            key.parent = renamed.clone();
+        }
         let auto =
             |name: &str| old.auto_column.is_some_and(|c| old.columns[c].name.eq_ignore_ascii_case(name));
         if changed.auto_increment.is_none() && !changed.draft.auto_column.as_deref().is_some_and(auto) {
             // Another column counts from now on.
             changed.options.auto_increment = 1;
         }
-        let finished = changed.draft.clone().finish(
+        let mut finished = changed.draft.clone().finish(
             &to_database,
             &to_name,
             changed.options.clone(),
@@ -179,8 +194,7 @@ impl Alter {
         };
         let keeps_all = alter.actions.iter().all(only_renames);
         // A copy is reported, also where nothing but the name changes.
-        let is_renaming =
-            keeps_all && !old.is_temporary() && alter.algorithm != Some(syntax::ast::AlterAlgorithm::Copy);
+        let is_renaming = keeps_all && !old.is_temporary() && alter.algorithm != Some(AlterAlgorithm::Copy);
         if !keeps_all {
             if settings.from_client {
                 check_dates(&finished.table, settings)?;
@@ -190,7 +204,39 @@ impl Alter {
         if !old.is_temporary() {
             check_names_of_checks(&finished.table, Some(&old), state, settings)?;
         }
+        let (mut related, mut followers) = (Vec::new(), Vec::new());
+        let mut made = Redefinition { old: Some(&old), new: &mut finished.table, origins: &finished.columns };
+        if !old.is_temporary() || !made.new.foreign_keys.is_empty() {
+            if settings.from_client {
+                made.check_dropped(state)?;
+            }
+            made.complete(state, settings)?;
+            related = made.related(state);
+            followers = made.followers(state);
+        }
+        let new_foreign_keys = match settings.foreign_key_checks && settings.from_client {
+            true => new_foreign_keys(&old, &finished),
+            false => Vec::new(),
+        };
+        let adds_checked = alter.actions.iter().any(|action| matches!(action, AlterAction::AddForeignKey(_)))
+            && settings.foreign_key_checks
+            && settings.from_client;
+        if let Some(asked @ (AlterAlgorithm::Inplace | AlterAlgorithm::Instant)) = alter.algorithm
+            && adds_checked
+        {
+            let (asked, instead) = match asked {
+                AlterAlgorithm::Inplace => ("INPLACE", "ALGORITHM=COPY"),
+                _ => ("INSTANT", "ALGORITHM=COPY/INPLACE"),
+            };
+            return Err(error::ALTER_OPERATION_NOT_SUPPORTED_REASON.with(&[
+                &format_args!("ALGORITHM={asked}"),
+                &"Adding foreign keys needs foreign_key_checks=OFF",
+                &instead,
+            ]));
+        }
         let (work, counts_rows) = work::classify(&old, &finished, &changed, alter, settings)?;
+        // MySQL would copy the rows.
+        let counts_rows = counts_rows || adds_checked;
         let mut warnings = changed.warnings;
         for action in &alter.actions {
             let note = |column| conversion_note(column, &finished.table);
@@ -225,6 +271,9 @@ impl Alter {
             name: to_name,
             auto_increment: changed.auto_increment,
             actions_in_front,
+            related,
+            followers,
+            new_foreign_keys,
         })
     }
 
@@ -264,6 +313,8 @@ impl Alter {
         let (draft, options) = (self.draft.clone(), self.options.clone());
         let finished = draft.finish(&self.database, &self.name, options, numbers, |_, place| trees[place])?;
         let mut new = finished.table;
+        // With what the parents had to say.
+        new.foreign_keys.clone_from(&self.finished.table.foreign_keys);
         new.lock = self.old.lock.clone();
         new.statistics = self.old.statistics.clone();
         new.readable_from = self.old.readable_from;
@@ -282,10 +333,13 @@ impl Alter {
             }
         };
         let next = put_next(state, &new);
-        Ok(Plan {
-            changes: vec![Change::AlterTable(self.old.clone(), Arc::new(new), next)],
-            ..Plan::default()
-        })
+        let mut changes = vec![Change::AlterTable(self.old.clone(), Arc::new(new), next)];
+        for change in &self.followers {
+            if let Change::AlterTable(from, to, _) = change {
+                changes.push(Change::AlterTable(from.clone(), to.clone(), next));
+            }
+        }
+        Ok(Plan { changes, related: self.related.clone(), ..Plan::default() })
     }
 
     /// The AUTO_INCREMENT counter goes on, but never below what was asked for. Where it may be set
@@ -303,6 +357,23 @@ impl Alter {
             _ => {}
         }
     }
+}
+
+/// The foreign keys, by their numbers, that rows of the old table have not been checked for.
+fn new_foreign_keys(old: &TableDef, finished: &Finished) -> Vec<usize> {
+    let new = &finished.table;
+    let columns = |key: &ForeignKeyDef| -> Vec<Option<usize>> {
+        key.columns.iter().map(|&column| finished.columns[column]).collect()
+    };
+    let is_there = |key: &ForeignKeyDef| {
+        let is_it = |before: &ForeignKeyDef| {
+            before.parent == key.parent
+                && before.parent_columns == key.parent_columns
+                && before.columns.iter().map(|&column| Some(column)).eq(columns(key))
+        };
+        old.foreign_keys.iter().any(is_it)
+    };
+    (0..new.foreign_keys.len()).filter(|&number| !is_there(&new.foreign_keys[number])).collect()
 }
 
 /// As MySQL, which looks at all columns' defaults: error 1067 for a date with zeros that the

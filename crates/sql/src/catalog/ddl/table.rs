@@ -7,10 +7,12 @@ use binlog::position::LogPosition;
 use storage::build::FIRST_BUILT;
 use storage::schema::KeyPart;
 
+use super::foreign_keys::{Redefinition, check_drops, check_truncate};
 use super::{LoggedText, Plan, Settings, check_name, check_not_system};
 use crate::catalog::build::{self, Numbers, Trees, check_constraint_name};
 use crate::catalog::deprecated;
-use crate::catalog::draft;
+use crate::catalog::draft::{self, foreign_keys};
+use crate::catalog::foreign_key::TableName;
 use crate::catalog::objects::{CatalogState, NextNumbers};
 use crate::catalog::record::{Change, columns_without_default};
 use crate::catalog::set_aside::ObjectKey;
@@ -74,6 +76,9 @@ pub(super) fn create(
             let (other_database, other_name) = settings.object(other)?;
             let other = settings.existing(state, other_database, other_name)?;
             let mut new = rebuild(&other, database, name, 1, numbers)?;
+            // Foreign keys are not copied; the indexes that they made are ordinary ones.
+            new.foreign_keys.clear();
+            new.indexes.iter_mut().for_each(|index| index.generated = false);
             is_clear = !other.is_temporary();
             // Where the log has the table's text, its columns are what that says.
             if create.temporary || is_clear && !needs_text(&new) {
@@ -87,6 +92,17 @@ pub(super) fn create(
         check_names_of_checks(&table, None, state, settings)?;
     }
     check_required_key(&table, |_| !is_like, settings)?;
+    if !selected.is_empty() && !table.foreign_keys.is_empty() {
+        return Err(error::FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT.plain());
+    }
+    let mut made = Redefinition { old: None, new: &mut table, origins: &[] };
+    let related = match create.temporary && made.new.foreign_keys.is_empty() {
+        true => Vec::new(),
+        false => {
+            made.complete(state, settings)?;
+            made.related(state)
+        }
+    };
     let warnings = match &create.content {
         TableContent::Definition(definition) => {
             let defaults = definition.columns.iter().filter_map(deprecated::of_column);
@@ -100,13 +116,18 @@ pub(super) fn create(
         }
         TableContent::Like(_) => Vec::new(),
     };
-    let logged =
-        (needs_text(&table) || !is_clear).then(|| LoggedText::canonical(qualified_text(&table, settings)));
+    // Servers before MySQL 9 ignore references behind columns.
+    let has_references = |definition: &TableDefinition| {
+        definition.columns.iter().any(|column| column.attributes.references.is_some())
+    };
+    let needs_text = needs_text(&table)
+        || matches!(&create.content, TableContent::Definition(definition) if has_references(definition));
+    let logged = (needs_text || !is_clear).then(|| LoggedText::canonical(qualified_text(&table, settings)));
     let change = match create.temporary {
         true => Change::PutTable(Arc::new(table), state.next),
         false => put(table, state),
     };
-    Ok(Plan { logged, warnings, notes, ..Plan::one(change) })
+    Ok(Plan { logged, warnings, notes, related, ..Plan::one(change) })
 }
 
 /// True for a table that the log has as its own text, not as the statement.
@@ -274,6 +295,8 @@ pub(super) fn drop(drop: &DropTable, state: &CatalogState, settings: &Settings) 
         }
     }
     plan.logged = without_temporary(&plan.changes);
+    let dropped = |change| if let &Change::DropTable(ref table) = change { Some(table) } else { None };
+    check_drops(&plan.changes.iter().filter_map(dropped).collect::<Vec<_>>(), state, settings)?;
     if missing.is_empty() {
         return Ok(plan);
     }
@@ -317,8 +340,20 @@ fn renamed(table: &TableDef, database: &str, name: &str) -> Result<TableDef> {
             check_constraint_name(&check.name)?;
         }
     }
+    let (old, own) =
+        (table.qualified_name(), TableName { database: database.to_owned(), name: name.to_owned() });
+    for key in &mut new.foreign_keys {
+        if let Some(renamed) = foreign_keys::renamed(&key.name, &table.name, name) {
+            key.name = renamed;
+            check_constraint_name(&key.name)?;
+        }
+        if key.parent == old {
+            key.parent = own.clone();
+        }
+    }
     // As a definition that is read has them.
     new.checks.sort_by(|a, b| a.name.cmp(&b.name));
+    new.foreign_keys.sort_by(|a, b| a.name.cmp(&b.name));
     let schema = draft::schema_of(table.id, database, name, &table.columns, &table.indexes, &trees)?;
     new.schema = Arc::new(schema);
     (new.database, new.name) = (database.to_owned(), name.to_owned());
@@ -341,6 +376,7 @@ pub(super) fn truncate(name: &ObjectName, state: &CatalogState, settings: &Setti
         let changes = vec![Change::DropTable(table), Change::PutTable(Arc::new(new), state.next)];
         return Ok(Plan { changes, ..Plan::default() });
     }
+    check_truncate(&table, state, settings)?;
     let numbers = new_numbers(state);
     let mut new = rebuild(&table, database, name, 1, numbers)?;
     take_defaults(&mut new, &table);
@@ -370,12 +406,18 @@ pub(super) fn rename(
         if state.table(to_database, to_name).is_some() {
             return Err(error::TABLE_EXISTS_ERROR.with(&[&to_name]));
         }
-        let renamed = renamed(&table, to_database, to_name)?;
+        let mut renamed = renamed(&table, to_database, to_name)?;
         check_names_of_checks(&renamed, Some(&table), &state, settings)?;
+        let origins: Vec<Option<usize>> = (0..table.columns.len()).map(Some).collect();
+        let mut made = Redefinition { old: Some(&table), new: &mut renamed, origins: &origins };
+        made.complete(&state, settings)?;
+        let followers = made.followers(&state);
         let change = Change::AlterTable(table, Arc::new(renamed), state.next);
-        // Its layouts have their places already.
-        crate::catalog::record::apply(&change, &mut state, LogPosition::ZERO);
-        plan.changes.push(change);
+        for change in std::iter::once(change).chain(followers) {
+            // Its layouts have their places already.
+            crate::catalog::record::apply(&change, &mut state, LogPosition::ZERO);
+            plan.changes.push(change);
+        }
     }
     Ok(plan)
 }

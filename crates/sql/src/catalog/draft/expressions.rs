@@ -70,6 +70,18 @@ const NEVER: &[&str] = &[
     "wait_for_executed_gtid_set",
 ];
 
+/// True if an expression reads a column of this name.
+pub(crate) fn reads_column(expr: &ast::Expr, name: &str) -> bool {
+    let mut found = false;
+    let _ = expr.clone().visit_mut(&mut |node| {
+        if let ExprKind::Column(column) = &node.kind {
+            found |= column.column.is(name);
+        }
+        Ok::<(), ()>(())
+    });
+    found
+}
+
 /// The text of an expression.
 pub(super) fn canonical(draft: &Draft, mut expr: ast::Expr, place: ExprContext<'_>) -> Result<Box<str>> {
     expr.visit_mut(&mut |node| {

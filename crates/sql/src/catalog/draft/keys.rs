@@ -52,7 +52,8 @@ impl Draft {
             _ => ast.name.as_ref().map(ToString::to_string),
         };
         let comment = text_of(ast.options.comment.as_ref());
-        self.keys.push(DraftKey { name, kind: ast.kind, parts, comment, visible, origin: None });
+        let (kind, generated, declared, origin) = (ast.kind, ast.generated, true, None);
+        self.keys.push(DraftKey { name, kind, parts, comment, visible, generated, declared, origin });
         Ok(())
     }
 
@@ -130,6 +131,8 @@ impl Draft {
             parts: vec![part],
             comment: String::new(),
             visible: true,
+            generated: false,
+            declared: false,
             origin: None,
         });
         Ok(())
@@ -244,8 +247,8 @@ impl Draft {
                 KeyKind::Unique => 2,
                 _ => 3,
             };
-            let (comment, visible) = (key.comment.clone(), key.visible);
-            made.push((rank, IndexDef { name, unique, parts, comment, visible }, key.origin));
+            let (comment, visible, generated) = (key.comment.clone(), key.visible, key.generated);
+            made.push((rank, IndexDef { name, unique, parts, comment, visible, generated }, key.origin));
         }
         made.sort_by_key(|(rank, ..)| *rank);
         Ok(made.into_iter().map(|(_, index, origin)| (index, origin)).unzip())

@@ -35,11 +35,12 @@ pub(super) struct Interim {
     trees: Vec<TreeId>,
 }
 
-pub(super) fn run(cx: &mut Context, running: &Running<'_>, alter: &Alter) -> Result<()> {
+/// Returns how many rows were looked at for new foreign keys.
+pub(super) fn run(cx: &mut Context, running: &Running<'_>, alter: &Alter) -> Result<u64> {
     let store = cx.instance.engine().store().clone();
     let trees: Vec<TreeId> = alter.to_build().iter().map(|_| store.new_tree()).collect();
     let interim = Interim::new(alter, trees)?;
-    let outcome = build(cx, running, &interim);
+    let outcome = build(cx, running, alter, &interim);
     if outcome.is_err() {
         // Who keeps the trees now goes on until its transaction ends, for nothing.
         cx.catalog().replace(&alter.old);
@@ -48,7 +49,7 @@ pub(super) fn run(cx: &mut Context, running: &Running<'_>, alter: &Alter) -> Res
     outcome
 }
 
-fn build(cx: &mut Context, running: &Running<'_>, interim: &Interim) -> Result<()> {
+fn build(cx: &mut Context, running: &Running<'_>, alter: &Alter, interim: &Interim) -> Result<u64> {
     let engine = cx.instance.engine().clone();
     let store = engine.store().clone();
     let mut transaction = cx.scratch_transaction();
@@ -92,7 +93,9 @@ fn build(cx: &mut Context, running: &Running<'_>, interim: &Interim) -> Result<(
     if let Some((number, row)) = interim.building.duplicate() {
         return Err(duplicate_entry(cx, &interim.shown, number, &row)?);
     }
-    running.commit(cx, &interim.trees, Counting::On)
+    let (_related, rows) = running.related(cx, alter)?;
+    running.commit(cx, &interim.trees, Counting::On)?;
+    Ok(rows)
 }
 
 impl Interim {

@@ -20,6 +20,7 @@ use crate::catalog::draft;
 use crate::catalog::table::Default;
 use crate::catalog::temporary::trees_of;
 use crate::catalog::{ColumnDef, TableDef};
+use crate::executor::foreign_keys::NewForeignKeys;
 use crate::executor::writer::duplicate_entry;
 use crate::executor::{RowRules, computed};
 use crate::expression::row::Offsets;
@@ -40,6 +41,7 @@ pub(super) fn run(cx: &mut Context, running: &mut Running<'_>) -> Result<u64> {
     let copied = strictly(cx, |cx| copy.rows(cx));
     let outcome = copied.and_then(|rows| {
         let _alone = running.alone(cx)?;
+        let _related = running.related(cx, alter)?;
         // The numbers that rows have, or were given, are used.
         let used = copy.new.counter.next().saturating_sub(1);
         running.commit(cx, &copy.trees, Counting::Behind(used))?;
@@ -56,6 +58,29 @@ pub(in crate::executor) fn into_temporary(
 ) -> Result<u64> {
     let copy = Copy { new, ..Copy::new(cx, alter, trees_of(&alter.finished.table))? };
     strictly(cx, |cx| copy.temporary_rows(cx))
+}
+
+/// Error 1452 unless the rows, as they are to be, have what the new foreign keys refer to. Returns
+/// how many rows there are.
+pub(super) fn check_references(cx: &mut Context, alter: &Alter) -> Result<u64> {
+    let copy = Copy::new(cx, alter, trees_of(&alter.finished.table))?;
+    let new = Arc::new(alter.finished.table.clone());
+    let check = NewForeignKeys::of(cx, &new, &alter.old, &alter.new_foreign_keys)?;
+    strictly(cx, |cx| {
+        let mut reader = cx.scratch_transaction();
+        let schema = &alter.old.schema;
+        let mut scan = reader.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
+        let mut rows = 0_u64;
+        while scan.next(&mut reader)? {
+            rows += 1;
+            if rows.is_multiple_of(INTERRUPT_STEPS) {
+                cx.check_interrupt()?;
+            }
+            let image = copy.row(cx, scan.row(), rows)?;
+            check.check(cx, &mut reader, &image)?;
+        }
+        Ok(rows)
+    })
 }
 
 /// What is computed of the rows is computed as for an INSERT: what a strict session would only be

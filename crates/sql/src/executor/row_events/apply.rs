@@ -12,12 +12,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use binlog::event::{RowsEvent, RowsKind, TableMapEvent};
+use binlog::event::{RowsEvent, RowsKind, TableMapEvent, rows_flags};
 use binlog::row::json::{JsonOperation, diffs};
 use binlog::row::{ColumnType, Field, RowImage, RowImageBuilder, Value};
-use storage::TransactionError;
 use storage::transaction::{Direction, KeyRange, ReadMode};
 
+use super::super::foreign_keys::{self, NotChanged};
 use super::super::{RowRules, computed, writer};
 use super::{check, corrupt};
 use crate::catalog::TableDef;
@@ -66,6 +66,9 @@ pub(super) fn rows(cx: &mut Context, map: &TableMapEvent, event: &RowsEvent<'_>)
     let (database, name) = (String::from_utf8_lossy(&map.database), String::from_utf8_lossy(&map.table));
     let table = cx.open_table_to_write(Some(&database), &name)?;
     cx.check_writable_table(&table)?;
+    // The log of a MySQL that has no cascades in it says neither.
+    const WITHOUT: u16 = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::USE_SQL_FOREIGN_KEY;
+    cx.statement.rows_have_references = event.flags & WITHOUT != 0;
     let target = Target::new(table, map)?;
     let bytes = event.rows.bytes(ROWS_MAX).map_err(corrupt)?;
     let mut changes = Vec::new();
@@ -187,7 +190,7 @@ impl Target {
             let rules = cx.store_rules(false);
             computed::complete(cx, table, &mut image, &defaulted, RowRules { row: 1, rules }, false)?;
         }
-        let outcome = cx.storage_transaction().insert_row(&table.schema, &image);
+        let outcome = foreign_keys::insert_row(cx, table, &image);
         self.stored(cx, outcome, &image, Counter::HandlerWrite)
     }
 
@@ -195,7 +198,7 @@ impl Target {
     fn stored(
         &self,
         cx: &mut Context,
-        outcome: Result<(), TransactionError>,
+        outcome: std::result::Result<(), NotChanged>,
         image: &[u8],
         counter: Counter,
     ) -> Result<()> {
@@ -205,10 +208,7 @@ impl Target {
                 cx.count(counter);
                 Ok(())
             }
-            Err(TransactionError::DuplicateKey { index, .. }) => {
-                Err(writer::duplicate_entry(cx, &self.table, index, image)?)
-            }
-            Err(e) => Err(e.into()),
+            Err(e) => Err(e.into_error(cx, &self.table, image)?),
         }
     }
 
@@ -322,7 +322,8 @@ impl Target {
     fn change(&self, cx: &mut Context, found: &[u8], after: Option<RowImage<'_>>) -> Result<()> {
         let table = &self.table;
         let Some(after) = after else {
-            cx.storage_transaction().delete_row(&table.schema, found)?;
+            let outcome = foreign_keys::delete_row(cx, table, found);
+            outcome.or_else(|e| Err(e.into_error(cx, table, found)?))?;
             cx.count(Counter::HandlerDelete);
             return Ok(());
         };
@@ -351,7 +352,7 @@ impl Target {
         if image == found {
             return Ok(());
         }
-        let outcome = cx.storage_transaction().update_row(&table.schema, found, &image);
+        let outcome = foreign_keys::update_row(cx, table, found, &image);
         self.stored(cx, outcome, &image, Counter::HandlerUpdate)
     }
 

@@ -181,6 +181,11 @@ impl SettingsState {
         self.decoded.safe_updates
     }
 
+    /// Rows' foreign keys are checked, and act.
+    pub(crate) fn foreign_key_checks(&self) -> bool {
+        self.decoded.rows_flags & binlog::event::rows_flags::NO_FOREIGN_KEY_CHECKS == 0
+    }
+
     /// `completion_type`, by its list of words.
     pub(crate) fn completion_type(&self) -> u64 {
         self.decoded.completion
@@ -289,6 +294,8 @@ impl Context {
             account: self.connection.account.clone(),
             generates_key: self.settings.variables.bool(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY),
             requires_key: self.settings.variables.bool(ids::SQL_REQUIRE_PRIMARY_KEY),
+            foreign_key_checks: self.settings.variables.bool(ids::FOREIGN_KEY_CHECKS),
+            restricts_foreign_keys: self.settings.variables.bool(ids::RESTRICT_FK_ON_NON_STANDARD_KEY),
             from_client: true,
             temporary: self.temporary_tables().clone(),
         }

@@ -1,7 +1,9 @@
 //! What is of the statement that runs, and of those inside it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use crate::executor::foreign_keys::References;
 use crate::executor::profile::Profile;
 use crate::expression::Expr;
 use crate::expression::subquery::SubqueryResult;
@@ -93,6 +95,11 @@ pub(crate) struct StatementState {
     pub(crate) frames: Vec<Frame>,
     /// The tables that it uses, and those that the statements inside it do.
     pub(crate) used_tables: UsedTables,
+    /// What the tables that it changes refer to, and what refers to them, by the tables' numbers.
+    pub(crate) references: Vec<(u64, Arc<References>)>,
+    /// The rows that it applies were checked where they come from, and what follows from them comes
+    /// too.
+    pub(crate) rows_have_references: bool,
     /// The values that the subqueries and derived tables that run take from around them, the
     /// innermost last.
     pub(super) outer: Vec<Vec<Datum<'static>>>,
@@ -123,6 +130,8 @@ impl StatementState {
             profile: None,
             frames: Vec::new(),
             used_tables: UsedTables::default(),
+            references: Vec::new(),
+            rows_have_references: false,
             outer: Vec::new(),
             subquery_results: BTreeMap::new(),
             misread: BTreeSet::new(),
@@ -150,6 +159,8 @@ impl StatementState {
             profile: _,
             frames: _,
             used_tables,
+            references,
+            rows_have_references,
             outer: _,
             // Begun by `Context::with_own_results`, for each statement of a function too.
             subquery_results: _,
@@ -161,6 +172,8 @@ impl StatementState {
             seeded: _,
         } = self;
         used_tables.clear();
+        references.clear();
+        *rows_have_references = false;
         if !keeps_diagnostics {
             diagnostics.clear();
         }

@@ -34,7 +34,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         .fixed()
         .help_text("TIMESTAMP columns are like others"),
     text("external_user", "").session().read_only().help_text("Name given by the authentication plugin"),
-    switch("foreign_key_checks", true).both().harmless().help_text("No effect: foreign keys are refused"),
+    switch("foreign_key_checks", true).both().help_text("Foreign keys are checked, and act"),
     uint("identity", 0, 0, u64::MAX).session().computed().help_text("As last_insert_id"),
     uint("insert_id", 0, 0, u64::MAX).session().help_text("Next AUTO_INCREMENT value; 0 for the table's"),
     uint("last_insert_id", 0, 0, u64::MAX).session().computed().help_text("What LAST_INSERT_ID() gives"),
@@ -83,6 +83,10 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("show_gipk_in_create_table_and_information_schema", true)
         .both()
         .help_text("Show the my_row_id that sql_generate_invisible_primary_key made"),
+    switch("restrict_fk_on_non_standard_key", true)
+        .both()
+        .admin()
+        .help_text("A foreign key can only refer to a unique key, whole"),
     switch("sql_auto_is_null", false).both().fixed().help_text("IS NULL means just that"),
     switch("sql_big_selects", true).both().harmless().help_text("No effect: no limit"),
     switch("sql_buffer_result", false).both().harmless().help_text("No effect"),

@@ -1,8 +1,8 @@
 //! Keys: their parts and options; foreign keys.
 
 use crate::ast::{
-    ForeignKey, ForeignKeyMatch, Ident, IndexAlgorithm, IndexOptions, KeyDefinition, KeyKind, KeyPart,
-    ReferenceAction, References,
+    ForeignKey, ForeignKeyMatch, GENERATED_MARK, Ident, IndexAlgorithm, IndexOptions, KeyDefinition, KeyKind,
+    KeyPart, ReferenceAction, References,
 };
 use crate::keyword::Keyword as K;
 use crate::parser::{Parsed, Parser};
@@ -18,7 +18,9 @@ impl Parser<'_> {
         }
         self.index_algorithm(&mut options)?;
         let parts = self.key_parts(&mut options)?;
-        Ok(KeyDefinition { kind, name: name.or(constraint), parts, options })
+        let generated =
+            self.lexer.text()[self.previous_end as usize..].starts_with(GENERATED_MARK.as_bytes());
+        Ok(KeyDefinition { kind, name: name.or(constraint), parts, options, generated })
     }
 
     /// The parts of a key, and the options after them; `options` has what stood before.
@@ -96,7 +98,7 @@ impl Parser<'_> {
         self.expect_words(&[K::FOREIGN, K::KEY])?;
         let index = if self.at_ident() { Some(self.ident()?) } else { None };
         let columns = self.paren_list(Self::ident)?;
-        Ok(ForeignKey { name: constraint.or(index), columns, references: self.references()? })
+        Ok(ForeignKey { name: constraint, index, columns, references: self.references()? })
     }
 
     pub(super) fn references(&mut self) -> Parsed<References> {

@@ -6,7 +6,7 @@ use super::super::Settings;
 use super::{charset, existing_names, row_id};
 use crate::catalog::build::{self, Options};
 use crate::catalog::deprecated;
-use crate::catalog::draft::{Draft, DraftColumn, DraftKey, DraftPart};
+use crate::catalog::draft::{Draft, DraftColumn, DraftKey, DraftPart, reads_column};
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
 use datum::error::{self, Result, SqlError};
@@ -62,6 +62,7 @@ pub(super) fn change(
     // takes their names.
     let order = |action: &A| match action {
         A::Options(_) | A::ConvertCharset { .. } => 0,
+        A::DropForeignKey(_) => 1,
         A::DropPrimaryKey | A::DropKey(_) | A::DropCheck(_) | A::DropConstraint(_) => 1,
         // It takes keys and checks away that the statement may drop by their names.
         A::DropColumn(_) => 2,
@@ -171,6 +172,9 @@ impl Changed {
             A::AddColumns(columns) => {
                 for (definition, place) in columns {
                     self.draft.add_column(definition)?;
+                    if let Some(references) = &definition.attributes.references {
+                        self.draft.add_reference(&definition.name, references, &old.database)?;
+                    }
                     self.warnings.extend(deprecated::of_column(definition));
                     self.new_checks |= definition.attributes.checks.iter().any(|c| c.enforced);
                     let last = self.draft.columns.len() - 1;
@@ -205,7 +209,10 @@ impl Changed {
             A::DropColumn(name) => self.drop_column(name, &old.name, false)?,
             A::DropPrimaryKey => self.drop_key("PRIMARY")?,
             A::DropKey(name) => self.drop_key(name)?,
-            A::DropForeignKey(name) => return Err(cannot_drop(name)),
+            A::DropForeignKey(name) => {
+                let found = draft.find_foreign_key(name).ok_or_else(|| cannot_drop(name))?;
+                draft.foreign_keys.remove(found);
+            }
             A::DropCheck(name) => match self.check(name) {
                 Some(check) => drop(self.draft.checks.remove(check)),
                 // The statement names it twice.
@@ -214,6 +221,9 @@ impl Changed {
             },
             A::DropConstraint(name) => match (self.check(name), self.draft.find_key(name)) {
                 (Some(check), _) => drop(self.draft.checks.remove(check)),
+                _ if let Some(key) = self.draft.find_foreign_key(name) => {
+                    self.draft.foreign_keys.remove(key);
+                }
                 (None, Some(key)) if self.draft.keys[key].kind != KeyKind::Index => self.drop_key(name)?,
                 _ if old.check_named(name).is_some() => {}
                 _ => return Err(error::CONSTRAINT_NOT_FOUND.with(&[name])),
@@ -243,7 +253,7 @@ impl Changed {
             A::EnableKeys | A::DisableKeys => {
                 self.warnings.push(error::ILLEGAL_HA.with(&[&old.name]));
             }
-            A::AddForeignKey(_) => return Err(SqlError::unsupported("foreign keys")),
+            A::AddForeignKey(key) => draft.add_foreign_key(key, &old.database)?,
             A::Partition(_) => return Err(SqlError::unsupported("partitioned tables")),
             A::DiscardTablespace | A::ImportTablespace => return Err(SqlError::unsupported("tablespaces")),
             A::SecondaryLoad | A::SecondaryUnload => {
@@ -366,14 +376,7 @@ impl Changed {
 
     /// Columns that an expression reads.
     pub(super) fn reads(expr: &ast::Expr, name: &str) -> bool {
-        let mut found = false;
-        let _ = expr.clone().visit_mut(&mut |node| {
-            if let ast::ExprKind::Column(column) = &node.kind {
-                found |= column.column.is(name);
-            }
-            Ok::<(), ()>(())
-        });
-        found
+        reads_column(expr, name)
     }
 
     /// Errors 3108 and 3772 for a column that another one is computed from.
@@ -397,6 +400,11 @@ impl Changed {
     fn drop_column(&mut self, name: &str, table: &str, takes_place: bool) -> Result<()> {
         let number = self.draft.find(name).ok_or_else(|| cannot_drop(name))?;
         self.check_readers(number, table)?;
+        let is_it = |column: &String| column.eq_ignore_ascii_case(name);
+        if let Some(key) = self.draft.foreign_keys.iter().find(|key| key.columns.iter().any(is_it)) {
+            let key = key.name.clone().unwrap_or_default();
+            return Err(error::FK_COLUMN_CANNOT_DROP.with(&[&name, &key]));
+        }
         let others: Vec<String> = self
             .draft
             .columns

@@ -19,7 +19,10 @@ use syntax::ast::AlterAction as A;
 /// Checks what the table alone tells: errors 3940, 3941, 3821 and 1054.
 pub(super) fn check_before(old: &TableDef, actions: &[&A]) -> Result<()> {
     let is_check = |name: &str| old.check_named(name).is_some();
-    let is_key = |name: &str| old.index_named(name).is_some_and(|index| old.indexes[index].unique);
+    let is_key = |name: &str| {
+        old.index_named(name).is_some_and(|index| old.indexes[index].unique)
+            || old.foreign_key_named(name).is_some()
+    };
     for action in actions {
         match action {
             A::DropConstraint(name) | A::SetCheckEnforced { name, any_kind: true, .. }

@@ -51,6 +51,13 @@ impl Changed {
         };
         self.draft.auto_column.iter_mut().for_each(new_name);
         self.draft.keys.iter_mut().flat_map(|k| &mut k.parts).map(|p| &mut p.column).for_each(new_name);
+        let own = old.qualified_name();
+        for key in &mut self.draft.foreign_keys {
+            key.columns.iter_mut().for_each(new_name);
+            if key.parent == own {
+                key.parent_columns.iter_mut().for_each(new_name);
+            }
+        }
         self.draft.columns.iter_mut().map(|c| &mut c.def.name).for_each(new_name);
         Ok(())
     }
