@@ -6,6 +6,7 @@
 //! - [`select`], [`insert`], [`load_data`], [`change`] (UPDATE, DELETE): rows. [`query`]: how a
 //!   plan runs, with [`operators`], [`access`], [`group`] and [`sort`], and what they do beyond
 //!   their memory ([`crate::spill`]). [`crate::output`]: how rows reach the client.
+//! - [`out_of_range`]: the text of error 1690.
 //! - [`row_events`]: BINLOG, rows as the log has them.
 //! - [`computed`]: generated columns, expression defaults, CHECK.
 //! - [`ddl`], [`create_select`], [`alter`], [`temporary`]: definitions. [`crate::admin`]: SET,
@@ -30,6 +31,7 @@ mod maintenance;
 mod multi_table;
 mod on_duplicate;
 pub(crate) mod operators;
+mod out_of_range;
 mod outfile;
 mod password;
 pub(crate) mod profile;

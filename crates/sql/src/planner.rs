@@ -9,6 +9,8 @@
 //!    ([`join`], [`access`]).
 //! 4. plan     A [`Query`] of [`Operator`]s comes out, which [`crate::executor::query`] runs.
 //!
+//! What messages and EXPLAIN call a plan's places and expressions: [`names`], [`expression_text`].
+//!
 //! (P1) Nothing is evaluated here that a later execution could see differently: keys of access
 //!      paths, limits, parameters, variables and what subqueries give stay expressions.
 //! (P2) What a subquery or derived table takes from around it is a parameter of its plan: a plan
@@ -17,12 +19,14 @@
 pub(crate) mod access;
 pub(crate) mod block;
 pub(crate) mod covering;
+pub(crate) mod expression_text;
 pub(crate) mod from;
 pub(crate) mod grouping;
 pub(crate) mod join;
 pub(crate) mod json_table;
 pub(crate) mod key_ranges;
 pub(crate) mod merge;
+pub(crate) mod names;
 mod operator;
 pub(crate) mod order;
 pub(crate) mod plan;

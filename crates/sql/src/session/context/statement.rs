@@ -189,7 +189,7 @@ impl StatementState {
     }
 
     /// Notes which expression's value is out of range, for what knows its columns' names
-    /// ([`crate::explain::blame`]).
+    /// ([`crate::executor::out_of_range`]).
     #[cold]
     pub(crate) fn blame(&mut self, e: SqlError, expr: &Expr) -> SqlError {
         if e.is(error::DATA_OUT_OF_RANGE) && self.blamed.is_none() {

@@ -1,7 +1,6 @@
 //! The text of error 1690: which expression's value is out of range, in the names of what runs it.
 
-use super::{expression, names::Names};
-use crate::planner::Block;
+use crate::planner::{Block, expression_text, names::Names};
 use crate::session::Context;
 use datum::error::{self, SqlError};
 
@@ -19,5 +18,5 @@ pub(crate) fn with_names<'p>(cx: &mut Context, e: SqlError, names: impl FnOnce()
     }
     let Some(expr) = cx.statement.take_blamed() else { return e };
     let kind = e.message.split(" value is").next().unwrap_or_default();
-    error::DATA_OUT_OF_RANGE.with(&[&kind, &expression::quoted(&names(), &expr)])
+    error::DATA_OUT_OF_RANGE.with(&[&kind, &expression_text::quoted(&names(), &expr)])
 }
