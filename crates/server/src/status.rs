@@ -56,7 +56,7 @@ fn add_tls_rows(server: &Server, rows: &mut Rows) {
     rows.text("Ssl_session_cache_mode", if facts.is_some() { "SERVER" } else { "NONE" });
     rows.push("Ssl_session_cache_overflows", counter(|counters| &counters.cache_overflows));
     rows.gauge("Ssl_session_cache_size", facts.map_or(0, |_| SESSIONS_MAX));
-    rows.gauge("Ssl_session_cache_timeout", sql::admin::show::TLS_TICKET_SECONDS);
+    rows.gauge("Ssl_session_cache_timeout", sql::TLS_TICKET_SECONDS);
     rows.push("Ssl_session_cache_timeouts", 0_u64);
     rows.gauge("Ssl_used_session_cache_entries", counter(|counters| &counters.cache_entries));
 }

@@ -65,6 +65,7 @@ pub use set_aside::{ObjectKey, SetAside};
 pub use table::{ColumnDef, IndexDef, TableDef};
 
 use self::auto_increment::Counter;
+use crate::system_schemas;
 use datum::bounds::parse_options;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::Statement;
@@ -314,10 +315,7 @@ pub fn database_or<'a>(given: Option<&'a str>, default: Option<&'a str>) -> Resu
 
 /// Errors of names that clients may not change.
 pub fn check_not_system(database: &str) -> Result<()> {
-    if ["information_schema", "performance_schema", "mysql", "sys"]
-        .iter()
-        .any(|s| database.eq_ignore_ascii_case(s))
-    {
+    if system_schemas::is_reserved(database) {
         return Err(SqlError::unsupported(format_args!("the system schema {database}")));
     }
     Ok(())

@@ -50,6 +50,7 @@ use crate::session::Context;
 use crate::session::transaction::Characteristics;
 use crate::statement_class;
 use crate::status::Counter;
+use crate::system_schemas;
 use datum::error::{self, Result, SqlError};
 use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use datum::types::Charset;
@@ -356,7 +357,7 @@ pub(crate) fn use_database(cx: &mut Context, name: &str) -> Result<()> {
             &name,
         ]));
     }
-    if cx.catalog().state().database(name).is_none() && crate::system_tables::schema(name).is_none() {
+    if cx.catalog().state().database(name).is_none() && !system_schemas::is_system(name) {
         return Err(error::BAD_DB_ERROR.with(&[&name]));
     }
     cx.set_default_database(Some(name.to_owned()));

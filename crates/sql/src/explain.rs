@@ -15,10 +15,10 @@ pub(crate) mod traditional;
 pub(crate) mod tree;
 pub(crate) mod units;
 
-use crate::admin::listing::{Listing, cells, text};
 use crate::executor::profile::Profile;
 use crate::executor::{self, query};
 use crate::expression::{Expr, Node, Row};
+use crate::listing::{Listing, cells, text};
 use crate::planner::{Block, Query, plan};
 use crate::session::Context;
 use crate::variables::ids;

@@ -41,6 +41,8 @@ pub use global::GlobalVariables;
 pub use option::OptionError;
 pub use session::{SessionVariables, read};
 pub use syntax::sql_mode;
+#[cfg(test)]
+pub(crate) use table::BLOCK_ENCRYPTION_MODES;
 pub use table::{VERSION, all, find, listed, matching, nearest};
 pub use value::Value;
 

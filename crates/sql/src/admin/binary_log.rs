@@ -12,8 +12,8 @@ use binlog::log::{FileInfo, Log, Published};
 use binlog::{FileNumber, LogPosition};
 
 use super::event_info;
-use super::listing::{Listing, cells, int, text, uint};
 use crate::instance::Instance;
+use crate::listing::{Listing, cells, int, text, uint};
 use crate::session::Context;
 use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
@@ -39,7 +39,7 @@ pub fn files(cx: &Context) -> Listing {
 /// a dump needs no lock to know where it starts.
 pub fn status(cx: &Context) -> Result<Listing> {
     let log = cx.instance.log();
-    let Published { position, gtids } = published(cx)?;
+    let Published { position, gtids } = cx.published_log()?;
     let mut out = Listing::new([
         text("File", 255),
         uint("Position"),
@@ -49,22 +49,6 @@ pub fn status(cx: &Context) -> Result<Listing> {
     ]);
     out.push(cells![log.file_name(position.file()), position.offset(), "", "", gtids.to_string()]);
     Ok(out)
-}
-
-/// What the session sees of the log, durable (B1).
-pub fn published(cx: &Context) -> Result<Published> {
-    let log = cx.instance.log();
-    let published = cx.transactions.snapshot_start().cloned().unwrap_or_else(|| log.published());
-    log.ensure_durable(published.position).map_err(SqlError::internal)?;
-    Ok(published)
-}
-
-/// `gtid_purged`
-pub fn purged(log: &Log) -> GtidSet {
-    log.gtid_purged().unwrap_or_else(|error| {
-        tracing::warn!(%error, "the oldest log file's GTIDs can't be read");
-        GtidSet::new()
-    })
 }
 
 /// What is assigned to `gtid_purged`, taken apart: true if it is to be added, as a `+` in front

@@ -5,16 +5,9 @@ mod create;
 mod engine;
 mod objects;
 mod replication;
-pub(crate) mod server;
-pub(crate) mod variables;
-
-pub use variables::TLS_TICKET_SECONDS;
-
-pub(crate) use create::{sees_body, sees_routine};
-pub(crate) use objects::{as_shown, column_extra, column_key, key_part, sizes, times};
 
 use super::binary_log;
-use super::listing::Listing;
+use crate::listing::{Listing, server, variables};
 use crate::session::Context;
 use crate::status::Counter;
 use datum::error::{self, Result, SqlError};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use stdx::cursor::{Cursor, Truncated, put_lenenc_bytes};
 
 use super::show::{quote, quote_text};
-use crate::expression::like;
+use crate::like;
 use crate::privilege::Grants;
 use datum::types::Collation;
 

@@ -3,8 +3,8 @@
 use super::path::{self, JoinType};
 use super::units::{Nested, SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
-use crate::admin::listing::{Column, Listing, cells, text, uint};
 use crate::expression::Expr;
+use crate::listing::{Column, Listing, cells, text, uint};
 use crate::planner::access::Candidate;
 use crate::planner::names::Names;
 use crate::planner::{Block, Body, Duplicates, Grouping, JoinKind, Maker, Operator, Query, TableAccess};

@@ -8,7 +8,7 @@
 //!   table here.
 //! - [`bounded`]: how long results may be.
 //! - [`results`]: what else of a function's result is reported to clients: NULL and digits.
-//! - Families with a table of their own: `lists`, `encoding`, `format` (with [`locale`]),
+//! - Families with a table of their own: `lists`, `encoding`, `format` (with [`crate::locale`]),
 //!   [`regexp`]; [`date_format`], `date_parse`, `time_arithmetic`; `digest`, [`cipher`],
 //!   `compression`, [`uuid`], `inet`; `locks`, `gtid`; [`json`].
 
@@ -25,7 +25,6 @@ mod inet;
 pub mod information;
 pub mod json;
 mod lists;
-pub mod locale;
 mod locks;
 pub mod numeric;
 pub mod regexp;

@@ -9,11 +9,12 @@ use std::sync::atomic::Ordering;
 
 use super::Grants;
 use super::accounts::is_own;
+use super::kill_number::check_kill_number;
 use super::needs::Needs;
 use super::set::{self, Dynamic, Privileges as P};
-use crate::admin::control;
 use crate::session::Context;
 use crate::statement_class::StatementClass;
+use crate::system_schemas;
 use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::visit;
@@ -110,7 +111,7 @@ impl Checker<'_> {
     fn statement(&self, kind: &StatementKind) -> Result<()> {
         use StatementKind as S;
         if let S::Kill { id, .. } = kind {
-            return control::check_number(id);
+            return check_kill_number(id);
         }
         let evaluated = visit::expressions_of(kind);
         if !evaluated.is_empty() {
@@ -354,10 +355,10 @@ impl Checker<'_> {
     /// that.
     fn shared_table(&self, name: &ObjectName, privileges: P) -> Result<()> {
         let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
-        if crate::system_tables::asks_for_process(database, &name.name) {
+        if system_schemas::asks_for_process(database, &name.name) {
             self.global(P::PROCESS, "PROCESS")?;
         }
-        if privileges == P::SELECT && crate::system_tables::is_open_to_all(database, &name.name) {
+        if privileges == P::SELECT && system_schemas::is_open_to_all(database, &name.name) {
             return Ok(());
         }
         let missing = privileges.without(self.grants.in_database(database));

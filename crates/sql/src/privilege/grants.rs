@@ -6,7 +6,7 @@ use stdx::cursor::{Cursor, Truncated, put_lenenc, put_lenenc_bytes};
 
 use super::set::{Dynamic, Privileges};
 use crate::catalog::show::quote;
-use crate::expression::like;
+use crate::like;
 use datum::types::Collation;
 
 /// An account's privileges.

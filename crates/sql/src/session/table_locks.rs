@@ -19,6 +19,7 @@ use crate::catalog::metadata_lock::{Guard, MetadataLock, MetadataLockType, Waite
 use crate::catalog::{Change, TableDef, database_or};
 use crate::privilege::{UsedTable, Uses, uses_of};
 use crate::routine::Routine;
+use crate::system_schemas;
 use datum::bounds::Ticker;
 use datum::error::{self, Result};
 use syntax::ast::{Ident, LockTable, ObjectName, StatementKind, TableLock};
@@ -347,7 +348,7 @@ impl Context {
         taken: &HashSet<(String, String)>,
     ) -> Result<Option<(String, String)>> {
         let own = self.temporary_table(Some(database), &used.name.name).is_some();
-        if own || crate::system_tables::schema(database).is_some() {
+        if own || system_schemas::is_system(database) {
             return Ok(None);
         }
         let alias = used.alias.unwrap_or(&used.name.name);

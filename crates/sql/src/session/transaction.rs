@@ -19,7 +19,7 @@ use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::{Guard, Guards, MetadataLockType};
 use crate::status::Counter;
 use crate::variables::ids;
-use datum::error::{self, Result};
+use datum::error::{self, Result, SqlError};
 use datum::value::temporal::SECOND;
 use syntax::ast;
 
@@ -359,6 +359,15 @@ impl Context {
         let _ = log.wait_visible(before.position);
         let position = self.storage_transaction().snapshot().position();
         self.transaction().start = log.published_at(position, before).ok();
+    }
+
+    /// What the session sees of the log, once that is durable: a crash could take back what is
+    /// behind. In a transaction WITH CONSISTENT SNAPSHOT it is what the snapshot sees.
+    pub(crate) fn published_log(&self) -> Result<Published> {
+        let log = self.instance.log();
+        let published = self.transactions.snapshot_start().cloned().unwrap_or_else(|| log.published());
+        log.ensure_durable(published.position).map_err(SqlError::internal)?;
+        Ok(published)
     }
 
     /// AND CHAIN: begins a transaction like the one that has ended.

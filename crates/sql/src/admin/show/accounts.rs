@@ -1,6 +1,6 @@
 //! Accounts: whose rights, and which.
 
-use crate::admin::listing::{Listing, cells, text};
+use crate::listing::{Listing, cells, text};
 use crate::privilege::{DYNAMIC, Privileges, STATIC};
 use crate::session::Context;
 use datum::error::{self, Result};

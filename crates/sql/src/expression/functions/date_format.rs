@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use super::locale::Locale;
 use super::temporal::{day_of_year, parts_argument, time_argument, week_of_mode, weekday_of};
 use super::{Call, Function, f, not_null};
+use crate::locale::Locale;
 use crate::session::Context;
 use datum::bounds::Ticker;
 use datum::error::Result;
@@ -193,7 +193,7 @@ fn get_datetime_format<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expression::functions::locale;
+    use crate::locale;
 
     fn show(text: &str, format: &str) -> Option<String> {
         let d = datum::value::temporal_text::parse_datetime(text.as_bytes()).unwrap().value;

@@ -10,7 +10,7 @@ use storage::transaction::RowImages;
 
 use super::Context;
 use crate::catalog::ddl::Settings;
-use crate::expression::functions::locale::{self, Locale};
+use crate::locale::{self, Locale};
 use crate::session::logged;
 use crate::variables::{GlobalVariables, SessionVariables, Value, ids, sql_mode};
 use datum::types::{Charset, Coercibility, Collation, Type};

@@ -3,11 +3,19 @@
 //! Each SHOW makes a [`Listing`], columns and rows; LIKE and WHERE are applied here, once for all
 //! of them. LIKE tests one column, the first unless the listing says otherwise; WHERE is an
 //! expression over all columns, by the names that the client sees.
+//!
+//! What system tables have of the same, they take from here: [`definitions`], [`server`],
+//! [`variables`].
+
+pub(crate) mod definitions;
+pub(crate) mod server;
+pub(crate) mod variables;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::expression::{Expr, Node, Resolver, Row, Scope, like};
+use crate::expression::{Expr, Node, Resolver, Row, Scope};
+use crate::like;
 use crate::output::{Described, Output, OutputColumn};
 use crate::session::Context;
 use datum::error::Result;
@@ -125,7 +133,7 @@ impl<T: IntoCell> IntoCell for Option<T> {
 /// A row of cells, each of a type of its own.
 macro_rules! cells {
     ($($cell:expr),* $(,)?) => {
-        vec![$($crate::admin::listing::IntoCell::into_cell($cell)),*]
+        vec![$($crate::listing::IntoCell::into_cell($cell)),*]
     };
 }
 pub(crate) use cells;
