@@ -11,8 +11,7 @@
 use libfuzzer_sys::fuzz_target;
 use syntax::ast::{StatementKind, TableContent};
 use sql::catalog::build::{Environment, Numbers, Trees, build};
-use sql::catalog::show;
-use sql::catalog::table::TableDef;
+use sql::catalog::{TableDef, show};
 use datum::error::SqlError;
 use syntax::parser::{ParseOptions, parse};
 use datum::types::{Charset, Collation};

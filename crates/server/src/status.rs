@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 /// Adds the server's own rows to its status.
-pub fn register(server: &Arc<Server>) {
+pub(crate) fn register(server: &Arc<Server>) {
     let weak = Arc::downgrade(server);
     server.status.add_source(move |rows| {
         if let Some(server) = Weak::upgrade(&weak) {
@@ -62,7 +62,7 @@ fn add_tls_rows(server: &Server, rows: &mut Rows) {
 }
 
 /// The line of `mysqladmin status`.
-pub fn statistics(server: &Server) -> String {
+pub(crate) fn statistics(server: &Server) -> String {
     let total = server.status.total();
     let uptime = server.uptime().as_secs();
     let questions = total.get(Counter::Questions);

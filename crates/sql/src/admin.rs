@@ -9,11 +9,11 @@
 //! Whether the account may is asked before ([`crate::privilege`]), but for what depends on a
 //! statement's arguments.
 
-pub mod binary_log;
+pub(crate) mod binary_log;
 pub(crate) mod control;
 mod event_info;
 pub(crate) mod set;
-pub mod show;
+pub(crate) mod show;
 #[cfg(test)]
 mod tests;
 pub(crate) mod xa;
@@ -30,7 +30,7 @@ use syntax::ast::{Explain, PurgeTo, SetItem, Statement, StatementKind};
 
 /// Runs a statement of this kind, and returns whether it had a result set; `None` if it is of
 /// another kind.
-pub fn execute(
+pub(crate) fn execute(
     cx: &mut Context,
     statement: &Statement,
     text: &[u8],

@@ -59,7 +59,7 @@ use syntax::ast::{Completion, Expr, ObjectName, SetItem, Statement, StatementKin
 
 /// How a statement went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Done {
+pub(crate) struct Done {
     /// It had a result set.
     pub has_rows: bool,
     /// The connection is to be closed (RELEASE).
@@ -70,7 +70,7 @@ const OK: Done = Done { has_rows: false, release: false };
 const ROWS: Done = Done { has_rows: true, release: false };
 
 /// Executes a client's statement.
-pub fn execute(
+pub(crate) fn execute(
     cx: &mut Context,
     statement: &Statement,
     text: &[u8],
@@ -232,7 +232,7 @@ fn administer(
 }
 
 /// Executes a statement of a stored function, within the calling one.
-pub fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
+pub(crate) fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
     cx.statement.status.affected = 0;
     cx.statement.status.insert_id = 0;
     let storing = cx.statement.storing;

@@ -23,9 +23,9 @@
 //! [`status`] (what SET sets and SHOW STATUS counts), [`statement_digests`] (what statements of a
 //! form cost), [`statement_log`] (general and slow query log), [`system_tables`]
 //! (`information_schema` and its like; [`system_schemas`]: their names), [`listing`] (what SHOW
-//! shows, for these as well), [`instance`] (what the sessions share), [`replicas`] (who follows this
-//! server). Below: [`syntax`] (texts and trees) and [`datum`] (types, values, errors, and what a
-//! statement may take).
+//! shows, for these as well), [`instance`] (what the sessions share), [`replicas`] (who follows
+//! this server). Below: [`syntax`] (texts and trees) and [`datum`] (types, values, errors, and what
+//! a statement may take).
 //!
 //! Modules import downwards in the order of the journey: `session`, `executor`, `planner`,
 //! `expression`, `catalog`, `variables`. These arrows run back up:
@@ -49,32 +49,38 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod admin;
+mod admin;
 pub mod catalog;
-pub mod client_text;
-pub mod executor;
+mod client_text;
+mod executor;
 mod explain;
-pub mod expression;
-pub mod instance;
+mod expression;
+mod instance;
 mod like;
 mod listing;
 mod locale;
 mod output;
 mod planner;
 mod privilege;
-pub mod replicas;
+mod replicas;
 mod routine;
-pub mod session;
-pub mod spill;
+mod session;
+mod spill;
 mod statement_class;
 mod statement_digests;
-pub mod statement_log;
+mod statement_log;
 pub mod status;
 mod system_schemas;
 mod system_tables;
 pub mod variables;
 
+pub use admin::binary_log::purge_expired_log_files;
+pub use client_text::to_utf8_lossy;
 pub use datum::{ColumnMeta, Datum, OkInfo, ResultSink, SqlError};
-pub use instance::{Account, Instance, Kill};
+pub use expression::functions::{Function, all_functions};
+pub use instance::{Account, Instance, Kill, OpenOptions};
 pub use listing::variables::TLS_TICKET_SECONDS;
-pub use session::{Connection, Session};
+pub use replicas::Replica;
+pub use session::{Connection, Parameter, PendingReply, Session, TlsSession};
+pub use spill::queue::RecordQueue;
+pub use statement_log::may_be_statement_log;

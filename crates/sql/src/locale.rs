@@ -35,13 +35,13 @@ pub(crate) struct Locale {
     /// Digits of the groups beyond the first, which has three.
     pub group: usize,
     /// January to December.
-    pub months: [&'static str; 12],
+    pub(crate) months: [&'static str; 12],
     /// Their short forms.
-    pub months_short: [&'static str; 12],
+    pub(crate) months_short: [&'static str; 12],
     /// Monday to Sunday.
     pub days: [&'static str; 7],
     /// Their short forms.
-    pub days_short: [&'static str; 7],
+    pub(crate) days_short: [&'static str; 7],
 }
 
 static LOCALES: LazyLock<Vec<Locale>> =

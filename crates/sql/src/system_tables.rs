@@ -64,7 +64,7 @@ pub(crate) struct SystemSchema {
     /// The tables that are always listed, by what they are about.
     pub tables: &'static [&'static [SystemTable]],
     /// Those that are listed where the schema is named (T2); as in MySQL they are InnoDB's.
-    pub grant_tables: &'static [SystemTable],
+    pub(crate) grant_tables: &'static [SystemTable],
 }
 
 /// A table whose rows are made when a query asks for them.

@@ -15,7 +15,7 @@ use datum::sink::ResultSink;
 use syntax::ast::{Account, Limit, ObjectName, RoutineKind, Show, ShowFilter, ShowWhat, Text};
 
 /// Runs a SHOW.
-pub fn show(cx: &mut Context, show: &Show, sink: &mut dyn ResultSink) -> Result<()> {
+pub(crate) fn show(cx: &mut Context, show: &Show, sink: &mut dyn ResultSink) -> Result<()> {
     if let ShowWhat::BinlogEvents(which) = &show.what {
         let limit = limit(cx, which.limit.as_ref())?;
         return binary_log::events(cx, which, limit, sink);
@@ -82,7 +82,7 @@ fn is_query(what: &ShowWhat) -> bool {
 }
 
 /// DESCRIBE: the columns of a table, perhaps only those that a pattern names.
-pub fn describe(
+pub(crate) fn describe(
     cx: &mut Context,
     table: &ObjectName,
     column: Option<&Text>,
@@ -167,7 +167,7 @@ fn limit(cx: &mut Context, limit: Option<&Limit>) -> Result<(u64, u64)> {
 }
 
 /// Which counter a SHOW counts.
-pub fn counter(what: &ShowWhat) -> Counter {
+pub(crate) fn counter(what: &ShowWhat) -> Counter {
     use Counter as C;
     use RoutineKind as R;
     use ShowWhat as W;

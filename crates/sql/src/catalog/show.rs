@@ -11,7 +11,7 @@ use datum::value::zone::Zone;
 use datum::value::{Datum, store, text};
 
 /// A name in backquotes.
-pub fn quote(name: &str) -> String {
+pub(crate) fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn quote_text(text: &str) -> String {
 
 /// A text in quotes, for a reader whose `sql_mode` this is: without backslash escapes only quotes
 /// are doubled.
-pub fn quote_text_for(text: &str, sql_mode: u64) -> String {
+pub(crate) fn quote_text_for(text: &str, sql_mode: u64) -> String {
     match sql_mode & sql_mode::NO_BACKSLASH_ESCAPES {
         0 => quote_text(text),
         _ => format!("'{}'", text.replace('\'', "''")),
@@ -48,7 +48,7 @@ pub fn create_table(table: &TableDef, auto_increment: u64, zone: Zone) -> String
 }
 
 /// The text of CREATE TABLE as clients are shown it.
-pub fn shown_table(table: &TableDef, zone: Zone) -> String {
+pub(crate) fn shown_table(table: &TableDef, zone: Zone) -> String {
     let columns = table.shown_columns().map(|(number, _)| column_of(table, number, zone, Reader::Client));
     let keys = table.shown_indexes().map(|index| key(table, index, true));
     let text = text_of_table(table, columns.chain(keys).collect(), table.shown_counter().unwrap_or(0));
@@ -56,7 +56,7 @@ pub fn shown_table(table: &TableDef, zone: Zone) -> String {
 }
 
 /// The text of CREATE TABLE for a table of the server's own, which has no keys.
-pub fn system_table(name: &str, columns: &[ColumnDef], collation: Collation, engine: &str) -> String {
+pub(crate) fn system_table(name: &str, columns: &[ColumnDef], collation: Collation, engine: &str) -> String {
     let lines: Vec<_> =
         columns.iter().map(|c| column(c, collation, false, (Zone::UTC, Reader::Client))).collect();
     let (name, charset) = (quote(name), collation.charset().name());
@@ -210,12 +210,12 @@ fn default_value<'a>(column: &ColumnDef, value: &'a Datum<'static>, zone: Zone) 
 
 /// An expression as SHOW and information_schema have it: quotes and what escapes them are escaped
 /// there, and only there.
-pub fn plain_expression(text: &str) -> String {
+pub(crate) fn plain_expression(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\'', "\\'")
 }
 
 /// The default as SHOW COLUMNS has it: bare.
-pub fn plain_default(column: &ColumnDef, zone: Zone) -> Option<String> {
+pub(crate) fn plain_default(column: &ColumnDef, zone: Zone) -> Option<String> {
     match &column.default {
         Default::None | Default::Value(Datum::Null) => None,
         Default::Now => Some(now_text(&column.ty)),
@@ -271,7 +271,7 @@ fn key_part(table: &TableDef, part: &KeyPart, shown: bool) -> String {
 }
 
 /// The text of CREATE DATABASE.
-pub fn create_database(name: &str, collation: Collation, if_not_exists: bool) -> String {
+pub(crate) fn create_database(name: &str, collation: Collation, if_not_exists: bool) -> String {
     let condition = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
     let charset = collation.charset();
     let collate = if !collation.is_default() || charset == Charset::Utf8mb4 {

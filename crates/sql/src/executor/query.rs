@@ -2,7 +2,7 @@
 //! operations join bodies.
 //!
 //! (Q1) Memory is bounded: what keeps rows goes on in temporary files beyond its limit
-//!      ([`super::spill`]).
+//!      ([`crate::spill`]).
 
 use std::sync::Arc;
 

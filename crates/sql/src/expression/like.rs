@@ -7,12 +7,12 @@ use datum::types::Collation;
 
 /// Operands and clauses of the operator.
 #[derive(Debug, Clone)]
-pub struct Like {
+pub(crate) struct Like {
     /// The text.
     pub operand: Expr,
     pub(crate) pattern: Expr,
     /// The escape character; `None` if there is none.
-    pub escape: Option<u8>,
+    pub(crate) escape: Option<u8>,
     /// How characters compare.
     pub collation: Collation,
     /// NOT LIKE.
@@ -22,7 +22,7 @@ pub struct Like {
 impl Like {
     /// True if the text matches; error 1317 if the statement was killed, 3170 if it may not have
     /// the memory.
-    pub fn matches(&self, text: &[u8], pattern: &[u8]) -> Result<bool> {
+    pub(crate) fn matches(&self, text: &[u8], pattern: &[u8]) -> Result<bool> {
         like::matches(text, pattern, self.escape, self.collation)
     }
 }

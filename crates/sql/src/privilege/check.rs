@@ -513,21 +513,21 @@ impl Checker<'_> {
 
 impl Context {
     /// True if there is such a table, and it has such a column.
-    pub fn has_column(&self, name: &ObjectName, column: &str) -> bool {
+    pub(crate) fn has_column(&self, name: &ObjectName, column: &str) -> bool {
         let table = self.visible_table(name.database.as_deref(), &name.name);
         table.is_ok_and(|table| table.columns.iter().any(|c| c.name.eq_ignore_ascii_case(column)))
     }
 
     /// Error 1227 unless the account has one of `any` for everything, or the dynamic privilege.
     /// `shown` is what the error asks for.
-    pub fn need_any(&self, any: P, dynamic: &str, shown: &str) -> Result<()> {
+    pub(crate) fn need_any(&self, any: P, dynamic: &str, shown: &str) -> Result<()> {
         let grants = self.grants_now();
         Checker { cx: self, grants }.any(any, dynamic, shown)
     }
 
     /// Error 1227 unless the account has a privilege, named as in GRANT, for everything: a static
     /// or a dynamic one.
-    pub fn need_privilege(&self, name: &str) -> Result<()> {
+    pub(crate) fn need_privilege(&self, name: &str) -> Result<()> {
         let of_name = set::find(name).unwrap_or(P::NONE);
         self.need_any(of_name, name, name)
     }

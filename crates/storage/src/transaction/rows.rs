@@ -12,8 +12,8 @@ use crate::entry::{TREE_LEN, TreeId};
 use crate::lock::{Acquired, OwnerId, WaitPolicy};
 use crate::schema::{Index, Row, RowKeys, TableSchema, row_changes};
 use crate::write_set::Mark;
+use binlog::LogPosition;
 use binlog::event::QueryEvent;
-use binlog::position::LogPosition;
 
 use super::images::{PartialImages, RowImages};
 use super::read::Locking;
@@ -115,23 +115,6 @@ impl Transaction {
             match value {
                 Some(value) => self.writes.put(tree, key, value),
                 None => self.writes.delete(tree, key),
-            }
-        }
-    }
-
-    /// Names tables that the running statement may change, so that their maps precede its first
-    /// row. A statement that changes several tables in turn should; otherwise each newly met table
-    /// splits its part of the log in two.
-    pub fn declare_tables<'a>(&mut self, schemas: impl IntoIterator<Item = &'a TableSchema>) {
-        let mut schemas = schemas.into_iter().filter(|schema| !schema.is_temporary()).peekable();
-        if schemas.peek().is_some() {
-            self.begin_rows();
-        }
-        for schema in schemas {
-            if !self.mapped.contains(&schema.id) {
-                self.group.table_map(schema.table_map(self.options.context.full_metadata));
-                self.mapped.push(schema.id);
-                self.note_table(schema);
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use storage::build::FIRST_BUILT;
 use storage::schema::KeyPart;
 

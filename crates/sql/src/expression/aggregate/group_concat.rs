@@ -13,7 +13,7 @@ use datum::value::Datum;
 
 /// What GROUP_CONCAT has besides its argument.
 #[derive(Debug, Clone)]
-pub struct Concat {
+pub(crate) struct Concat {
     /// ORDER BY: expressions, and whether the order is descending.
     pub order: Vec<(Expr, bool)>,
     /// What stands between the texts.

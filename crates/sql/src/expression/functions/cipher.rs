@@ -63,7 +63,7 @@ struct Mode {
 }
 
 impl Mode {
-    /// From a place in [`crate::variables::BLOCK_ENCRYPTION_MODES`].
+    /// From a place among the values of `block_encryption_mode`.
     fn at(place: u64) -> Self {
         let (algorithm, key_len) = match place % 3 {
             0 => (&AES_128, 16),

@@ -151,15 +151,17 @@ fn ordinal(day: u8) -> &'static str {
 }
 
 /// `GET_FORMAT(of, region)`: the manual's table.
-pub static GET_FORMAT_DATE: Function = f("get_format", (1, 1), super::text_of_at_most::<17>, get_date_format);
+pub(crate) static GET_FORMAT_DATE: Function =
+    f("get_format", (1, 1), super::text_of_at_most::<17>, get_date_format);
 /// The same of times.
-pub static GET_FORMAT_TIME: Function = f("get_format", (1, 1), super::text_of_at_most::<17>, get_time_format);
+pub(crate) static GET_FORMAT_TIME: Function =
+    f("get_format", (1, 1), super::text_of_at_most::<17>, get_time_format);
 /// The same of both.
-pub static GET_FORMAT_DATETIME: Function =
+pub(crate) static GET_FORMAT_DATETIME: Function =
     f("get_format", (1, 1), super::text_of_at_most::<17>, get_datetime_format);
 
 /// GET_FORMAT for what stands before its comma.
-pub fn get_format(of: GetFormatOf) -> &'static Function {
+pub(crate) fn get_format(of: GetFormatOf) -> &'static Function {
     match of {
         GetFormatOf::Date => &GET_FORMAT_DATE,
         GetFormatOf::Time => &GET_FORMAT_TIME,

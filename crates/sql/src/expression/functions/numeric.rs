@@ -7,8 +7,7 @@ use super::{Call, Typing, not_null};
 use crate::expression::{Expr, arithmetic, compare};
 use crate::session::Context;
 use datum::error::{self, Result};
-use datum::types::expression_type::NOT_FIXED;
-use datum::types::{Collation, Family, Type, code};
+use datum::types::{Collation, Family, NOT_FIXED, Type, code};
 use datum::value::{DateTime, Datum, Decimal};
 
 type Value<'a> = Result<Datum<'a>>;
