@@ -8,17 +8,16 @@
 //! definition, and nothing may panic.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use syntax::ast::{StatementKind, TableContent};
-use sql::catalog::build::{Environment, Numbers, Trees, build};
-use sql::catalog::show;
-use sql::catalog::table::TableDef;
 use datum::error::SqlError;
-use syntax::parser::{ParseOptions, parse};
 use datum::types::{Charset, Collation};
 use datum::value::temporal::DateRules;
 use datum::value::zone::Zone;
+use libfuzzer_sys::fuzz_target;
+use sql::catalog::build::{Environment, Numbers, Trees, build};
+use sql::catalog::{TableDef, show};
 use sql::variables::sql_mode as mode;
+use syntax::ast::{StatementKind, TableContent};
+use syntax::parser::{ParseOptions, parse};
 
 const MODES: [u64; 6] = [
     mode::ANSI_QUOTES,
@@ -62,10 +61,14 @@ fn define(text: &[u8], sql_mode: u64, collation: Collation) -> Option<Result<Tab
     let environment = Environment {
         collation,
         charset: Charset::Utf8mb4,
+        connection: Charset::Utf8mb4,
         // What was accepted once is not judged again.
         dates: DateRules { allow_invalid: true, ..DateRules::default() },
+        truncate_fraction: false,
         zone: Zone::UTC,
+        from_client: false,
         shows_generated_key: false,
+        strict: false,
     };
     let numbers = Numbers { table: 1, trees: Trees::From(256) };
     Some(build("d", &create.name.name, &definition, &[], environment, numbers))

@@ -6,9 +6,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use syntax::ast::StatementKind;
-use syntax::parser::{ParseOptions, Parser, parse, parse_expression, unparse};
 use sql::variables::sql_mode as mode;
+use syntax::ast::StatementKind;
+use syntax::parser::{ParseOptions, Parser, parse, parse_expression};
+use syntax::unparse;
 
 const MODES: [u64; 6] = [
     mode::ANSI_QUOTES,

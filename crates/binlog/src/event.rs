@@ -17,18 +17,18 @@
 //! text (`text`).
 
 pub(crate) mod checksum;
-pub mod compressed;
-pub mod control;
+mod compressed;
+mod control;
 mod decoder;
-pub mod format_description;
-pub mod gtid;
-pub mod header;
-pub mod mariadb;
-pub mod metadata;
-pub mod payload;
-pub mod query;
-pub mod rows;
-pub mod table_map;
+mod format_description;
+mod gtid;
+mod header;
+pub(crate) mod mariadb;
+mod metadata;
+mod payload;
+mod query;
+mod rows;
+pub(crate) mod table_map;
 mod tagged;
 
 use stdx::cursor::Truncated;
@@ -44,6 +44,7 @@ pub use gtid::{CommitInfo, GtidEvent, PreviousGtids, PurgedGtids};
 pub use header::{EventHeader, EventType, flags};
 pub use mariadb::{
     MariadbAnnotateRowsEvent, MariadbGtid, MariadbGtidEvent, MariadbGtidListEvent, StartEncryptionEvent,
+    gtid_flags,
 };
 pub use metadata::{DefaultCharset, MetadataField, OptionalMetadata, TableDetails};
 pub use payload::{Compression, Depth, PayloadEvents, TransactionPayloadEvent};

@@ -73,7 +73,7 @@ pub struct OriginalCommit {
 
 impl GroupContext {
     /// MySQL's default of `binlog_row_event_max_size`.
-    pub const ROW_EVENT_MAX_SIZE: usize = 8192;
+    pub(crate) const ROW_EVENT_MAX_SIZE: usize = 8192;
 
     /// A transaction of this server.
     pub fn new(server_id: u32, timestamp: u32, server_version: u32) -> Self {

@@ -70,7 +70,7 @@ pub struct Gtid {
 
 impl Gtid {
     /// The largest transaction number, `2^63 - 2` as MySQL has it.
-    pub const GNO_MAX: u64 = i64::MAX as u64 - 1;
+    pub(crate) const GNO_MAX: u64 = i64::MAX as u64 - 1;
 }
 
 impl fmt::Display for Gtid {
@@ -125,7 +125,7 @@ pub struct Source {
 
 impl Source {
     /// The longest tag.
-    pub const TAG_MAX: usize = 32;
+    pub(crate) const TAG_MAX: usize = 32;
 }
 
 impl From<Uuid> for Source {
@@ -163,7 +163,7 @@ impl GtidSet {
     }
 
     /// The intervals of one server without a tag.
-    pub fn intervals_of(&self, uuid: Uuid) -> &[Interval] {
+    pub(crate) fn intervals_of(&self, uuid: Uuid) -> &[Interval] {
         self.sources.get(&Source::from(uuid)).map_or(&[], Vec::as_slice)
     }
 
@@ -231,7 +231,7 @@ impl GtidSet {
     }
 
     /// The GTIDs that are in both sets.
-    pub fn intersection(&self, other: &GtidSet) -> GtidSet {
+    pub(crate) fn intersection(&self, other: &GtidSet) -> GtidSet {
         let mut only_self = self.clone();
         only_self.subtract(other);
         let mut both = self.clone();

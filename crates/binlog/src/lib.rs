@@ -12,7 +12,7 @@ pub mod group;
 pub mod gtid;
 pub mod json_lines;
 pub mod log;
-pub mod position;
+mod position;
 pub mod row;
 pub mod text;
 

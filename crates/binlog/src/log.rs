@@ -511,7 +511,7 @@ impl Log {
 ///
 /// # Errors
 /// The system's.
-pub fn make_folder(env: &dyn Env, dir: &Path) -> io::Result<()> {
+pub(crate) fn make_folder(env: &dyn Env, dir: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|path| !env.exists(path)).collect();
     env.create_dir_all(dir)?;
     let parents = missing.iter().rev().filter_map(|path| path.parent());

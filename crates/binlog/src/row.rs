@@ -11,15 +11,15 @@
 //!      MySQL writes.
 //! (R3) Damage is a [`RowError`], never a panic; nothing is read outside the image.
 
-pub mod column_type;
+mod column_type;
 pub mod decimal;
-pub mod image;
+mod image;
 pub mod json;
-pub mod number;
-pub mod temporal;
-pub mod value;
+pub(crate) mod number;
+pub(crate) mod temporal;
+pub(crate) mod value;
 
-pub use column_type::{ColumnType, Width, code};
+pub use column_type::{BINARY_COLLATION, ColumnType, Width, code};
 pub use decimal::Decimal;
 pub use image::{Field, Fields, RowImage, RowImageBuilder};
 pub use temporal::{Date, DateTime, Time, Timestamp};

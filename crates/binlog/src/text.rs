@@ -61,11 +61,6 @@ impl TextPrinter {
         Self { detail, ..self }
     }
 
-    /// The decoder, which has seen all events printed.
-    pub fn decoder(&self) -> &Decoder {
-        &self.decoder
-    }
-
     /// Appends the text of the event that starts at `offset` of its file.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ mod common;
 use binlog::event::{self, Event, EventHeader, EventType};
 use binlog::gtid::Gtid;
 use binlog::log::{LogError, Ticket};
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use common::{DIR, HookLog, UUID, drain, group, ids, open, options, replayed};
 use env::{Env, File, OpenMode, SimEnv};
 use std::path::Path;

@@ -4,8 +4,8 @@
 
 mod common;
 
+use binlog::LogPosition;
 use binlog::log::{AckBarrierOwner, AckBarrierPosition, Log, LogOptions};
-use binlog::position::LogPosition;
 use common::{DIR, group, large_group, options};
 use env::SimEnv;
 use parking_lot::Mutex;

@@ -8,10 +8,10 @@
 
 mod common;
 
+use binlog::LogPosition;
 use binlog::event::{self, Event, EventType};
 use binlog::gtid::GtidSet;
 use binlog::log::{Log, LogReader};
-use binlog::position::LogPosition;
 use common::{DIR, HookLog, group, options, replayed};
 use env::SimEnv;
 use std::path::Path;

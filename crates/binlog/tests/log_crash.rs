@@ -4,10 +4,9 @@
 mod common;
 
 use binlog::log::{CommitError, Committed, Log, LogError, LogOptions};
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use common::{DIR, HookLog, drain, group, ids, large_group, open, options, replayed};
-use env::sim::Fault;
-use env::{Env, OpenMode, SimEnv};
+use env::{Env, Fault, OpenMode, SimEnv};
 use std::path::Path;
 use std::sync::Arc;
 use stdx::random::Random;

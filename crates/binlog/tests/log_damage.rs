@@ -7,7 +7,7 @@
 mod common;
 
 use binlog::log::{Examined, IndexState, Log, LogError, LogOptions, Recovered, examine};
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use common::{DIR, HookLog, group, ids, large_group, open, options, replayed};
 use env::{Env, OpenMode, SimEnv};
 use std::collections::BTreeMap;
@@ -333,7 +333,7 @@ fn a_damaged_reset_changes_nothing() {
     let unfinished = large_group(&log, 9, 10).unwrap();
     log.maintain().unwrap();
     // Power goes between the declaration and the removal of the old files.
-    env.fail(env::sim::Fault::SyncDir, "", 0);
+    env.fail(env::Fault::SyncDir, "", 0);
     assert!(log.reset(1, log.ordered(), log.ordered()).is_err());
     drop((unfinished, log));
     let env = (0..100).map(|seed| env.copy_after_cut(seed)).find(|env| env.exists(&path("binlog.reset")));

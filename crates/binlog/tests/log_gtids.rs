@@ -3,9 +3,9 @@
 
 mod common;
 
+use binlog::FileNumber;
 use binlog::gtid::{Gtid, GtidSet};
 use binlog::log::Log;
-use binlog::position::FileNumber;
 use common::{HookLog, UUID, group, open, options};
 use env::SimEnv;
 

@@ -3,17 +3,16 @@
 
 mod common;
 
+use binlog::LogPosition;
 use binlog::event::{
     EncodedTableMap, Event, EventHeader, EventType, FormatDescription, OptionalMetadata, QueryEvent,
     TableMapEvent, decode,
 };
 use binlog::group::{GroupBuilder, GroupContext, Mark};
 use binlog::log::{CommitError, CommitHook, Log, LogError, LogOptions};
-use binlog::position::LogPosition;
 use binlog::row::{ColumnType, code};
 use common::{DIR, HookLog, group, ids, large_group, open, options};
-use env::sim::Fault;
-use env::{Env, SimEnv};
+use env::{Env, Fault, SimEnv};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;

@@ -5,8 +5,7 @@
 mod common;
 
 use common::{DIR, group, open, options};
-use env::sim::Fault;
-use env::{Env, OpenMode, SimEnv};
+use env::{Env, Fault, OpenMode, SimEnv};
 use parking_lot::Mutex;
 use std::fmt;
 use std::path::Path;

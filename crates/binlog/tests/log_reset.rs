@@ -5,10 +5,9 @@ mod common;
 
 use binlog::gtid::GtidSet;
 use binlog::log::{Log, LogError, Reset};
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use common::{DIR, HookLog, drain, group, ids, large_group, open, options, replayed};
-use env::sim::Fault;
-use env::{Env, SimEnv};
+use env::{Env, Fault, SimEnv};
 use std::path::Path;
 use std::time::Duration;
 

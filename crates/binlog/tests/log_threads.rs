@@ -4,11 +4,10 @@
 
 mod common;
 
+use binlog::LogPosition;
 use binlog::log::{CommitError, Log, LogError};
-use binlog::position::LogPosition;
 use common::{DIR, HookLog, drain, group, ids, options, replayed};
-use env::sim::Fault;
-use env::{Env, RealEnv, SimEnv};
+use env::{Env, Fault, RealEnv, SimEnv};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

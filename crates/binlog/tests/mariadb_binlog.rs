@@ -13,7 +13,7 @@ use binlog::event::{
 };
 use binlog::group::{GroupBuilder, GroupContext, GtidStamp, OriginalCommit};
 use binlog::gtid::{Gtid, GtidSet, Uuid};
-use binlog::row::column_type::BINARY;
+use binlog::row::BINARY_COLLATION;
 use binlog::row::{ColumnType, Date, DateTime, Decimal, RowImageBuilder, Time, Timestamp, Value, code};
 use binlog::text::TextPrinter;
 
@@ -139,7 +139,7 @@ fn columns() -> Vec<ColumnType> {
         ColumnType::new(code::SET, 1).with_charset(255),
         ColumnType::new(code::STRING, 400).with_charset(255),
         ColumnType::new(code::VARCHAR, 1000).with_charset(255),
-        ColumnType::new(code::BLOB, 2).with_charset(BINARY),
+        ColumnType::new(code::BLOB, 2).with_charset(BINARY_COLLATION),
         ColumnType::new(code::GEOMETRY, 4),
     ]
 }

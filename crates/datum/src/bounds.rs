@@ -24,7 +24,7 @@ use syntax::{ParseError, ParseOptions};
 use crate::error::{self, Result, SqlError};
 
 /// The system variable that bounds a statement's memory.
-pub const MEMORY_VARIABLE: &str = "duramen_statement_memory_max";
+pub(crate) const MEMORY_VARIABLE: &str = "duramen_statement_memory_max";
 
 /// Loops ask once for so many steps.
 const STEPS: u32 = 1024;

@@ -30,7 +30,7 @@ pub struct Code {
     /// MySQL's symbol for it.
     pub symbol: &'static str,
     /// The message; each `%` is filled with an argument.
-    pub shape: &'static str,
+    pub(crate) shape: &'static str,
 }
 
 impl Code {
@@ -148,7 +148,7 @@ impl SqlError {
     }
 
     /// The SQLSTATE as text.
-    pub fn state(&self) -> &str {
+    pub(crate) fn state(&self) -> &str {
         std::str::from_utf8(&self.sqlstate).unwrap_or("HY000")
     }
 }

@@ -46,7 +46,7 @@ impl ColumnMeta {
 }
 
 /// A name for a client that wants its results in this character set.
-pub fn encoded(name: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
+pub(crate) fn encoded(name: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
     Charset::Utf8mb4.convert(name.as_bytes().into(), results.unwrap_or(Charset::Utf8mb4)).0
 }
 

@@ -17,7 +17,7 @@ use crate::error::{self, Result, SqlError};
 /// What must be left, in bytes: the most that any single step takes before the next one asks. The
 /// largest frames are those of compressing a packet (160 KiB) and a transaction (120 KiB), which
 /// are taken at the end of a chain of calls.
-pub const MARGIN: usize = 256 << 10;
+pub(crate) const MARGIN: usize = 256 << 10;
 
 /// Error 1436 if the stack is nearly used up, and those of [`crate::bounds`]: what is deep may also
 /// be wide.

@@ -7,15 +7,16 @@
 //! - [`charset`]: which bytes are text. [`collation`]: how text compares.
 //! - [`code`]: the protocol's type numbers.
 
-pub mod charset;
+mod charset;
 pub mod code;
-pub mod collation;
-pub mod data_type;
-pub mod expression_type;
-pub mod members;
+mod collation;
+mod data_type;
+mod expression_type;
+mod members;
 
 pub use charset::Charset;
 pub use collation::Collation;
-pub use data_type::DataType;
-pub use expression_type::{Coercibility, Family, Type};
+pub use data_type::{DataType, ROW_SIZE_MAX, resolve_collation};
+pub(crate) use data_type::{lob_length_max, trim_member};
+pub use expression_type::{Coercibility, Family, Made, NOT_FIXED, Type};
 pub use members::Members;

@@ -32,13 +32,13 @@ pub mod memory;
 pub mod processor;
 mod rare;
 mod real;
-pub mod sim;
+mod sim;
 mod trail;
 mod writeback;
 
 pub use rare::{INVARIANTS, rarely};
 pub use real::RealEnv;
-pub use sim::SimEnv;
+pub use sim::{Fault, SimEnv};
 pub use trail::{PIECE, Trail};
 
 use std::io;
@@ -72,7 +72,7 @@ pub enum Whose {
 }
 
 /// Bytes of a large file that are given back to the file system at once.
-pub const FREED_AT_ONCE: u64 = 4 << 20;
+pub(crate) const FREED_AT_ONCE: u64 = 4 << 20;
 
 /// Microseconds since 1970-01-01 00:00:00 UTC.
 pub type UnixMicros = u64;

@@ -102,7 +102,7 @@ impl BinaryType {
     }
 
     /// Reads a value of this type; an unknown type counts as truncated input.
-    pub fn read_value<'a>(self, c: &mut Cursor<'a>) -> Result<BinaryValue<'a>, Truncated> {
+    pub(crate) fn read_value<'a>(self, c: &mut Cursor<'a>) -> Result<BinaryValue<'a>, Truncated> {
         let int = |signed: i64, unsigned: u64| match self.unsigned {
             true => BinaryValue::UInt(unsigned),
             false => BinaryValue::Int(signed),

@@ -97,7 +97,7 @@ pub struct ChangeUser<'a> {
     /// The account's user part.
     pub user: &'a [u8],
     /// The first answer to the greeting's challenge.
-    pub auth_response: &'a [u8],
+    pub(crate) auth_response: &'a [u8],
     /// The new default database; empty for none.
     pub database: &'a [u8],
     /// Collation id; `None` if the packet ends before it.

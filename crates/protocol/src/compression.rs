@@ -43,7 +43,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// What a connection with these capabilities uses from its login on.
-    pub fn of(capabilities: Capabilities) -> Option<Self> {
+    pub(crate) fn of(capabilities: Capabilities) -> Option<Self> {
         if capabilities.has(Capabilities::COMPRESS) {
             Some(Self::Zlib)
         } else if capabilities.has(Capabilities::ZSTD_COMPRESSION) {

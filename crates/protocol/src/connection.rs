@@ -237,11 +237,6 @@ impl Connection {
         self.packets.read(packet, Wait::Remaining)
     }
 
-    /// `Compression_algorithm`: how what is sent is packed, if it is.
-    pub fn compression(&self) -> Option<Algorithm> {
-        Algorithm::of(self.capabilities)
-    }
-
     /// What both ends agreed on.
     pub fn capabilities(&self) -> Capabilities {
         self.capabilities
@@ -485,7 +480,7 @@ impl Connection {
 
     /// The number of bytes written and not yet sent. Rows are sent on their own once it is some
     /// tens of KiB.
-    pub fn buffered(&self) -> usize {
+    pub(crate) fn buffered(&self) -> usize {
         self.packets.buffered()
     }
 

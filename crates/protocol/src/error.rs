@@ -28,12 +28,12 @@ impl ErrorReply {
     }
 
     /// 1043: the handshake was not understood.
-    pub fn bad_handshake() -> Self {
+    pub(crate) fn bad_handshake() -> Self {
         Self::new(1043, b"08S01", "Bad handshake")
     }
 
     /// 1045: wrong user, host or password.
-    pub fn access_denied(user: &[u8], host: &str, with_password: bool) -> Self {
+    pub(crate) fn access_denied(user: &[u8], host: &str, with_password: bool) -> Self {
         let mut message = b"Access denied for user ".to_vec();
         put_account(&mut message, user, host);
         message.extend_from_slice(if with_password {
@@ -50,17 +50,17 @@ impl ErrorReply {
     }
 
     /// 1153: longer than `max_allowed_packet`.
-    pub fn packet_too_large() -> Self {
+    pub(crate) fn packet_too_large() -> Self {
         Self::new(1153, b"08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
     }
 
     /// 1156: the packet's number is not the next one.
-    pub fn packets_out_of_order() -> Self {
+    pub(crate) fn packets_out_of_order() -> Self {
         Self::new(1156, b"08S01", "Got packets out of order")
     }
 
     /// 1159: the client fell silent inside a packet.
-    pub fn read_timeout() -> Self {
+    pub(crate) fn read_timeout() -> Self {
         Self::new(1159, b"08S01", "Got timeout reading communication packets")
     }
 
@@ -87,7 +87,7 @@ impl ErrorReply {
     }
 
     /// 1524: the account's plugin does not exist here.
-    pub fn plugin_not_loaded(plugin: &[u8]) -> Self {
+    pub(crate) fn plugin_not_loaded(plugin: &[u8]) -> Self {
         Self::new(1524, b"HY000", [b"Plugin '", plugin, b"' is not loaded"].concat())
     }
 
@@ -97,7 +97,7 @@ impl ErrorReply {
     }
 
     /// 3118: the account is locked.
-    pub fn account_locked(user: &[u8], host: &str) -> Self {
+    pub(crate) fn account_locked(user: &[u8], host: &str) -> Self {
         let mut message = b"Access denied for user ".to_vec();
         put_account(&mut message, user, host);
         message.extend_from_slice(b". Account is locked.");
@@ -105,13 +105,13 @@ impl ErrorReply {
     }
 
     /// 3159: plain TCP while `require_secure_transport` is on.
-    pub fn secure_transport_required() -> Self {
+    pub(crate) fn secure_transport_required() -> Self {
         let text = "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
         Self::new(3159, b"HY000", text)
     }
 
     /// 4031: no command for `wait_timeout`; said before the connection is closed.
-    pub fn idle_timeout() -> Self {
+    pub(crate) fn idle_timeout() -> Self {
         let text = "The client was disconnected by the server because of inactivity. \
                     See wait_timeout and interactive_timeout for configuring this behavior.";
         Self::new(4031, b"HY000", text)

@@ -18,7 +18,7 @@ macro_rules! flags {
 
             /// These bits and those of `flags`.
             #[must_use]
-            pub const fn with(self, flags: Self) -> Self {
+            pub(crate) const fn with(self, flags: Self) -> Self {
                 Self(self.0 | flags.0)
             }
 

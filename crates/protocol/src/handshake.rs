@@ -23,7 +23,7 @@ use crate::flags::{Capabilities, Status};
 use stdx::cursor::{Cursor, Truncated};
 
 /// The longest packet that is read before the client has proved who it is.
-pub const HANDSHAKE_PACKET_MAX: usize = 128 * 1024;
+pub(crate) const HANDSHAKE_PACKET_MAX: usize = 128 * 1024;
 /// Names and values of connection attributes together, as in MySQL.
 const ATTRIBUTES_MAX: usize = 64 * 1024;
 /// The length of a request for TLS: the response's fixed part.
@@ -32,7 +32,7 @@ const _: () = assert!(SSL_REQUEST == 4 + 4 + 1 + 23, "capabilities, largest pack
 const _: () = assert!(ATTRIBUTES_MAX < HANDSHAKE_PACKET_MAX);
 
 /// A connection attribute's name and value, in its packet.
-pub type BorrowedAttribute<'a> = (&'a [u8], &'a [u8]);
+pub(crate) type BorrowedAttribute<'a> = (&'a [u8], &'a [u8]);
 
 /// What the server says of itself.
 #[derive(Debug, Clone)]

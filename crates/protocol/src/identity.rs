@@ -330,7 +330,7 @@ impl RsaKey {
     }
 
     /// Reads a private key: PKCS #8, or PKCS #1 as older MySQL versions wrote it.
-    pub fn from_pem(text: &[u8]) -> Result<Self, IdentityError> {
+    pub(crate) fn from_pem(text: &[u8]) -> Result<Self, IdentityError> {
         let block = pem::parse(text).map_err(|e| content("private_key.pem", e))?;
         let der = match block.tag() {
             "PRIVATE KEY" => block.into_contents(),
@@ -341,12 +341,12 @@ impl RsaKey {
     }
 
     /// The public half as PEM text, ready to be sent.
-    pub fn public_pem(&self) -> &str {
+    pub(crate) fn public_pem(&self) -> &str {
         &self.public_pem
     }
 
     /// Opens what was sealed with the public half; `None` if it was not.
-    pub fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn decrypt(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let mut out = vec![0; self.private.min_output_size()];
         let n = self.private.decrypt(&OAEP_SHA1_MGF1SHA1, sealed, &mut out, None).ok()?.len();
         out.truncate(n);

@@ -18,7 +18,7 @@
 //!      touches the kernel.
 //! (P2) No bytes of a client make this crate panic, and memory is taken for bytes that arrived,
 //!      never for a length that was only announced. What a packet may hold is bounded by
-//!      `max_allowed_packet`, before authentication by [`HANDSHAKE_PACKET_MAX`].
+//!      `max_allowed_packet`, before authentication by [`handshake::HANDSHAKE_PACKET_MAX`].
 //! (P3) The two ends count packets; a number out of sequence ends the connection.
 //! (P4) How a wrong user name is answered differs neither in messages nor in work from how a wrong
 //!      password is. The switch to `mysql_native_password` does not reveal an account: names
@@ -36,32 +36,33 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod attributes;
-pub mod auth;
+mod attributes;
+mod auth;
 pub mod binary;
 mod channel;
 pub mod client;
-pub mod command;
+mod command;
 pub mod compression;
 mod connection;
-pub mod error;
-pub mod flags;
-pub mod handshake;
+mod error;
+mod flags;
+mod handshake;
 pub mod identity;
 mod packet;
-pub mod reply;
-pub mod result_set;
-pub mod socket;
+mod reply;
+mod result_set;
+mod socket;
 pub mod statement;
 
+pub use attributes::Attribute;
 pub use auth::{Account, AccountSource, Authenticator, Decoys, Plugin};
 pub use channel::TlsSession;
-pub use command::Command;
+pub use command::{BinlogDump, ChangeUser, Command, RegisterReplica};
 pub use connection::{Connection, Limits};
 pub use error::{ErrorReply, HandshakeError, ReadError};
 pub use flags::{Capabilities, Status};
-pub use handshake::{Greeting, HANDSHAKE_PACKET_MAX, Login};
+pub use handshake::{Greeting, Login};
 pub use identity::Identity;
 pub use reply::{DeferredReply, OkReply, SessionChange};
-pub use result_set::{ColumnDefinition, RowWriter};
+pub use result_set::{ColumnDefinition, RowWriter, column_flags};
 pub use socket::{Socket, Timeouts};

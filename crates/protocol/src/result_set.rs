@@ -13,8 +13,8 @@
 //! set is the same.
 
 use crate::packet::{FLUSH_AT, Packets};
-use std::io::{self, Write};
-use stdx::cursor::{put_lenenc, put_lenenc_bytes};
+use std::io;
+use stdx::cursor::put_lenenc_bytes;
 
 /// A column of a result set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,36 +41,10 @@ pub struct ColumnDefinition<'a> {
     pub decimals: u8,
 }
 
-/// The bits of [`ColumnDefinition::flags`].
+/// Bits of [`ColumnDefinition::flags`] that are set here; SQL has the others.
 pub mod column_flags {
-    /// Never NULL.
-    pub const NOT_NULL: u16 = 1;
-    /// Part of the primary key.
-    pub const PRIMARY_KEY: u16 = 1 << 1;
-    /// Part of a unique key.
-    pub const UNIQUE_KEY: u16 = 1 << 2;
-    /// Part of a key that is not unique.
-    pub const MULTIPLE_KEY: u16 = 1 << 3;
-    /// A BLOB or TEXT.
-    pub const BLOB: u16 = 1 << 4;
-    /// The column type is UNSIGNED: integers are read without a sign.
-    pub const UNSIGNED: u16 = 1 << 5;
-    /// Numbers are shown with zeros in front, up to the column's `length`.
-    pub const ZEROFILL: u16 = 1 << 6;
     /// Binary collation.
     pub const BINARY: u16 = 1 << 7;
-    /// An ENUM, whatever `column_type` says.
-    pub const ENUM: u16 = 1 << 8;
-    /// The column numbers rows by itself.
-    pub const AUTO_INCREMENT: u16 = 1 << 9;
-    /// The column is of type TIMESTAMP.
-    pub const TIMESTAMP: u16 = 1 << 10;
-    /// A SET, whatever `column_type` says.
-    pub const SET: u16 = 1 << 11;
-    /// NOT NULL without a default.
-    pub const NO_DEFAULT_VALUE: u16 = 1 << 12;
-    /// Set to now by an update.
-    pub const ON_UPDATE_NOW: u16 = 1 << 13;
     /// A number, for clients.
     pub const NUM: u16 = 1 << 15;
 }
@@ -137,24 +111,6 @@ impl<'a> RowWriter<'a> {
     /// An unsigned integer.
     pub fn uint(&mut self, value: u64) {
         self.bytes(Digits::of(value).text());
-    }
-
-    /// Whatever can be formatted, such as `format_args!(..)`, in at most 250 bytes; longer text is
-    /// written all the same, at the price of moving it once.
-    pub fn display(&mut self, value: impl std::fmt::Display) {
-        let out = self.packets.packet();
-        let at = out.len();
-        out.push(0);
-        write!(out, "{value}").expect("a vector takes all bytes");
-        let n = out.len() - at - 1;
-        if n <= 0xfa {
-            out[at] = n as u8;
-        } else {
-            let text = out.split_off(at + 1);
-            out.truncate(at);
-            put_lenenc(out, n as u64);
-            out.extend_from_slice(&text);
-        }
     }
 
     /// Completes the row, and sends what is buffered once it is much.

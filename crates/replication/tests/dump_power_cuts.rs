@@ -7,11 +7,11 @@
 //! schedule. `DUMP_SEEDS` is how many seeds to run.
 #![allow(clippy::unwrap_used)]
 
+use binlog::LogPosition;
 use binlog::event::{Event, EventType, FormatDescription, QueryEvent, decode, decode_format_description};
 use binlog::group::{EventGroup, GroupBuilder, GroupContext};
 use binlog::gtid::Uuid;
 use binlog::log::{Log, LogError, LogOptions};
-use binlog::position::LogPosition;
 use env::{Env, RealEnv, SimEnv};
 use replication::semi_sync::{Follower, SemiSync, Settings, WaitPoint};
 use replication::source::{ChecksumWish, DumpError, Request, Stream, dump};

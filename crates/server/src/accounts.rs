@@ -5,15 +5,14 @@ use std::borrow::Cow;
 use datum::types::Collation;
 use protocol::{Account, AccountSource, Decoys, Plugin};
 use sql::Instance;
-use sql::client_text;
 use sql::variables::ids;
 
 /// The catalog as authentication sees it.
-pub struct Accounts<'a>(pub &'a Instance);
+pub(crate) struct Accounts<'a>(pub &'a Instance);
 
 impl Accounts<'_> {
     /// True if root could come in without a password.
-    pub fn root_has_no_password(&self) -> bool {
+    pub(crate) fn root_has_no_password(&self) -> bool {
         self.find(b"root", "localhost").is_some_and(|a| a.authentication_string.is_empty() && !a.locked)
     }
 }
@@ -37,7 +36,7 @@ impl AccountSource for Accounts<'_> {
 
     fn name<'a>(&self, name: &'a [u8], collation: Option<u16>) -> Cow<'a, [u8]> {
         match collation.and_then(Collation::by_id) {
-            Some(collation) => client_text::shown(name, collation.charset()),
+            Some(collation) => sql::to_utf8_lossy(name, collation.charset()),
             None => name.into(),
         }
     }

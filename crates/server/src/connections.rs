@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The far end of a connection that was just accepted.
-pub enum Peer {
+pub(crate) enum Peer {
     /// Over TCP, from this address.
     Tcp(TcpStream, IpAddr),
     /// Over the Unix socket.
@@ -27,7 +27,7 @@ pub enum Peer {
 
 impl Peer {
     /// What accounts are matched with. Loopback is `localhost`, over TCP too.
-    pub fn host(&self) -> String {
+    pub(crate) fn host(&self) -> String {
         match self {
             Peer::Tcp(_, from) if !from.is_loopback() => from.to_string(),
             _ => "localhost".into(),
@@ -35,7 +35,7 @@ impl Peer {
     }
 
     /// The port of this server that it came to.
-    pub fn port(&self) -> Option<u16> {
+    pub(crate) fn port(&self) -> Option<u16> {
         match self {
             Peer::Tcp(stream, _) => stream.local_addr().ok().map(|address| address.port()),
             Peer::Unix(_) => None,
@@ -109,17 +109,22 @@ struct Live {
 }
 
 /// One of the `max_connections` + 1 slots, free again when dropped (N2).
-pub struct ConnectionSlot {
+pub(crate) struct ConnectionSlot {
     connections: Arc<Connections>,
     id: u64,
     live: Arc<Live>,
     /// The slot reserved for an administrator (N1).
-    pub is_reserved: bool,
+    pub(crate) is_reserved: bool,
 }
 
 impl Connections {
     /// A slot for the connection `id`; `None` if all are taken.
-    pub fn admit(self: &Arc<Self>, id: u64, peer: &Peer, max: u64) -> io::Result<Option<ConnectionSlot>> {
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        id: u64,
+        peer: &Peer,
+        max: u64,
+    ) -> io::Result<Option<ConnectionSlot>> {
         let live = Arc::new(Live { handle: peer.handle()?, running: AtomicBool::new(false) });
         let mut slots = self.live.lock();
         let taken = slots.len() as u64;
@@ -137,17 +142,17 @@ impl Connections {
     }
 
     /// The most there were at one time.
-    pub fn most(&self) -> u64 {
+    pub(crate) fn most(&self) -> u64 {
         self.most.load(Relaxed)
     }
 
     /// How many run a statement now.
-    pub fn running(&self) -> u64 {
+    pub(crate) fn running(&self) -> u64 {
         self.live.lock().values().filter(|l| l.running.load(Relaxed)).count() as u64
     }
 
     /// Shuts a connection's socket.
-    pub fn shut(&self, id: u64) {
+    pub(crate) fn shut(&self, id: u64) {
         let live = self.live.lock().get(&id).cloned();
         if let Some(live) = live {
             live.handle.shut(Shutdown::Both);
@@ -156,14 +161,14 @@ impl Connections {
 
     /// Ends every connection: no command is read any more, replies still go out. With
     /// `Shutdown::Both` not even those.
-    pub fn shut_all(&self, how: Shutdown) {
+    pub(crate) fn shut_all(&self, how: Shutdown) {
         for live in self.live.lock().values() {
             live.handle.shut(how);
         }
     }
 
     /// Waits until all connections have ended, at most for `patience`. True if they have.
-    pub fn await_none(&self, patience: Duration) -> bool {
+    pub(crate) fn await_none(&self, patience: Duration) -> bool {
         let pause = Duration::from_millis(5);
         let mut waited = Duration::ZERO;
         while self.count() > 0 && waited < patience {
@@ -177,12 +182,16 @@ impl Connections {
 impl ConnectionSlot {
     /// Waits until the client has sent something or closed the connection, or `other` can be read,
     /// for `patience` at the most; returns which of the two.
-    pub fn wait_readable(&self, other: BorrowedFd<'_>, patience: Duration) -> io::Result<(bool, bool)> {
+    pub(crate) fn wait_readable(
+        &self,
+        other: BorrowedFd<'_>,
+        patience: Duration,
+    ) -> io::Result<(bool, bool)> {
         self.live.handle.wait_readable(other, patience)
     }
 
     /// True if the client closed the connection, for those who send and do not read.
-    pub fn peer_has_closed(&self) -> bool {
+    pub(crate) fn peer_has_closed(&self) -> bool {
         self.live.handle.has_ended()
     }
 
@@ -192,7 +201,7 @@ impl ConnectionSlot {
     }
 
     /// Counts this connection as running a statement until the guard is dropped.
-    pub fn run(&self) -> Running<'_> {
+    pub(crate) fn run(&self) -> Running<'_> {
         self.live.running.store(true, Relaxed);
         Running(&self.live)
     }
@@ -233,7 +242,7 @@ impl Sender {
 }
 
 /// A statement is running.
-pub struct Running<'a>(&'a Live);
+pub(crate) struct Running<'a>(&'a Live);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {

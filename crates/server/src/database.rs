@@ -6,9 +6,8 @@ use crate::server::StartError;
 use crate::stop::Stop;
 use env::Env;
 use protocol::Plugin;
-use sql::Instance;
-use sql::instance::OpenOptions;
 use sql::status::Status;
+use sql::{Instance, OpenOptions};
 use std::sync::Arc;
 
 /// The stack that recovery has, in bytes: twice the largest `thread_stack`.

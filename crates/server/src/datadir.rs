@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use storage::engine::STORE_FOLDER;
+use storage::STORE_FOLDER;
 use thiserror::Error;
 
 /// Why a data directory can't be used.
@@ -122,7 +122,7 @@ impl Datadir {
     ///
     /// # Errors
     /// [`DatadirError::Io`]
-    pub fn record_database(&self) -> Result<(), DatadirError> {
+    pub(crate) fn record_database(&self) -> Result<(), DatadirError> {
         if self.is_unwritten {
             write_uuid(&*self.env, &self.path.join("auto.cnf"), &self.server_uuid)?;
         }
@@ -149,12 +149,12 @@ impl Datadir {
     }
 
     /// `@@server_uuid`: from `auto.cnf`, or made at this start if that was missing.
-    pub fn server_uuid(&self) -> &str {
+    pub(crate) fn server_uuid(&self) -> &str {
         &self.server_uuid
     }
 
     /// True if this is its first start.
-    pub fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         self.is_new
     }
 }

@@ -39,9 +39,8 @@ use crate::results;
 use crate::threads::Threads;
 use parking_lot::{Condvar, Mutex};
 use protocol::{Connection, DeferredReply};
-use sql::SqlError;
-use sql::session::PendingReply;
 use sql::status::{Counter, Counters};
+use sql::{PendingReply, SqlError};
 use std::io;
 use std::sync::Arc;
 

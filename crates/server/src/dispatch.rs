@@ -8,14 +8,12 @@ use crate::results::{ColumnCapture, Names, Results};
 use crate::session::{Client, End, open_session};
 use crate::statements;
 use datum::sink::ResultSink;
-use protocol::attributes::Attribute;
-use protocol::command::ChangeUser;
-use protocol::{Command, ErrorReply, Status};
+use protocol::{Attribute, ChangeUser, Command, ErrorReply, Status};
 use sql::SqlError;
 use sql::status::Counter;
 
 /// What comes after a command.
-pub enum Next {
+pub(crate) enum Next {
     /// The reply is to be sent, then the next command read.
     Reply,
     /// The connection ends.
@@ -23,7 +21,7 @@ pub enum Next {
 }
 
 /// Runs one command and writes its reply.
-pub fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
+pub(crate) fn command(client: &mut Client<'_>, packet: &[u8]) -> Next {
     let command = match Command::parse(packet, client.connection.capabilities()) {
         Ok(command) => command,
         Err(error) => {

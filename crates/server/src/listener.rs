@@ -27,7 +27,7 @@ fn is_socket(path: &Path) -> bool {
 }
 
 /// A socket that listens.
-pub enum Listener {
+pub(crate) enum Listener {
     /// On one address of the machine.
     Tcp(TcpListener),
     /// A Unix socket and its file.
@@ -37,7 +37,7 @@ pub enum Listener {
 impl Listener {
     /// Listens on each address of `hosts` (names or addresses divided by commas; `*` for all of the
     /// machine's).
-    pub fn tcp(hosts: &str, port: u16) -> Result<Vec<Listener>, String> {
+    pub(crate) fn tcp(hosts: &str, port: u16) -> Result<Vec<Listener>, String> {
         let mut listeners = Vec::new();
         for host in hosts.split(',').map(str::trim).filter(|h| !h.is_empty()) {
             let addresses: Vec<SocketAddr> = match host {
@@ -70,7 +70,7 @@ impl Listener {
 
     /// Listens on a Unix socket. A file left over by a server that was killed is replaced: the data
     /// directory's lock is ours, and a socket that someone answers on is refused.
-    pub fn unix(env: &dyn env::Env, path: &Path) -> Result<Listener, String> {
+    pub(crate) fn unix(env: &dyn env::Env, path: &Path) -> Result<Listener, String> {
         if env.exists(path) {
             if !is_socket(path) {
                 return Err(format!(
@@ -98,7 +98,7 @@ impl Listener {
     }
 
     /// The TCP address.
-    pub fn address(&self) -> Option<SocketAddr> {
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
         match self {
             Listener::Tcp(listener) => listener.local_addr().ok(),
             Listener::Unix(..) => None,
@@ -106,7 +106,7 @@ impl Listener {
     }
 
     /// How to connect, as a command.
-    pub fn connect_command(&self) -> String {
+    pub(crate) fn connect_command(&self) -> String {
         match self {
             Listener::Unix(_, path) => format!("mysql -S {} -u root", path.display()),
             Listener::Tcp(_) => match self.address() {
@@ -125,7 +125,7 @@ impl Listener {
     }
 
     /// Accepts clients on a thread of its own until [`Listener::close`].
-    pub fn run(self: &Arc<Self>, server: &Arc<Server>) -> io::Result<JoinHandle<()>> {
+    pub(crate) fn run(self: &Arc<Self>, server: &Arc<Server>) -> io::Result<JoinHandle<()>> {
         let (listener, server) = (self.clone(), server.clone());
         std::thread::Builder::new().name("accept".into()).spawn(move || {
             let mut last_warning = None;
@@ -149,7 +149,7 @@ impl Listener {
     }
 
     /// Wakes the accepting thread for the last time. The stop must have been requested before.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let socket = match self {
             Listener::Tcp(listener) => listener.as_fd(),
             Listener::Unix(listener, _) => listener.as_fd(),
@@ -160,7 +160,7 @@ impl Listener {
     }
 
     /// Removes the Unix socket's file.
-    pub fn remove(&self, env: &dyn env::Env) {
+    pub(crate) fn remove(&self, env: &dyn env::Env) {
         if let Listener::Unix(_, path) = self
             && is_socket(path)
             && let Err(e) = env.remove_file(path)

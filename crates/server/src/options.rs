@@ -30,9 +30,9 @@ pub struct Options {
     /// Every system variable at its start value.
     pub variables: Arc<GlobalVariables>,
     /// The log files' name in front of their number.
-    pub log_base_name: String,
+    pub(crate) log_base_name: String,
     /// The Unix socket's path is the user's choice, not ours.
-    pub socket_was_asked_for: bool,
+    pub(crate) socket_was_asked_for: bool,
     /// What was accepted without effect, to be logged once the log is open.
     pub warnings: Vec<String>,
 }
@@ -188,7 +188,7 @@ fn set_variable(
         (false, value) => value,
     };
     let is_log_file = id == ids::GENERAL_LOG_FILE || id == ids::SLOW_QUERY_LOG_FILE;
-    if let Some(path) = value.filter(|path| is_log_file && !sql::statement_log::may_be_log(path)) {
+    if let Some(path) = value.filter(|path| is_log_file && !sql::may_be_statement_log(path)) {
         return Err(OptionsError::Other(format!(
             "'--{}' names '{path}', which does not end in '.log': lines would be appended to it ({})",
             written.name, written.origin

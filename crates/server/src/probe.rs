@@ -18,11 +18,11 @@ mod check;
 mod disk;
 mod load;
 mod machine;
-pub mod model;
+mod model;
 mod plot;
 mod report;
 
-pub use arguments::HELP;
+use arguments::HELP;
 
 use crate::server::StartError;
 use crate::stop::Stop;

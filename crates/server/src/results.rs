@@ -25,7 +25,7 @@ pub(crate) enum Format {
 const TYPES_INLINE: usize = 16;
 
 /// Writes one command's results into a connection's buffer.
-pub struct Results<'a> {
+pub(crate) struct Results<'a> {
     connection: &'a mut Connection,
     /// A result set has begun and not ended.
     in_rows: bool,
@@ -41,7 +41,7 @@ pub struct Results<'a> {
 
 impl<'a> Results<'a> {
     /// Nothing written yet. `status` goes where no statement's status is known.
-    pub fn new(connection: &'a mut Connection, status: u16) -> Self {
+    pub(crate) fn new(connection: &'a mut Connection, status: u16) -> Self {
         let (scratch, types, columns) = Default::default();
         let (status, format) = (Status(status), Format::Text);
         Self { connection, in_rows: false, scratch, status, format, types, columns }
@@ -219,14 +219,14 @@ fn definition(column: &ColumnMeta) -> ColumnDefinition<'_> {
 }
 
 /// An error as the protocol carries it, to a client that wants its results in this character set.
-pub fn error(e: &SqlError, results: Option<Charset>) -> ErrorReply {
+pub(crate) fn error(e: &SqlError, results: Option<Charset>) -> ErrorReply {
     ErrorReply::new(e.number, &e.sqlstate, datum::sink::encoded_message(&e.message, results))
 }
 
 /// Captures a result set's columns and discards its rows; for commands that are executed as a
 /// statement of which the client sees no rows, such as COM_FIELD_LIST.
 #[derive(Default)]
-pub struct ColumnCapture {
+pub(crate) struct ColumnCapture {
     /// Those of the last result set; empty if there was none.
     pub columns: Vec<ColumnMeta>,
 }

@@ -37,7 +37,11 @@ fn number(value: &Value) -> u64 {
 }
 
 /// Starts with the variables as they are, and follows them.
-pub fn start(log: &Arc<Log>, env: &Arc<dyn Env>, variables: &GlobalVariables) -> io::Result<Arc<SemiSync>> {
+pub(crate) fn start(
+    log: &Arc<Log>,
+    env: &Arc<dyn Env>,
+    variables: &GlobalVariables,
+) -> io::Result<Arc<SemiSync>> {
     let semi_sync = SemiSync::new(log, env.clone());
     let mut settings = Settings::default();
     for (id, apply) in VARIABLES {
@@ -60,7 +64,7 @@ pub fn start(log: &Arc<Log>, env: &Arc<dyn Env>, variables: &GlobalVariables) ->
 
 /// `Rpl_semi_sync_source_*`, and `Rpl_semi_sync_master_*`. What MySQL deprecates and always shows
 /// as 0 is 0 here too.
-pub fn add_rows(status: &Status, rows: &mut Rows) {
+pub(crate) fn add_rows(status: &Status, rows: &mut Rows) {
     let average = status.tx_wait_time.checked_div(status.tx_waits).unwrap_or(0);
     let counters = [
         ("no_times", status.no_times),

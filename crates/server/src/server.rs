@@ -21,11 +21,9 @@ use env::Env;
 use protocol::identity::{Ahead, GivenFiles};
 use protocol::{Authenticator, Identity, Login};
 use replication::semi_sync::SemiSync;
-use sql::Instance;
-use sql::admin::binary_log;
-use sql::instance::OpenError;
 use sql::status::Status;
 use sql::variables::{GlobalVariables, Value, ids};
+use sql::{Instance, OpenError};
 use std::net::{Shutdown, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -89,23 +87,23 @@ pub struct Server {
 
 impl Server {
     /// How long it has been running.
-    pub fn uptime(&self) -> Duration {
+    pub(crate) fn uptime(&self) -> Duration {
         self.env.monotonic().saturating_sub(self.started)
     }
 
     /// The collation of clients that name none.
-    pub fn collation(&self) -> u16 {
+    pub(crate) fn collation(&self) -> u16 {
         let name = self.variables.text(ids::COLLATION_SERVER);
         Collation::by_name(&name).unwrap_or(Collation::UTF8MB4_0900_AI_CI).0
     }
 
     /// Where accounts are looked up.
-    pub fn accounts(&self) -> Accounts<'_> {
+    pub(crate) fn accounts(&self) -> Accounts<'_> {
         Accounts(&self.database)
     }
 
     /// True if this account may take the slot that is reserved for administrators.
-    pub fn is_administrator(&self, login: &Login) -> bool {
+    pub(crate) fn is_administrator(&self, login: &Login) -> bool {
         let user = String::from_utf8_lossy(&login.account.user);
         self.database.is_administrator(&user, &login.account.host)
     }
@@ -183,17 +181,17 @@ impl Running {
     }
 
     /// What its connections share.
-    pub fn server(&self) -> &Arc<Server> {
+    pub(crate) fn server(&self) -> &Arc<Server> {
         &self.server
     }
 
     /// Where it listens, if it does over TCP.
-    pub fn address(&self) -> Option<SocketAddr> {
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.listeners.iter().find_map(|l| l.address())
     }
 
     /// Serves until the stop is requested, every session has ended and the database is closed.
-    pub fn wait(self) {
+    pub(crate) fn wait(self) {
         let server = &self.server;
         let reason = purge_expired_logs(server);
         tracing::info!("stopping: {reason}");
@@ -241,7 +239,7 @@ fn purge_expired_logs(server: &Server) -> String {
         let now = Some(rotations());
         if seen != now {
             seen = now;
-            if let Err(error) = binary_log::purge_expired(&server.database) {
+            if let Err(error) = sql::purge_expired_log_files(&server.database) {
                 tracing::warn!("expired log files stay until the next rotation: {error}");
             }
         }

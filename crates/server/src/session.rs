@@ -19,22 +19,21 @@ use crate::results;
 use crate::server::Server;
 use crate::socket::Counted;
 use crate::statements::Statements;
-use protocol::handshake::Greeting;
 use protocol::{
-    Connection, ErrorReply, HandshakeError, Limits, Login, OkReply, ReadError, Socket, Status, Timeouts,
+    Connection, ErrorReply, Greeting, HandshakeError, Limits, Login, OkReply, ReadError, Socket, Status,
+    Timeouts,
 };
-use sql::catalog::UserAtHost;
-use sql::session::TlsSession;
+use sql::UserAtHost;
 use sql::status::{Counter, Counters};
 use sql::variables::{SessionVariables, ids};
-use sql::{Kill, Session};
+use sql::{Kill, Session, TlsSession};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The state of one connection's thread.
-pub struct Client<'a> {
+pub(crate) struct Client<'a> {
     /// What all connections share.
     pub server: &'a Arc<Server>,
     /// The wire.
@@ -58,7 +57,7 @@ pub struct Client<'a> {
 }
 
 /// Gives a connection that was just accepted a thread, or refuses it.
-pub fn start(server: &Arc<Server>, peer: Peer) {
+pub(crate) fn start(server: &Arc<Server>, peer: Peer) {
     server.status.count(Counter::Connections);
     let id = server.database.reserve_id();
     let slot = match server.connections.admit(id, &peer, server.variables.uint(ids::MAX_CONNECTIONS)) {
@@ -208,7 +207,7 @@ fn log_in<'a>(
 }
 
 /// A session of the account that logged in.
-pub fn open_session(
+pub(crate) fn open_session(
     server: &Arc<Server>,
     connection: &Connection,
     login: &Login,
@@ -255,7 +254,7 @@ pub fn open_session(
 }
 
 /// Why a connection ended.
-pub enum End {
+pub(crate) enum End {
     /// The client said goodbye.
     Quit,
     /// Nothing (more) could be read.
@@ -279,12 +278,12 @@ impl std::fmt::Display for End {
 
 impl Client<'_> {
     /// The connection's number.
-    pub fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
     /// `max_allowed_packet`
-    pub fn packet_max(&self) -> usize {
+    pub(crate) fn packet_max(&self) -> usize {
         self.limits.packet_max
     }
 
@@ -296,7 +295,7 @@ impl Client<'_> {
     }
 
     /// Replies OK, with the session's status and tracked changes only.
-    pub fn ok(&mut self) {
+    pub(crate) fn ok(&mut self) {
         let status = Status(self.session.status());
         let changes = self.session.take_changes();
         let changes: Vec<_> = changes.iter().map(results::change).collect();
@@ -315,7 +314,7 @@ impl Client<'_> {
     }
 
     /// Replies EOF, likewise.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         let status = Status(self.session.status());
         self.connection.write_eof(&OkReply { status, ..OkReply::default() });
     }

@@ -13,12 +13,11 @@ use crate::results::{self, Format, Names, Results};
 use crate::session::Client;
 use datum::value::temporal::{Date, DateTime, Time};
 use datum::value::{Datum, Decimal};
-use protocol::attributes::Attribute;
 use protocol::binary::{BinaryDateTime, BinaryTime, BinaryType, BinaryValue, code};
 use protocol::statement::{Argument, Prepared, Reading, execute_flags};
-use protocol::{ErrorReply, OkReply, Status};
-use sql::session::Parameter;
-use sql::spill::queue::Queue;
+use protocol::{Attribute, ErrorReply, OkReply, Status};
+use sql::Parameter;
+use sql::RecordQueue;
 use std::collections::{BTreeMap, HashMap};
 
 /// A connection's prepared statements, by id.
@@ -39,7 +38,7 @@ pub(crate) struct Statement {
 
 /// Rows that wait to be fetched.
 pub(crate) struct Cursor {
-    pub(crate) rows: Queue,
+    pub(crate) rows: RecordQueue,
     /// Memory for a row that is put in.
     pub(crate) row: Vec<u8>,
 }

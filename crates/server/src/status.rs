@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 /// Adds the server's own rows to its status.
-pub fn register(server: &Arc<Server>) {
+pub(crate) fn register(server: &Arc<Server>) {
     let weak = Arc::downgrade(server);
     server.status.add_source(move |rows| {
         if let Some(server) = Weak::upgrade(&weak) {
@@ -56,13 +56,13 @@ fn add_tls_rows(server: &Server, rows: &mut Rows) {
     rows.text("Ssl_session_cache_mode", if facts.is_some() { "SERVER" } else { "NONE" });
     rows.push("Ssl_session_cache_overflows", counter(|counters| &counters.cache_overflows));
     rows.gauge("Ssl_session_cache_size", facts.map_or(0, |_| SESSIONS_MAX));
-    rows.gauge("Ssl_session_cache_timeout", sql::admin::show::TLS_TICKET_SECONDS);
+    rows.gauge("Ssl_session_cache_timeout", sql::TLS_TICKET_SECONDS);
     rows.push("Ssl_session_cache_timeouts", 0_u64);
     rows.gauge("Ssl_used_session_cache_entries", counter(|counters| &counters.cache_entries));
 }
 
 /// The line of `mysqladmin status`.
-pub fn statistics(server: &Server) -> String {
+pub(crate) fn statistics(server: &Server) -> String {
     let total = server.status.total();
     let uptime = server.uptime().as_secs();
     let questions = total.get(Counter::Questions);

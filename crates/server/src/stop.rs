@@ -24,19 +24,19 @@ struct Request {
 
 impl Stop {
     /// Asks the server to stop; the first reason is kept.
-    pub fn request(&self, reason: impl Into<String>) {
+    pub(crate) fn request(&self, reason: impl Into<String>) {
         self.0.reason.lock().get_or_insert_with(|| reason.into());
         self.0.requested.store(true, Relaxed);
         self.0.made.notify_all();
     }
 
     /// True once someone asked.
-    pub fn is_requested(&self) -> bool {
+    pub(crate) fn is_requested(&self) -> bool {
         self.0.requested.load(Relaxed)
     }
 
     /// Waits for a request, for `patience` at the most, and gives its reason.
-    pub fn wait_for(&self, patience: Duration) -> Option<String> {
+    pub(crate) fn wait_for(&self, patience: Duration) -> Option<String> {
         let mut reason = self.0.reason.lock();
         self.0.made.wait_while_for(&mut reason, |reason| reason.is_none(), patience);
         reason.clone()
@@ -44,7 +44,7 @@ impl Stop {
 
     /// Turns SIGTERM and SIGINT into requests. A second one ends the process at once, as a crash
     /// would.
-    pub fn on_signals(&self) -> io::Result<()> {
+    pub(crate) fn on_signals(&self) -> io::Result<()> {
         let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
         let stop = self.clone();
         std::thread::Builder::new().name("signals".into()).spawn(move || {

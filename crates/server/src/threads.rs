@@ -45,7 +45,7 @@ fn wake_on_time() {
 impl Threads {
     /// Runs `work` on a thread of its own, which has a stack of `stack` bytes if it is new, and
     /// afterwards waits for more unless `cache` threads do already.
-    pub fn run(
+    pub(crate) fn run(
         self: &Arc<Self>,
         stack: usize,
         cache: usize,
@@ -88,18 +88,18 @@ impl Threads {
     }
 
     /// Lets waiting threads end, and those that finish their work later.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.waiting.lock().is_closed = true;
         self.arrived.notify_all();
     }
 
     /// Threads that wait.
-    pub fn cached(&self) -> u64 {
+    pub(crate) fn cached(&self) -> u64 {
         self.waiting.lock().idle as u64
     }
 
     /// Threads started so far.
-    pub fn created(&self) -> u64 {
+    pub(crate) fn created(&self) -> u64 {
         self.created.load(Relaxed)
     }
 }

@@ -19,7 +19,7 @@ pub struct Unsupported(Mutex<HashSet<Box<str>>>);
 
 impl Unsupported {
     /// Logs a refusal, unless it is another error or was logged before.
-    pub fn note(&self, error: &SqlError, connection: u64) {
+    pub(crate) fn note(&self, error: &SqlError, connection: u64) {
         if !error.is(datum::error::NOT_SUPPORTED_YET) {
             return;
         }

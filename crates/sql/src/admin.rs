@@ -1,6 +1,6 @@
 //! Looking around and keeping house: SET, SHOW, KILL, FLUSH, PURGE, SHUTDOWN.
 //!
-//! - [`set`]: variables. [`show`], [`listing`]: what SHOW shows, and how it is filtered.
+//! - [`set`]: variables. [`show`], [`crate::listing`]: what SHOW shows, and how it is filtered.
 //! - [`binary_log`], [`event_info`]: the log as clients see it.
 //! - [`control`]: what changes the server or other sessions. [`xa`]: XA RECOVER.
 //!
@@ -9,17 +9,17 @@
 //! Whether the account may is asked before ([`crate::privilege`]), but for what depends on a
 //! statement's arguments.
 
-pub mod binary_log;
+pub(crate) mod binary_log;
 pub(crate) mod control;
 mod event_info;
-pub(crate) mod listing;
 pub(crate) mod set;
-pub mod show;
+pub(crate) mod show;
 #[cfg(test)]
 mod tests;
 pub(crate) mod xa;
 
 use crate::expression::{Resolver, Row};
+use crate::privilege::check_kill_number;
 use crate::routine;
 use crate::session::Context;
 use crate::status::Counter;
@@ -30,7 +30,7 @@ use syntax::ast::{Explain, PurgeTo, SetItem, Statement, StatementKind};
 
 /// Runs a statement of this kind, and returns whether it had a result set; `None` if it is of
 /// another kind.
-pub fn execute(
+pub(crate) fn execute(
     cx: &mut Context,
     statement: &Statement,
     text: &[u8],
@@ -49,7 +49,7 @@ pub fn execute(
             _ => return None,
         },
         S::Kill { what, id } => {
-            let id = control::check_number(id).and_then(|()| number(cx, id));
+            let id = check_kill_number(id).and_then(|()| number(cx, id));
             (Counter::ComKill, id.and_then(|id| control::kill(cx, *what, id)).map(|()| false))
         }
         S::Flush(flush) => (Counter::ComFlush, control::flush(cx, flush).map(|()| false)),

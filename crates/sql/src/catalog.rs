@@ -45,7 +45,7 @@ mod replay;
 pub(crate) mod set_aside;
 pub mod show;
 pub(crate) mod statistics;
-pub mod table;
+pub(crate) mod table;
 mod table_map;
 pub(crate) mod temporary;
 
@@ -53,19 +53,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use storage::TreeId;
 
 pub use account::{UserAtHost, UserDef};
 pub use objects::{CatalogState, FunctionDef};
 pub use record::{CatalogError, Change};
-pub(crate) use replay::settings_of;
-pub use replay::{FollowError, Rehearsal, Replay};
+pub use replay::{FollowError, Rehearsal};
+pub(crate) use replay::{Replay, settings_of};
 pub use set_aside::{ObjectKey, SetAside};
 pub use table::{ColumnDef, IndexDef, TableDef};
 
 use self::auto_increment::Counter;
+use crate::system_schemas;
 use datum::bounds::parse_options;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::Statement;
@@ -87,7 +88,7 @@ pub struct Catalog {
 }
 
 /// Trees that were built for tables, by the tables' numbers.
-pub type Pending = HashMap<u64, BuiltTrees>;
+pub(crate) type Pending = HashMap<u64, BuiltTrees>;
 
 /// Trees that were built for a statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -137,23 +138,23 @@ impl Catalog {
     }
 
     /// True if this is still the table's definition.
-    pub fn is_current(&self, table: &Arc<TableDef>) -> bool {
+    pub(crate) fn is_current(&self, table: &Arc<TableDef>) -> bool {
         let state = self.state.read();
         state.table(&table.database, &table.name).is_some_and(|now| Arc::ptr_eq(now, table))
     }
 
     /// A stored function.
-    pub fn function(&self, database: &str, name: &str) -> Option<Arc<FunctionDef>> {
+    pub(crate) fn function(&self, database: &str, name: &str) -> Option<Arc<FunctionDef>> {
         self.state.read().function(database, name).cloned()
     }
 
     /// Keeps other DDL away.
-    pub fn lock_ddl(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn lock_ddl(&self) -> MutexGuard<'_, ()> {
         self.ddl.lock()
     }
 
     /// Makes changes visible that were committed at `position`; the caller has [`Self::lock_ddl`].
-    pub fn publish(&self, changes: &[Change], position: LogPosition) {
+    pub(crate) fn publish(&self, changes: &[Change], position: LogPosition) {
         let mut state = self.state.write();
         let state = Arc::make_mut(&mut state);
         changes.iter().for_each(|change| record::apply(change, state, position));
@@ -165,26 +166,26 @@ impl Catalog {
 
     /// Moves with every change of an account, after the change is visible: sessions then ask again
     /// what they may do.
-    pub fn accounts_epoch(&self) -> &AtomicU64 {
+    pub(crate) fn accounts_epoch(&self) -> &AtomicU64 {
         &self.accounts_epoch
     }
 
     /// Moves with every change of a definition or an account, in the same moment for those who ask
     /// for definitions: what was found after a look at it is as it was, as long as it stays.
-    pub fn definitions_epoch(&self) -> &AtomicU64 {
+    pub(crate) fn definitions_epoch(&self) -> &AtomicU64 {
         &self.definitions_epoch
     }
 
     /// Puts another definition of the same table in its place, in memory only: one whose index is
     /// being built, or the one from before.
-    pub fn replace(&self, table: &Arc<TableDef>) {
+    pub(crate) fn replace(&self, table: &Arc<TableDef>) {
         let mut state = self.state.write();
         record::replace(table, Arc::make_mut(&mut state));
         self.definitions_epoch.fetch_add(1, Ordering::Release);
     }
 
     /// At a start: everything as of the store's checkpoint.
-    pub fn put_state(&self, state: CatalogState) {
+    pub(crate) fn put_state(&self, state: CatalogState) {
         *self.state.write() = Arc::new(state);
     }
 
@@ -202,7 +203,7 @@ impl Catalog {
     /// From now on checkpoints describe the counters of tables that `changes` make, until
     /// [`Self::forget_counters`]: a checkpoint may have their records before they are published,
     /// and a table that is altered has another number then.
-    pub fn put_counters(&self, changes: &[Change]) {
+    pub(crate) fn put_counters(&self, changes: &[Change]) {
         let counted = changes.iter().filter_map(|change| match change {
             Change::PutTable(table, _) | Change::AlterTable(_, table, _) => Some(table),
             _ => None,
@@ -213,7 +214,7 @@ impl Catalog {
 
     /// See [`Self::put_counters`]: they are published, or never will be. The caller has
     /// [`Self::lock_ddl`].
-    pub fn forget_counters(&self) {
+    pub(crate) fn forget_counters(&self) {
         self.counters.lock().clear();
     }
 
@@ -221,7 +222,7 @@ impl Catalog {
     /// value), trees that were built for statements about to be logged (table number with its
     /// highest bit set, and tree), and these statements' hashes (table number with its two highest
     /// bits set, and hash).
-    pub fn notes(&self) -> Vec<u8> {
+    pub(crate) fn notes(&self) -> Vec<u8> {
         let mut out = notes(&self.state.read(), &self.pending.lock());
         for (table, counter) in self.counters.lock().iter() {
             out.extend_from_slice(&table.to_le_bytes());
@@ -237,7 +238,7 @@ const PENDING: u64 = 1 << 63;
 const STATEMENT: u64 = 1 << 62;
 
 /// See [`Catalog::notes`].
-pub fn notes(state: &CatalogState, pending: &Pending) -> Vec<u8> {
+pub(crate) fn notes(state: &CatalogState, pending: &Pending) -> Vec<u8> {
     let mut out = Vec::new();
     let mut pair = |key: u64, value: u64| {
         out.extend_from_slice(&key.to_le_bytes());
@@ -256,7 +257,7 @@ pub fn notes(state: &CatalogState, pending: &Pending) -> Vec<u8> {
 
 /// Raises counters to what a checkpoint's notes say, and returns the trees they describe. Notes of
 /// tables that are gone mean nothing.
-pub fn read_notes(state: &CatalogState, notes: &[u8]) -> Pending {
+pub(crate) fn read_notes(state: &CatalogState, notes: &[u8]) -> Pending {
     let mut next = HashMap::new();
     let mut pending = Pending::new();
     let mut c = stdx::cursor::Cursor::new(notes);
@@ -282,13 +283,13 @@ pub fn read_notes(state: &CatalogState, notes: &[u8]) -> Pending {
 }
 
 /// Parses a text that holds one statement.
-pub fn parse_one(text: &[u8], sql_mode: u64) -> Result<Statement> {
+pub(crate) fn parse_one(text: &[u8], sql_mode: u64) -> Result<Statement> {
     let options = parse_options(sql_mode);
     parse(text, &options)?.ok_or_else(|| error::EMPTY_QUERY.plain())
 }
 
 /// The value of a column that counts, in a row image.
-pub fn counted_value(table: &TableDef, image: &[u8]) -> Option<u64> {
+pub(crate) fn counted_value(table: &TableDef, image: &[u8]) -> Option<u64> {
     let column = table.auto_column?;
     let mut offsets = crate::expression::row::Offsets::default();
     offsets.find(table, image).ok()?;
@@ -301,7 +302,7 @@ pub fn counted_value(table: &TableDef, image: &[u8]) -> Option<u64> {
 
 impl TableDef {
     /// Tells the counter of a row that was written.
-    pub fn count_row(&self, image: &[u8]) {
+    pub(crate) fn count_row(&self, image: &[u8]) {
         if let Some(value) = counted_value(self, image) {
             self.counter.used(value);
         }
@@ -309,16 +310,13 @@ impl TableDef {
 }
 
 /// The name of a database, or error 1046.
-pub fn database_or<'a>(given: Option<&'a str>, default: Option<&'a str>) -> Result<&'a str> {
+pub(crate) fn database_or<'a>(given: Option<&'a str>, default: Option<&'a str>) -> Result<&'a str> {
     given.or(default).ok_or_else(|| error::NO_DB_SELECTED.plain())
 }
 
 /// Errors of names that clients may not change.
-pub fn check_not_system(database: &str) -> Result<()> {
-    if ["information_schema", "performance_schema", "mysql", "sys"]
-        .iter()
-        .any(|s| database.eq_ignore_ascii_case(s))
-    {
+pub(crate) fn check_not_system(database: &str) -> Result<()> {
+    if system_schemas::is_reserved(database) {
         return Err(SqlError::unsupported(format_args!("the system schema {database}")));
     }
     Ok(())

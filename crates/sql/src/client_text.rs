@@ -11,17 +11,15 @@
 use std::borrow::Cow;
 
 use datum::types::Charset;
-use syntax::error::ParseError;
-use syntax::lexer::Lexer;
 use syntax::parser::VERSION;
 use syntax::quoted::content_of;
-use syntax::token::{Lexeme, Token};
+use syntax::{Lexeme, Lexer, ParseError, Token};
 
 /// `text` of a client with this character set, in that of [`Charset::of_statements`].
 ///
 /// # Errors
 /// 1300 for bytes outside of comments that are no characters of the client's set.
-pub fn to_utf8(text: &[u8], client: Charset, sql_mode: u64) -> Result<Cow<'_, [u8]>, ParseError> {
+pub(crate) fn to_utf8(text: &[u8], client: Charset, sql_mode: u64) -> Result<Cow<'_, [u8]>, ParseError> {
     if !is_converted(text, client) {
         return Ok(text.into());
     }
@@ -63,12 +61,12 @@ pub fn to_utf8(text: &[u8], client: Charset, sql_mode: u64) -> Result<Cow<'_, [u
 }
 
 /// True if [`to_utf8`] changes a text.
-pub fn is_converted(text: &[u8], client: Charset) -> bool {
+pub(crate) fn is_converted(text: &[u8], client: Charset) -> bool {
     client != client.of_statements() && !text.is_ascii()
 }
 
 /// A text that is only shown: nothing of it fails.
-pub fn shown(text: &[u8], client: Charset) -> Cow<'_, [u8]> {
+pub fn to_utf8_lossy(text: &[u8], client: Charset) -> Cow<'_, [u8]> {
     if is_converted(text, client) { client.convert(text.into(), Charset::Utf8mb4).0 } else { text.into() }
 }
 

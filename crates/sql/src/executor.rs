@@ -6,6 +6,7 @@
 //! - [`select`], [`insert`], [`load_data`], [`change`] (UPDATE, DELETE): rows. [`query`]: how a
 //!   plan runs, with [`operators`], [`access`], [`group`] and [`sort`], and what they do beyond
 //!   their memory ([`crate::spill`]). [`crate::output`]: how rows reach the client.
+//! - [`out_of_range`]: the text of error 1690.
 //! - [`row_events`]: BINLOG, rows as the log has them.
 //! - [`computed`]: generated columns, expression defaults, CHECK.
 //! - [`ddl`], [`create_select`], [`alter`], [`temporary`]: definitions. [`crate::admin`]: SET,
@@ -31,6 +32,7 @@ mod maintenance;
 mod multi_table;
 mod on_duplicate;
 pub(crate) mod operators;
+mod out_of_range;
 mod outfile;
 mod password;
 pub(crate) mod profile;
@@ -49,6 +51,7 @@ use crate::session::Context;
 use crate::session::transaction::Characteristics;
 use crate::statement_class;
 use crate::status::Counter;
+use crate::system_schemas;
 use datum::error::{self, Result, SqlError};
 use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use datum::types::Charset;
@@ -57,7 +60,7 @@ use syntax::ast::{Completion, Expr, ObjectName, SetItem, Statement, StatementKin
 
 /// How a statement went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Done {
+pub(crate) struct Done {
     /// It had a result set.
     pub has_rows: bool,
     /// The connection is to be closed (RELEASE).
@@ -68,7 +71,7 @@ const OK: Done = Done { has_rows: false, release: false };
 const ROWS: Done = Done { has_rows: true, release: false };
 
 /// Executes a client's statement.
-pub fn execute(
+pub(crate) fn execute(
     cx: &mut Context,
     statement: &Statement,
     text: &[u8],
@@ -230,7 +233,7 @@ fn administer(
 }
 
 /// Executes a statement of a stored function, within the calling one.
-pub fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
+pub(crate) fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
     cx.statement.status.affected = 0;
     cx.statement.status.insert_id = 0;
     let storing = cx.statement.storing;
@@ -355,7 +358,7 @@ pub(crate) fn use_database(cx: &mut Context, name: &str) -> Result<()> {
             &name,
         ]));
     }
-    if cx.catalog().state().database(name).is_none() && crate::system_tables::schema(name).is_none() {
+    if cx.catalog().state().database(name).is_none() && !system_schemas::is_system(name) {
         return Err(error::BAD_DB_ERROR.with(&[&name]));
     }
     cx.set_default_database(Some(name.to_owned()));

@@ -2,27 +2,23 @@
 //!
 //! - [`traditional`]: the table. [`tree`]: FORMAT=TREE, and EXPLAIN ANALYZE, which runs the query.
 //!   [`json`]: FORMAT=JSON.
-//! - [`blame`]: which expression an error is about.
-//! - [`units`]: the SELECTs and their numbers. [`path`], [`expression`], [`names`]: parts of a plan
-//!   as text.
+//! - [`units`]: the SELECTs and their numbers. [`path`], [`crate::planner::names`],
+//!   [`crate::planner::expression_text`]: parts of a plan as text.
 //!
 //! (E1) What is shown is read from the very plan that would run, so it can't differ from it.
 //!      Conditions without a source are evaluated to see whether they let any row through;
 //!      subqueries are not.
 
-pub(crate) mod blame;
-pub(crate) mod expression;
 pub(crate) mod json;
-pub(crate) mod names;
 pub(crate) mod path;
 pub(crate) mod traditional;
 pub(crate) mod tree;
 pub(crate) mod units;
 
-use crate::admin::listing::{Listing, cells, text};
 use crate::executor::profile::Profile;
 use crate::executor::{self, query};
 use crate::expression::{Expr, Node, Row};
+use crate::listing::{Listing, cells, text};
 use crate::planner::{Block, Query, plan};
 use crate::session::Context;
 use crate::variables::ids;

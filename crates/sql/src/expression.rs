@@ -21,7 +21,7 @@ pub(crate) mod cast;
 pub(crate) mod compare;
 mod eval;
 pub(crate) mod frame;
-pub mod functions;
+pub(crate) mod functions;
 pub(crate) mod interval;
 pub(crate) mod like;
 pub(crate) mod resolve;
@@ -30,8 +30,8 @@ pub(crate) mod subquery;
 
 use std::sync::Arc;
 
-pub use resolve::{Resolver, Scope, is_stored};
-pub use row::Row;
+pub(crate) use resolve::{Resolver, Scope, is_stored};
+pub(crate) use row::Row;
 
 use crate::routine::Routine;
 use datum::types::{Charset, Family, Type, code};
@@ -42,14 +42,14 @@ use syntax::ast::{BinaryOp, IntervalUnit, SystemVariable, TrimSide, Truth};
 #[derive(Debug, Clone)]
 pub struct Expr {
     /// What it does.
-    pub node: Node,
+    pub(crate) node: Node,
     /// What it gives.
     pub ty: Type,
 }
 
 /// What rows are sorted by, the first term first.
 #[derive(Debug, Clone)]
-pub struct OrderTerm {
+pub(crate) struct OrderTerm {
     /// What rows are ordered by.
     pub expr: Expr,
     /// DESC was said.
@@ -58,7 +58,7 @@ pub struct OrderTerm {
 
 /// What an expression does.
 #[derive(Debug, Clone)]
-pub enum Node {
+pub(crate) enum Node {
     /// Always the same.
     Constant(Datum<'static>),
     /// A constant JSON path: its text, and what it was compiled to.
@@ -152,7 +152,7 @@ pub enum Node {
 
 /// A constant text that is no number.
 #[derive(Debug, Clone)]
-pub struct Misread {
+pub(crate) struct Misread {
     /// Tells it from all others.
     pub id: u64,
     pub(crate) text: Datum<'static>,
@@ -162,7 +162,7 @@ pub struct Misread {
 
 /// A CASE: the first branch whose condition holds.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub(crate) struct Case {
     /// Conditions and results.
     pub branches: Vec<(Expr, Expr)>,
     /// The result if none holds; NULL if absent.
@@ -171,13 +171,13 @@ pub struct Case {
 
 /// A CASE with an operand: the first branch whose value equals it.
 #[derive(Debug, Clone)]
-pub struct Switch {
+pub(crate) struct Switch {
     /// What is compared.
     pub operand: Expr,
     /// Values, how they compare, and results.
-    pub branches: Vec<(Expr, compare::By, Expr)>,
+    pub(crate) branches: Vec<(Expr, compare::By, Expr)>,
     /// The result if none is equal; NULL if absent.
-    pub otherwise: Option<Expr>,
+    pub(crate) otherwise: Option<Expr>,
 }
 
 /// A node's operands, shared or to be changed: one list for both. Nodes that answer for themselves
@@ -236,13 +236,13 @@ macro_rules! operands {
 
 impl Expr {
     /// An expression that is always `value`.
-    pub fn constant(value: Datum<'static>, ty: Type) -> Expr {
+    pub(crate) fn constant(value: Datum<'static>, ty: Type) -> Expr {
         Expr { node: Node::Constant(value), ty }
     }
 
     /// A TEXT or BLOB column, COALESCE, GREATEST and LEAST as a number: no warning is given for
     /// texts that are none.
-    pub fn read_quietly(&mut self) {
+    pub(crate) fn read_quietly(&mut self) {
         let is_quiet = match &self.node {
             Node::Column { .. } => self.ty.code == code::BLOB,
             Node::Coalesce(_) => true,
@@ -258,14 +258,14 @@ impl Expr {
 
     /// The seconds of UNIX_TIMESTAMP(), which are cut where an integer is wanted; other decimals
     /// are rounded.
-    pub fn is_seconds(&self) -> bool {
+    pub(crate) fn is_seconds(&self) -> bool {
         matches!(&self.node, Node::Call(function, _) if function.name == "unix_timestamp")
             && self.ty.decimals > 0
     }
 
     /// A text as an exact number: values of functions and TEXT columns give no warning if they are
     /// none.
-    pub fn read_as_decimal(&mut self) {
+    pub(crate) fn read_as_decimal(&mut self) {
         let is_quiet = match &self.node {
             Node::Column { .. } => self.ty.code == code::BLOB,
             Node::Call(..) | Node::Trim(..) => true,
@@ -280,7 +280,7 @@ impl Expr {
     }
 
     /// The same as a number that is compared: a constant text that is none gives one warning.
-    pub fn read_once(&mut self) {
+    pub(crate) fn read_once(&mut self) {
         self.read_quietly();
         let Node::Constant(text @ Datum::Bytes(bytes)) = &self.node else { return };
         let read = text.to_f64();
@@ -292,7 +292,7 @@ impl Expr {
     }
 
     /// The value, if it is a constant.
-    pub fn as_constant(&self) -> Option<&Datum<'static>> {
+    pub(crate) fn as_constant(&self) -> Option<&Datum<'static>> {
         match &self.node {
             Node::Constant(value) => Some(value),
             _ => None,
@@ -300,7 +300,7 @@ impl Expr {
     }
 
     /// The column of source 0, if it is one.
-    pub fn as_column(&self) -> Option<usize> {
+    pub(crate) fn as_column(&self) -> Option<usize> {
         match self.node {
             Node::Column { source: 0, column } => Some(column),
             _ => None,
@@ -308,7 +308,7 @@ impl Expr {
     }
 
     /// Its operands.
-    pub fn children(&self) -> Vec<&Expr> {
+    pub(crate) fn children(&self) -> Vec<&Expr> {
         match &self.node {
             Node::JsonValue(call) => call.operands(),
             Node::Subquery(subquery) => subquery.operands().chain(&subquery.parameters).collect(),
@@ -317,7 +317,7 @@ impl Expr {
     }
 
     /// Its operands, to be changed.
-    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+    pub(crate) fn children_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.node {
             // What it answers instead is constant.
             Node::JsonValue(call) => vec![&mut call.document],
@@ -328,7 +328,7 @@ impl Expr {
 
     /// True if it has the same value for every row and moment of one statement, and evaluating it
     /// early does no harm.
-    pub fn is_row_independent(&self) -> bool {
+    pub(crate) fn is_row_independent(&self) -> bool {
         match &self.node {
             Node::Column { .. }
             | Node::Aggregate(_)
@@ -344,7 +344,7 @@ impl Expr {
     }
 
     /// The row's sources that it reads, one bit each.
-    pub fn sources(&self) -> u64 {
+    pub(crate) fn sources(&self) -> u64 {
         match self.node {
             Node::Column { source, .. } => 1_u64.checked_shl(source as u32).unwrap_or(0),
             _ => self.children().into_iter().fold(0, |all, child| all | child.sources()),
@@ -357,7 +357,7 @@ impl Expr {
     }
 
     /// True if evaluating it again may give another value or do something again.
-    pub fn is_volatile(&self) -> bool {
+    pub(crate) fn is_volatile(&self) -> bool {
         self.contains(&mut |e| match &e.node {
             Node::Assign(..) | Node::Stored(..) | Node::Item(_) => true,
             Node::Call(function, _) => function.volatile,
@@ -367,7 +367,7 @@ impl Expr {
     }
 
     /// Replaces this expression and those in it from the leaves up.
-    pub fn transform(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+    pub(crate) fn transform(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         for child in self.children_mut() {
             child.transform(f);
         }
@@ -375,7 +375,7 @@ impl Expr {
     }
 
     /// The same expression: equal trees print equal.
-    pub fn is_same(&self, other: &Expr) -> bool {
+    pub(crate) fn is_same(&self, other: &Expr) -> bool {
         match (&self.node, &other.node) {
             (Node::Column { source: a, column: b }, Node::Column { source: c, column: d }) => {
                 (a, b) == (c, d)
@@ -414,7 +414,7 @@ impl Expr {
     }
 
     /// An expression over the columns of one table, with the table in this slot.
-    pub fn with_source(&self, slot: usize) -> Expr {
+    pub(crate) fn with_source(&self, slot: usize) -> Expr {
         let mut expr = self.clone();
         expr.transform(&mut |e| {
             if let Node::Column { source, .. } = &mut e.node {
@@ -425,7 +425,7 @@ impl Expr {
     }
 
     /// Calls `f` on this expression and everything in it.
-    pub fn walk(&self, f: &mut dyn FnMut(&Expr)) {
+    pub(crate) fn walk(&self, f: &mut dyn FnMut(&Expr)) {
         f(self);
         for child in self.children() {
             child.walk(f);

@@ -17,9 +17,8 @@ use binlog::log::Log;
 use env::Env;
 use parking_lot::{Mutex, RwLock};
 use storage::check::{Damage, StoreFiles};
-use storage::engine::STORE_FOLDER;
 use storage::lock::Killed;
-use storage::{Cause, Engine, Interrupt, StoreError, TreeId, Xid};
+use storage::{Cause, Engine, Interrupt, STORE_FOLDER, StoreError, TreeId, Xid};
 
 use crate::catalog::change_times::ChangeTimes;
 use crate::catalog::ddl::{self, Settings};
@@ -165,18 +164,18 @@ impl Process {
     }
 
     /// What it runs, if anything, and since when it does or does not (monotonic, coarse).
-    pub fn running(&self) -> (Option<Vec<u8>>, Duration) {
+    pub(crate) fn running(&self) -> (Option<Vec<u8>>, Duration) {
         let running = self.running.lock();
         (running.is_running.then(|| running.statement.clone()), running.since)
     }
 
     /// Its default database, as of its last statement.
-    pub fn database(&self) -> Option<String> {
+    pub(crate) fn database(&self) -> Option<String> {
         self.running.lock().database.clone()
     }
 
     /// What the statement is about now: SHOW PROCESSLIST's State.
-    pub fn state(&self) -> &'static str {
+    pub(crate) fn state(&self) -> &'static str {
         self.running.lock().state
     }
 
@@ -204,7 +203,7 @@ impl Process {
 }
 
 /// Makes what an authentication plugin keeps of a password: plugin, password.
-pub type PasswordHasher = Box<dyn Fn(&str, &[u8]) -> Option<Vec<u8>> + Send + Sync>;
+pub(crate) type PasswordHasher = Box<dyn Fn(&str, &[u8]) -> Option<Vec<u8>> + Send + Sync>;
 
 /// One server: everything below its network side.
 pub struct Instance {
@@ -261,12 +260,12 @@ impl Instance {
     }
 
     /// Passed by commits of changes and by DDL; FLUSH TABLES WITH READ LOCK closes it.
-    pub fn commit_barrier(&self) -> &Arc<Barrier> {
+    pub(crate) fn commit_barrier(&self) -> &Arc<Barrier> {
         &self.commit_barrier
     }
 
     /// Passed by DDL; LOCK INSTANCE FOR BACKUP closes it.
-    pub fn ddl_barrier(&self) -> &Arc<Barrier> {
+    pub(crate) fn ddl_barrier(&self) -> &Arc<Barrier> {
         &self.ddl_barrier
     }
 
@@ -313,12 +312,12 @@ impl Instance {
     }
 
     /// Sessions that wait for metadata locks.
-    pub fn metadata_waits(&self) -> &Waits {
+    pub(crate) fn metadata_waits(&self) -> &Waits {
         &self.metadata_waits
     }
 
     /// When rows of tables were changed last.
-    pub fn change_times(&self) -> &ChangeTimes {
+    pub(crate) fn change_times(&self) -> &ChangeTimes {
         &self.change_times
     }
 
@@ -333,27 +332,27 @@ impl Instance {
     }
 
     /// What statements of each form have cost.
-    pub fn statement_digests(&self) -> &StatementDigests {
+    pub(crate) fn statement_digests(&self) -> &StatementDigests {
         &self.statement_digests
     }
 
     /// The general log and the slow query log.
-    pub fn statement_logs(&self) -> &Arc<StatementLogs> {
+    pub(crate) fn statement_logs(&self) -> &Arc<StatementLogs> {
         &self.statement_logs
     }
 
     /// GTIDs that sessions have set as their next.
-    pub fn owned_gtids(&self) -> &OwnedGtids {
+    pub(crate) fn owned_gtids(&self) -> &OwnedGtids {
         &self.owned_gtids
     }
 
     /// The locks of GET_LOCK.
-    pub fn named_locks(&self) -> &NamedLocks {
+    pub(crate) fn named_locks(&self) -> &NamedLocks {
         &self.named_locks
     }
 
     /// What UUID() draws from.
-    pub fn uuids(&self) -> &uuid::Generator {
+    pub(crate) fn uuids(&self) -> &uuid::Generator {
         &self.uuids
     }
 

@@ -22,9 +22,10 @@
 //! like), [`routine`] (stored functions: statements within a statement), [`variables`] and
 //! [`status`] (what SET sets and SHOW STATUS counts), [`statement_digests`] (what statements of a
 //! form cost), [`statement_log`] (general and slow query log), [`system_tables`]
-//! (`information_schema` and its like), [`instance`] (what the sessions share), [`replicas`] (who
-//! follows this server). Below: [`syntax`] (texts and trees) and [`datum`] (types, values, errors,
-//! and what a statement may take).
+//! (`information_schema` and its like; [`system_schemas`]: their names), [`listing`] (what SHOW
+//! shows, for these as well), [`instance`] (what the sessions share), [`replicas`] (who follows
+//! this server). Below: [`syntax`] (texts and trees) and [`datum`] (types, values, errors, and what
+//! a statement may take).
 //!
 //! Modules import downwards in the order of the journey: `session`, `executor`, `planner`,
 //! `expression`, `catalog`, `variables`. These arrows run back up:
@@ -37,33 +38,50 @@
 //! - `catalog` to `expression`, [`routine`], `executor`, [`privilege`] and `instance`: definitions
 //!   hold resolved expressions and compiled bodies, replay builds trees that are missing, and
 //!   accounts have privileges.
-//! - `session` and `executor` to [`admin`], [`explain`] and [`system_tables`], and these to them:
-//!   they are kinds of statements and tables, with their own modules.
-//! - `variables` to `expression`: lists of locales and ciphers that variables may name.
+//! - `executor` to [`admin`] and [`explain`], which run what it dispatches, and `explain` to
+//!   `executor`: EXPLAIN ANALYZE runs the query.
+//! - `session` to [`admin`]: the hint SET_VAR is a SET for one statement.
+//! - `planner` and `catalog` to [`system_tables`], and these to the planner's `Provider`: FROM and
+//!   CREATE TABLE find them by name.
+//!
+//! Nothing below [`admin`] imports it but those two: what SHOW and system tables both say is in
+//! [`listing`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod admin;
+mod admin;
 pub mod catalog;
-pub mod client_text;
-pub mod executor;
+mod client_text;
+mod executor;
 mod explain;
-pub mod expression;
-pub mod instance;
+mod expression;
+mod instance;
+mod like;
+mod listing;
+mod locale;
 mod output;
 mod planner;
 mod privilege;
-pub mod replicas;
+mod replicas;
 mod routine;
-pub mod session;
-pub mod spill;
+mod session;
+mod spill;
 mod statement_class;
 mod statement_digests;
-pub mod statement_log;
+mod statement_log;
 pub mod status;
+mod system_schemas;
 mod system_tables;
 pub mod variables;
 
+pub use admin::binary_log::purge_expired_log_files;
+pub use catalog::UserAtHost;
+pub use client_text::to_utf8_lossy;
 pub use datum::{ColumnMeta, Datum, OkInfo, ResultSink, SqlError};
-pub use instance::{Account, Instance, Kill};
-pub use session::{Connection, Session};
+pub use expression::functions::{Function, all_functions};
+pub use instance::{Account, Instance, Kill, OpenError, OpenOptions};
+pub use listing::variables::TLS_TICKET_SECONDS;
+pub use replicas::Replica;
+pub use session::{Connection, Parameter, PendingReply, Session, TlsSession};
+pub use spill::queue::RecordQueue;
+pub use statement_log::may_be_statement_log;

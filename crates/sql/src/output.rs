@@ -6,21 +6,21 @@ use crate::catalog::{ColumnDef, TableDef};
 use crate::session::{Context, client_gone};
 use datum::error::Result;
 use datum::sink::{ColumnMeta, ResultSink, column_flag};
-use datum::types::{Charset, Coercibility, Collation, DataType, Family, Type, code};
+use datum::types::{Charset, Collation, DataType, Family, Type, code};
 use datum::value::{Datum, text};
 
 /// Columns are named after their expression's text, up to this many bytes.
 const ALIAS_MAX: usize = 256;
 
 /// A result set on its way to the client.
-pub struct Output<'s> {
+pub(crate) struct Output<'s> {
     sink: &'s mut dyn ResultSink,
     described: Arc<Described>,
 }
 
 /// A result set's columns as it is reported to a client.
 #[derive(Debug)]
-pub struct Described {
+pub(crate) struct Described {
     /// What the client wants its texts in; as they are if absent.
     results: Option<Collation>,
     metas: Vec<ColumnMeta>,
@@ -44,34 +44,24 @@ struct Column {
 
 /// A column of a result set: its description, and its type.
 #[derive(Debug, Clone)]
-pub struct OutputColumn {
+pub(crate) struct OutputColumn {
     /// What is reported to the client, but for the collation ([`Described`]).
     pub meta: ColumnMeta,
     /// What the values are.
     pub ty: Type,
     /// ZEROFILL to this width.
-    pub zerofill: Option<usize>,
+    pub(crate) zerofill: Option<usize>,
 }
 
 impl OutputColumn {
     /// A column that is made, not stored.
-    pub fn computed(name: &str, ty: Type) -> Self {
+    pub(crate) fn computed(name: &str, ty: Type) -> Self {
         let name = name[..name.floor_char_boundary(ALIAS_MAX)].to_owned();
         OutputColumn { meta: ColumnMeta { name, ..ty.column_meta() }, ty, zerofill: None }
     }
 
-    /// A text column of a SHOW statement.
-    pub fn text(name: &str, length: u32) -> Self {
-        Self::computed(name, Type::text(Collation(33), Coercibility::System, length))
-    }
-
-    /// An integer column of a SHOW statement.
-    pub fn number(name: &str) -> Self {
-        Self::computed(name, Type::UINT)
-    }
-
     /// A table's column under an alias.
-    pub fn stored(table: &TableDef, alias: &str, number: usize, name: &str) -> Self {
+    pub(crate) fn stored(table: &TableDef, alias: &str, number: usize, name: &str) -> Self {
         let column = &table.columns[number];
         let mut out = Self::defined(column, name);
         out.meta.database = table.database.clone();
@@ -82,7 +72,7 @@ impl OutputColumn {
     }
 
     /// A column by its definition; of which table is for the caller to say.
-    pub fn defined(column: &ColumnDef, name: &str) -> Self {
+    pub(crate) fn defined(column: &ColumnDef, name: &str) -> Self {
         let ty = Type::of_column(&column.ty, column.nullable);
         let mut meta = ty.column_meta();
         meta.name = name.to_owned();
@@ -105,7 +95,7 @@ impl OutputColumn {
     }
 
     /// Makes it one of a derived table that has rows of its own, and no keys.
-    pub fn become_derived(&mut self, alias: &str) {
+    pub(crate) fn become_derived(&mut self, alias: &str) {
         use column_flag as flag;
         self.meta.table = alias.to_owned();
         if self.meta.org_name.is_empty() {
@@ -116,7 +106,7 @@ impl OutputColumn {
     }
 
     /// The same column under another name.
-    pub fn renamed(&self, name: &str) -> Self {
+    pub(crate) fn renamed(&self, name: &str) -> Self {
         let mut column = self.clone();
         column.meta.name = name.to_owned();
         column
@@ -162,13 +152,17 @@ fn column_flags(table: &TableDef, number: usize) -> u16 {
 
 impl Described {
     /// The columns for a client that wants its texts in a character set, or as they are.
-    pub fn new(results: Option<Collation>, columns: &[OutputColumn]) -> Self {
+    pub(crate) fn new(results: Option<Collation>, columns: &[OutputColumn]) -> Self {
         let (metas, columns) = columns.iter().map(|column| describe(column, results)).unzip();
         Self { results, metas, columns }
     }
 
     /// The same, from the plan's cache if the client still wants the same character set.
-    pub fn cached(cx: &Context, cache: &OnceLock<Arc<Described>>, columns: &[OutputColumn]) -> Arc<Self> {
+    pub(crate) fn cached(
+        cx: &Context,
+        cache: &OnceLock<Arc<Described>>,
+        columns: &[OutputColumn],
+    ) -> Arc<Self> {
         let results = cx.settings.results_collation();
         let described = cache.get_or_init(|| Arc::new(Self::new(results, columns)));
         match described.results == results {
@@ -199,7 +193,7 @@ fn describe(column: &OutputColumn, results: Option<Collation>) -> (ColumnMeta, C
     let floating = matches!(ty.family, Family::Double | Family::Float);
     let column = Column {
         convert: to.filter(|&to| to != from).map(|to| (from, to)),
-        fixed: (floating && ty.decimals < datum::types::expression_type::NOT_FIXED).then_some(ty.decimals),
+        fixed: (floating && ty.decimals < datum::types::NOT_FIXED).then_some(ty.decimals),
         scale: decimal.then_some(ty.decimals),
         fsp: (ty.family.is_temporal() && ty.decimals > 0).then_some(ty.decimals),
         zerofill: *zerofill,
@@ -209,13 +203,13 @@ fn describe(column: &OutputColumn, results: Option<Collation>) -> (ColumnMeta, C
 
 impl<'s> Output<'s> {
     /// Tells the client the columns.
-    pub fn begin(sink: &'s mut dyn ResultSink, described: Arc<Described>) -> Result<Self> {
+    pub(crate) fn begin(sink: &'s mut dyn ResultSink, described: Arc<Described>) -> Result<Self> {
         sink.columns(&described.metas).map_err(client_gone)?;
         Ok(Output { sink, described })
     }
 
     /// Sends a row.
-    pub fn row(&mut self, values: &mut [Datum<'_>]) -> Result<()> {
+    pub(crate) fn row(&mut self, values: &mut [Datum<'_>]) -> Result<()> {
         for (column, value) in self.described.columns.iter().zip(values.iter_mut()) {
             column.finish(value);
         }

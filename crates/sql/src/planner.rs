@@ -9,6 +9,8 @@
 //!    ([`join`], [`access`]).
 //! 4. plan     A [`Query`] of [`Operator`]s comes out, which [`crate::executor::query`] runs.
 //!
+//! What messages and EXPLAIN call a plan's places and expressions: [`names`], [`expression_text`].
+//!
 //! (P1) Nothing is evaluated here that a later execution could see differently: keys of access
 //!      paths, limits, parameters, variables and what subqueries give stay expressions.
 //! (P2) What a subquery or derived table takes from around it is a parameter of its plan: a plan
@@ -17,12 +19,14 @@
 pub(crate) mod access;
 pub(crate) mod block;
 pub(crate) mod covering;
+pub(crate) mod expression_text;
 pub(crate) mod from;
 pub(crate) mod grouping;
 pub(crate) mod join;
 pub(crate) mod json_table;
 pub(crate) mod key_ranges;
 pub(crate) mod merge;
+pub(crate) mod names;
 mod operator;
 pub(crate) mod order;
 pub(crate) mod plan;
@@ -52,7 +56,7 @@ use syntax::ast::{self, QueryBody, SetOp};
 
 /// A query expression, ready to run.
 #[derive(Debug)]
-pub struct Query {
+pub(crate) struct Query {
     /// Where its rows come from.
     pub body: Body,
     /// What they are.
@@ -69,12 +73,12 @@ pub struct Query {
 
 impl Query {
     /// False for a SELECT without FROM.
-    pub fn reads_tables(&self) -> bool {
+    pub(crate) fn reads_tables(&self) -> bool {
         !matches!(&self.body, Body::Block(block) if matches!(block.from, Operator::One(_)))
     }
 
     /// True for a SELECT without FROM that nothing keeps from giving its row.
-    pub fn gives_one_row(&self) -> bool {
+    pub(crate) fn gives_one_row(&self) -> bool {
         let Body::Block(block) = &self.body else { return false };
         let one_group = block.group.as_ref().is_none_or(|group| group.keys.is_empty());
         let is_limited = block.limit.count.is_some() || self.limit.count.is_some();
@@ -88,7 +92,7 @@ impl Query {
 
 /// LIMIT's count and offset.
 #[derive(Debug, Default)]
-pub struct Limit {
+pub(crate) struct Limit {
     /// The most rows; all if absent.
     pub count: Option<Expr>,
     /// Rows left out first.
@@ -97,7 +101,7 @@ pub struct Limit {
 
 /// What a query's rows come from.
 #[derive(Debug)]
-pub enum Body {
+pub(crate) enum Body {
     /// SELECT.
     Block(Box<Block>),
     /// `VALUES ROW(..), ..`
@@ -110,7 +114,7 @@ pub enum Body {
 
 /// Two bodies and what is made of their rows.
 #[derive(Debug)]
-pub struct SetOperation {
+pub(crate) struct SetOperation {
     /// Which one.
     pub op: SetOp,
     /// Duplicates stay.
@@ -125,7 +129,7 @@ pub struct SetOperation {
 
 /// An operand of a set operation.
 #[derive(Debug)]
-pub struct Side {
+pub(crate) struct Side {
     /// Where its rows come from.
     pub body: Body,
     /// How its values become those of the result, where the types differ.
@@ -134,7 +138,7 @@ pub struct Side {
 
 /// A query block: one SELECT.
 #[derive(Debug)]
-pub struct Block {
+pub(crate) struct Block {
     /// The table of each of the frame's slots, if it is one.
     pub slots: Vec<Option<Arc<TableDef>>>,
     /// What the query calls the source of each slot.
@@ -175,7 +179,7 @@ pub struct Block {
 
 /// Where DISTINCT finds rows that are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Duplicates {
+pub(crate) enum Duplicates {
     /// Anywhere among the others.
     Anywhere,
     /// ORDER BY goes by the same as DISTINCT: of rows that are sorted alike the first is the only
@@ -187,7 +191,7 @@ pub enum Duplicates {
 
 /// How a block groups.
 #[derive(Debug)]
-pub struct Grouping {
+pub(crate) struct Grouping {
     /// GROUP BY's expressions; without any, all rows are one group.
     pub keys: Vec<Expr>,
     /// What is computed of each group.
@@ -195,13 +199,13 @@ pub struct Grouping {
     /// WITH ROLLUP: there are sums over the last of the keys, over the last two, and so on.
     pub rollup: bool,
     /// The rows of a group come one after the other.
-    pub adjacent: bool,
+    pub(crate) adjacent: bool,
 }
 
 /// A step of a block's join. Each fills slots of the frame; all of them read what those before it
 /// have filled.
 #[derive(Debug)]
-pub enum Operator {
+pub(crate) enum Operator {
     /// One row without sources.
     One(Vec<Expr>),
     /// A table's rows.
@@ -216,7 +220,7 @@ pub enum Operator {
 
 /// Reads a table.
 #[derive(Debug)]
-pub struct TableAccess {
+pub(crate) struct TableAccess {
     /// The slot that it fills.
     pub slot: usize,
     pub(crate) table: Arc<TableDef>,
@@ -226,26 +230,26 @@ pub struct TableAccess {
     pub filter: Vec<Expr>,
     /// The columns to be read from the index's entries, if they hold all that the query reads: no
     /// row is looked up then.
-    pub covering: Option<Box<[usize]>>,
+    pub(crate) covering: Option<Box<[usize]>>,
     /// See [`Self::implied_by_keys`].
-    pub implied_by_keys: OnceLock<Box<[bool]>>,
+    pub(crate) implied_by_keys: OnceLock<Box<[bool]>>,
     /// How it locks them; not at all for a plain SELECT.
-    pub locking: Option<Locking>,
+    pub(crate) locking: Option<Locking>,
     /// Rows that the path is expected to give.
     pub rows: f64,
     /// The share of them that the filter is expected to accept.
-    pub accepted: f64,
+    pub(crate) accepted: f64,
     /// What opening and reading it is expected to cost, in rows read.
     pub cost: f64,
 }
 
 /// Reads rows that are made as a whole.
 #[derive(Debug)]
-pub struct Rows {
+pub(crate) struct Rows {
     /// The slot that it fills.
     pub slot: usize,
     /// What makes them.
-    pub maker: Maker,
+    pub(crate) maker: Maker,
     /// For each of a provider's keys the value that is wanted, where only one is.
     pub keys: Vec<Option<Expr>>,
     /// What the rows must fulfil.
@@ -256,7 +260,7 @@ pub struct Rows {
 
 /// What makes rows that are no table's.
 #[derive(Debug, Clone)]
-pub enum Maker {
+pub(crate) enum Maker {
     /// A derived table: what it takes from around it, and its query.
     Derived(Arc<Derived>),
     /// A virtual table.
@@ -267,7 +271,7 @@ pub enum Maker {
 
 /// The rows of a JSON document.
 #[derive(Debug, Clone)]
-pub struct JsonSource {
+pub(crate) struct JsonSource {
     pub(crate) document: Expr,
     /// What becomes rows and columns.
     pub table: JsonTable,
@@ -276,7 +280,7 @@ pub struct JsonSource {
 
 /// A derived table.
 #[derive(Debug)]
-pub struct Derived {
+pub(crate) struct Derived {
     /// Tells it from all other derived tables and subqueries.
     pub id: u64,
     /// What it runs.
@@ -285,14 +289,14 @@ pub struct Derived {
     pub parameters: Vec<Expr>,
     /// It may give other rows each time: made again for each row around it that it takes something
     /// from, and once in a statement if it takes nothing.
-    pub is_volatile: bool,
+    pub(crate) is_volatile: bool,
     /// How large it is, if it is a subquery of the block that was materialized.
     pub size: Option<Size>,
 }
 
 /// What is expected of rows that are made as a whole.
 #[derive(Debug, Clone, Copy)]
-pub struct Size {
+pub(crate) struct Size {
     /// How many there are.
     pub rows: f64,
     /// What making them costs, in rows read.
@@ -300,7 +304,7 @@ pub struct Size {
 }
 
 /// A table whose rows are made when asked for: `information_schema` and its like.
-pub trait Provider: Send + Sync + std::fmt::Debug {
+pub(crate) trait Provider: Send + Sync + std::fmt::Debug {
     /// Names and types, in the order of the rows.
     fn columns(&self) -> Vec<OutputColumn>;
 
@@ -321,7 +325,7 @@ pub trait Provider: Send + Sync + std::fmt::Debug {
 
 /// Joins by looping.
 #[derive(Debug)]
-pub struct Loop {
+pub(crate) struct Loop {
     /// Its rows come first.
     pub outer: Operator,
     /// It is opened again for each of them.
@@ -329,7 +333,7 @@ pub struct Loop {
     /// What becomes of an outer row.
     pub kind: JoinKind,
     /// The slots that the inner side fills.
-    pub inner_slots: Vec<usize>,
+    pub(crate) inner_slots: Vec<usize>,
     /// What the joined rows must fulfil.
     pub filter: Vec<Expr>,
     /// Rows that are expected.
@@ -338,7 +342,7 @@ pub struct Loop {
 
 /// Joins by a hash table of the inner side.
 #[derive(Debug)]
-pub struct Hash {
+pub(crate) struct Hash {
     /// Its rows look for partners.
     pub outer: Operator,
     /// Its rows are kept; it reads nothing of the outer side.
@@ -346,7 +350,7 @@ pub struct Hash {
     /// What becomes of an outer row.
     pub kind: JoinKind,
     /// The slots that the inner side fills.
-    pub inner_slots: Vec<usize>,
+    pub(crate) inner_slots: Vec<usize>,
     /// What must be equal on both sides, and how it compares: outer, inner.
     pub keys: Vec<(Expr, Expr, crate::expression::compare::By)>,
     /// What partners must fulfil besides.
@@ -361,7 +365,7 @@ pub struct Hash {
 
 /// What becomes of an outer row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JoinKind {
+pub(crate) enum JoinKind {
     /// It comes with each partner.
     Inner,
     /// It comes with each partner, or with the null complement.
@@ -431,7 +435,7 @@ impl Limit {
     }
 
     /// The count and the offset.
-    pub fn eval(&self, cx: &mut Context) -> Result<(u64, u64)> {
+    pub(crate) fn eval(&self, cx: &mut Context) -> Result<(u64, u64)> {
         let mut number = |expr: &Option<Expr>, absent: u64| -> Result<u64> {
             let Some(expr) = expr else { return Ok(absent) };
             let value = expr.eval(cx, crate::expression::Row::None)?;
@@ -446,7 +450,7 @@ impl Limit {
     }
 
     /// True if there is one.
-    pub fn is_some(&self) -> bool {
+    pub(crate) fn is_some(&self) -> bool {
         self.count.is_some()
     }
 }

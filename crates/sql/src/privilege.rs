@@ -15,11 +15,13 @@
 mod accounts;
 mod check;
 mod grants;
+mod kill_number;
 mod needs;
 mod set;
 mod tables;
 
 pub(crate) use check::{Stamp, check, check_expression, check_nested, check_set_password};
 pub(crate) use grants::Grants;
+pub(crate) use kill_number::check_kill_number;
 pub(crate) use set::{DYNAMIC, Dynamic, Privileges, STATIC, find};
 pub(crate) use tables::{UsedTable, Uses, tables_used, uses_of, uses_of_expression};

@@ -49,7 +49,7 @@ impl Replicas {
     }
 
     /// The replicas that have introduced themselves, by server id.
-    pub fn registered(&self) -> Vec<Replica> {
+    pub(crate) fn registered(&self) -> Vec<Replica> {
         let mut all: Vec<_> = self.registered.lock().values().cloned().collect();
         all.sort_by_key(|replica| replica.server_id);
         all
@@ -101,7 +101,7 @@ impl Replicas {
     }
 
     /// The connection has ended.
-    pub fn deregister(&self, connection: u64) {
+    pub(crate) fn deregister(&self, connection: u64) {
         self.end_stream(connection);
         self.registered.lock().remove(&connection);
     }

@@ -39,7 +39,7 @@ use datum::value::{Datum, store};
 use syntax::ast;
 
 /// A compiled function.
-pub struct Routine {
+pub(crate) struct Routine {
     name: String,
     database: String,
     /// How many of the variables are parameters; they are the first.
@@ -81,7 +81,7 @@ enum Action {
 /// A function that runs.
 pub(crate) struct Frame {
     /// Values of parameters and variables.
-    pub locals: Vec<Datum<'static>>,
+    pub(crate) locals: Vec<Datum<'static>>,
     routine: Arc<Routine>,
     /// The instruction that runs.
     at: usize,
@@ -115,12 +115,12 @@ impl Routine {
     }
 
     /// How many arguments it takes.
-    pub fn parameters(&self) -> usize {
+    pub(crate) fn parameters(&self) -> usize {
         self.parameters
     }
 
     /// What it returns.
-    pub fn returns(&self) -> &DataType {
+    pub(crate) fn returns(&self) -> &DataType {
         &self.returns
     }
 }

@@ -46,7 +46,7 @@ use crate::executor;
 use crate::instance::{Instance, Kill, Process, SessionHandles};
 use crate::planner::plan::CachedPlan;
 use crate::spill::Purpose;
-use crate::spill::queue::Queue;
+use crate::spill::queue::RecordQueue;
 use crate::statement_class;
 use crate::statement_digests::{StatementDigests, StatementOutcome, TallyCache};
 use crate::statement_log;
@@ -63,10 +63,11 @@ use statement_cache::{Noted, StatementCache};
 use syntax::ast::{Statement, StatementKind};
 use syntax::{ParseOptions, Parser};
 
-pub use context::{Context, Modes, StatementStatus, statement_memory_max};
-pub(crate) use context::{Examined, OutOfRange, UserVariables};
+pub(crate) use context::{
+    Context, Examined, OutOfRange, StatementStatus, UserVariables, statement_memory_max,
+};
 pub use pending_reply::PendingReply;
-pub use prepared::{Description, Parameter};
+pub use prepared::Parameter;
 
 /// Bytes of a text whose tree is given back behind the reply.
 const LARGE_TEXT: usize = 1 << 20;
@@ -190,7 +191,7 @@ impl Session {
         // Who runs statements without a server waits for no reply.
         stdx::memory::release_deferred();
         let text = without_terminator(text);
-        let shown = client_text::shown(text, self.cx.settings.client_charset());
+        let shown = client_text::to_utf8_lossy(text, self.cx.settings.client_charset());
         self.cx.interrupt.statement_begins();
         self.process.begin(&shown, self.cx.instance.env().monotonic_coarse());
         let outcome = self.statements(text, sink);
@@ -245,7 +246,7 @@ impl Session {
                 }
                 Ok(Some(statement)) if last || self.multi_statements => statement,
                 Ok(Some(_)) => {
-                    let near = client_text::shown(&rest[end..], client);
+                    let near = client_text::to_utf8_lossy(&rest[end..], client);
                     let near = String::from_utf8_lossy(&near).trim().to_owned();
                     return self.fail(syntax_error(&near));
                 }
@@ -522,7 +523,7 @@ impl Session {
 
     /// COM_INIT_DB: the name comes in the client's character set.
     pub fn use_database_of_client(&mut self, name: &[u8]) -> Result<()> {
-        let name = client_text::shown(name, self.cx.settings.client_charset());
+        let name = client_text::to_utf8_lossy(name, self.cx.settings.client_charset());
         self.log_command("Init DB", &name);
         self.use_database(&String::from_utf8_lossy(&name))
     }
@@ -613,8 +614,8 @@ impl Session {
     }
 
     /// What keeps the rows of a cursor: in memory, and beyond `tmp_table_size` in a temporary file.
-    pub fn row_queue(&self) -> Queue {
-        Queue::new(self.cx.budget(Purpose::Table))
+    pub fn row_queue(&self) -> RecordQueue {
+        RecordQueue::new(self.cx.budget(Purpose::Table))
     }
 
     /// Counts what this session does into `counters` from now on.

@@ -26,14 +26,14 @@
 //! (S6) Rows come out as if memory had been enough: sorts are stable; DISTINCT keeps the first of
 //!      equal rows, in its place. Only groups come in another order, which SQL leaves open.
 
-pub mod codec;
-pub mod file;
-pub mod key_set;
+pub(crate) mod codec;
+pub(crate) mod file;
+pub(crate) mod key_set;
 mod merge;
-pub mod put_off;
-pub mod queue;
-pub mod sort;
-pub mod stream;
+pub(crate) mod put_off;
+pub(crate) mod queue;
+pub(crate) mod sort;
+pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -54,7 +54,7 @@ use datum::error::{self, Result};
 
 /// What an operation may keep whatever the settings say, in bytes: MySQL's least
 /// `sort_buffer_size`.
-pub const LIMIT_MIN: usize = 32 << 10;
+pub(crate) const LIMIT_MIN: usize = 32 << 10;
 
 /// The smallest and the largest block of a temporary file, in bytes.
 const BLOCK_MIN: usize = 512;
@@ -136,7 +136,7 @@ impl Spill {
 
 /// What memory is for: it says which setting limits it, and what MySQL would have done beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// Limited by `sort_buffer_size`.
     Sort,
     /// A hash join.
@@ -157,7 +157,7 @@ impl Purpose {
 }
 
 /// The memory of one operation, and its way to temporary files.
-pub struct Budget {
+pub(crate) struct Budget {
     shared: Arc<Spill>,
     interrupt: Arc<Interrupt>,
     counters: Arc<Counters>,
@@ -197,7 +197,7 @@ impl Budget {
     }
 
     /// Another, concurrent operation's, with the same limit.
-    pub fn another(&self) -> Self {
+    pub(crate) fn another(&self) -> Self {
         Self {
             shared: self.shared.clone(),
             interrupt: self.interrupt.clone(),
@@ -209,7 +209,7 @@ impl Budget {
     }
 
     /// Counts bytes that are kept; false if they are more than fit, and rows should go to a file.
-    pub fn charge(&mut self, bytes: usize) -> bool {
+    pub(crate) fn charge(&mut self, bytes: usize) -> bool {
         self.used += bytes;
         self.used <= self.reserved || self.reserve()
     }
@@ -224,7 +224,7 @@ impl Budget {
     }
 
     /// Gives back bytes that are kept no longer.
-    pub fn release(&mut self, bytes: usize) {
+    pub(crate) fn release(&mut self, bytes: usize) {
         self.used = self.used.saturating_sub(bytes);
         if self.used == 0 {
             self.shared.taken.fetch_sub(std::mem::take(&mut self.reserved), Relaxed);
@@ -232,32 +232,32 @@ impl Budget {
     }
 
     /// Gives back all.
-    pub fn release_all(&mut self) {
+    pub(crate) fn release_all(&mut self) {
         self.release(self.used);
     }
 
     /// True if so many bytes more can be kept, as far as its own limit goes.
-    pub fn has_room(&self, bytes: usize) -> bool {
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.used.saturating_add(bytes) <= self.limit
     }
 
     /// True if no more bytes are kept than may be.
-    pub fn fits(&self) -> bool {
+    pub(crate) fn fits(&self) -> bool {
         self.used <= self.limit
     }
 
     /// Bytes that are kept.
-    pub fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         self.used
     }
 
     /// Bytes that may be kept.
-    pub fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
     /// The size of the blocks that it writes, in bytes.
-    pub fn block_size(&self) -> usize {
+    pub(crate) fn block_size(&self) -> usize {
         (self.limit / 64).clamp(BLOCK_MIN, BLOCK_MAX)
     }
 
@@ -276,7 +276,7 @@ impl Budget {
     }
 
     /// Counts something of the session's.
-    pub fn count(&self, counter: Counter) {
+    pub(crate) fn count(&self, counter: Counter) {
         self.counters.count(counter);
     }
 
@@ -284,12 +284,12 @@ impl Budget {
     ///
     /// # Errors
     /// 1004 if it cannot be made.
-    pub fn file(&self) -> Result<SpillFile> {
+    pub(crate) fn file(&self) -> Result<SpillFile> {
         SpillFile::new(self)
     }
 
     /// Error 1317 if somebody killed the statement.
-    pub fn check_interrupt(&self) -> Result<()> {
+    pub(crate) fn check_interrupt(&self) -> Result<()> {
         match self.interrupt.killed_at_work() {
             None => Ok(()),
             Some(_) => Err(error::QUERY_INTERRUPTED.plain()),

@@ -185,7 +185,7 @@ impl Form {
 }
 
 /// The forms of a server's statements.
-pub struct StatementDigests {
+pub(crate) struct StatementDigests {
     size: usize,
     /// Relaxed: a statement that begins during a TRUNCATE may be counted on either side of it.
     generation: AtomicU64,
@@ -225,12 +225,12 @@ impl StatementDigests {
     }
 
     /// True if statements are counted.
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.size > 0
     }
 
     /// Forgets all forms.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let mut forms = self.forms.lock();
         self.generation.fetch_add(1, Relaxed);
         let old = std::mem::take(&mut *forms);

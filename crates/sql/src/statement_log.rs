@@ -21,8 +21,8 @@ mod variables;
 
 pub(crate) use parameters::with_parameters;
 pub(crate) use secrets::hidden;
-pub use sink::LogRow;
-pub use variables::may_be_log;
+pub(crate) use sink::LogRow;
+pub use variables::may_be_statement_log;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -42,12 +42,12 @@ use sink::LogSink;
 use syntax::ast::StatementKind;
 
 /// A bit of [`StatementLogs::enabled`]: statements go to the general log.
-pub const GENERAL: u8 = 1;
+pub(crate) const GENERAL: u8 = 1;
 /// Another: statements that take long go to the slow query log.
-pub const SLOW: u8 = 2;
+pub(crate) const SLOW: u8 = 2;
 
 /// Both logs of a server.
-pub struct StatementLogs {
+pub(crate) struct StatementLogs {
     env: Arc<dyn Env>,
     globals: Arc<GlobalVariables>,
     /// [`GENERAL`] and [`SLOW`]. Relaxed: a statement that begins while a log is turned on may miss
@@ -77,22 +77,22 @@ impl StatementLogs {
     }
 
     /// Which logs are on.
-    pub fn enabled(&self) -> u8 {
+    pub(crate) fn enabled(&self) -> u8 {
         self.enabled.load(Relaxed)
     }
 
     /// The rows of `mysql.general_log`, oldest first.
-    pub fn general_rows(&self) -> Vec<Arc<LogRow>> {
+    pub(crate) fn general_rows(&self) -> Vec<Arc<LogRow>> {
         self.general.rows()
     }
 
     /// The rows of `mysql.slow_log`, oldest first.
-    pub fn slow_rows(&self) -> Vec<Arc<LogRow>> {
+    pub(crate) fn slow_rows(&self) -> Vec<Arc<LogRow>> {
         self.slow.rows()
     }
 
     /// TRUNCATE of a log's table. False if it is none.
-    pub fn truncate(&self, table: &str) -> bool {
+    pub(crate) fn truncate(&self, table: &str) -> bool {
         match table.to_ascii_lowercase().as_str() {
             "general_log" => self.general.clear(),
             "slow_log" => self.slow.clear(),
@@ -102,17 +102,17 @@ impl StatementLogs {
     }
 
     /// FLUSH GENERAL LOGS: the file is opened again, which may have been renamed.
-    pub fn reopen_general(&self) {
+    pub(crate) fn reopen_general(&self) {
         self.general.close_file();
     }
 
     /// FLUSH SLOW LOGS.
-    pub fn reopen_slow(&self) {
+    pub(crate) fn reopen_slow(&self) {
         self.slow.close_file();
     }
 
     /// A command of a session, if the general log is on for it.
-    pub fn command(&self, cx: &Context, command: &'static str, text: &[u8]) {
+    pub(crate) fn command(&self, cx: &Context, command: &'static str, text: &[u8]) {
         if self.enabled() & GENERAL == 0 || cx.settings.variables().bool(ids::SQL_LOG_OFF) {
             return;
         }

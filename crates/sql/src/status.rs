@@ -14,10 +14,11 @@
 //!      about it.
 
 mod counter;
-pub mod engine;
+pub(crate) mod engine;
 mod rows;
 
-pub use counter::{COUNTERS, Counter};
+pub(crate) use counter::COUNTERS;
+pub use counter::Counter;
 pub use rows::{Distribution, MetricKind, Rows, Value};
 
 use parking_lot::{Mutex, RwLock};
@@ -60,7 +61,7 @@ impl Counters {
 }
 
 /// Adds rows of what is counted elsewhere.
-pub type Source = Box<dyn Fn(&mut Rows) + Send + Sync>;
+pub(crate) type Source = Box<dyn Fn(&mut Rows) + Send + Sync>;
 
 /// The counters of all sessions, and where else to ask.
 #[derive(Default)]
@@ -94,7 +95,7 @@ impl Status {
 
     /// A session counts from nothing again (FLUSH STATUS); what it counted stays in the sum (S1),
     /// if it was in it.
-    pub fn restart(&self, counters: &Arc<Counters>) {
+    pub(crate) fn restart(&self, counters: &Arc<Counters>) {
         let sessions = self.sessions.lock();
         let is_living = sessions.living.iter().any(|c| Arc::ptr_eq(c, counters));
         for (sum, n) in sessions.ended.0.iter().zip(&counters.0) {

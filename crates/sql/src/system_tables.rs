@@ -38,8 +38,8 @@ mod server;
 
 use std::sync::Arc;
 
-use crate::admin::show::as_shown;
 use crate::catalog::{ColumnDef, ObjectKey, SetAside, TableDef};
+use crate::listing::definitions::as_shown;
 use crate::output::OutputColumn;
 use crate::planner::Provider;
 use crate::session::Context;
@@ -64,7 +64,7 @@ pub(crate) struct SystemSchema {
     /// The tables that are always listed, by what they are about.
     pub tables: &'static [&'static [SystemTable]],
     /// Those that are listed where the schema is named (T2); as in MySQL they are InnoDB's.
-    pub grant_tables: &'static [SystemTable],
+    pub(crate) grant_tables: &'static [SystemTable],
 }
 
 /// A table whose rows are made when a query asks for them.
@@ -131,20 +131,6 @@ pub(crate) fn find(
         }
         None => Err(error::NO_SUCH_TABLE.with(&[&schema.name, &name])),
     }
-}
-
-/// True if everybody may read this table of `performance_schema`; others there ask for SELECT like
-/// tables of their own.
-pub(crate) fn is_open_to_all(database: &str, table: &str) -> bool {
-    let open = ["global_status", "global_variables", "processlist", "session_status", "session_variables"];
-    database.eq_ignore_ascii_case("performance_schema") && open.iter().any(|t| t.eq_ignore_ascii_case(table))
-}
-
-/// True if this table of `information_schema` is about the engine or its files, which asks for
-/// PROCESS.
-pub(crate) fn asks_for_process(database: &str, table: &str) -> bool {
-    let table = table.to_ascii_uppercase();
-    database.eq_ignore_ascii_case("information_schema") && (table.starts_with("INNODB_") || table == "FILES")
 }
 
 /// The schemas of which an account may know.
@@ -320,6 +306,11 @@ mod tests {
             assert!(table.columns.iter().all(|c| named(c.name) == 1), "{}", table.name);
             assert!(table.keys.iter().all(|key| key.is_empty() || named(key) == 1), "{}", table.name);
         }
+    }
+
+    #[test]
+    fn their_names_are_known_without_them() {
+        assert_eq!(SCHEMAS.map(|schema| schema.name), crate::system_schemas::NAMES);
     }
 
     #[test]

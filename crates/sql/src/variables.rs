@@ -19,11 +19,11 @@
 //!
 //! Elsewhere: how the engine takes its settings from here ([`engine`]), option syntax and my.cnf
 //! (`server::options`), privileges ([`Variable::asks`] says who needs one), variables whose value
-//! is asked of the session or the log ([`Variable::is_computed`]).
+//! is asked of the session or the log (`session::variables`).
 
 mod convert;
 mod definition;
-pub mod engine;
+pub(crate) mod engine;
 mod error;
 mod global;
 pub mod ids;
@@ -41,6 +41,8 @@ pub use global::GlobalVariables;
 pub use option::OptionError;
 pub use session::{SessionVariables, read};
 pub use syntax::sql_mode;
+#[cfg(test)]
+pub(crate) use table::BLOCK_ENCRYPTION_MODES;
 pub use table::{VERSION, all, find, listed, matching, nearest};
 pub use value::Value;
 

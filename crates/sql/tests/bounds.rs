@@ -12,7 +12,7 @@ use env::{Env, RealEnv};
 use common::{Server, rows, run, value};
 use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use peak::peak_of;
-use sql::expression::functions;
+
 use sql::{Datum, Session};
 use syntax::parser::{self, ParseOptions};
 
@@ -333,7 +333,7 @@ fn calls() -> Vec<String> {
     let mut random = stdx::random::Random::new(1);
     let mut calls = Vec::new();
     let draw = |random: &mut stdx::random::Random| VALUES[random.below(VALUES.len() as u64) as usize];
-    for function in functions::all().filter(|f| !waits.contains(&f.name)) {
+    for function in sql::all_functions().filter(|f| !waits.contains(&f.name)) {
         let most = function.arguments_max.min(24);
         for count in [function.arguments_min, (function.arguments_min + 1).min(most), most] {
             if count == 0 {

@@ -6,7 +6,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use common::{Server, rows, run};
 use env::{Env, OpenMode};
 use storage::WriteBatch;

@@ -7,12 +7,12 @@ mod common;
 
 use std::collections::BTreeSet;
 
+use binlog::LogPosition;
 use binlog::event::{
     Decoder, EncodeEvent, EncodedTableMap, Event, EventHeader, EventType, MAGIC, QueryEvent, TableMapEvent,
     UpdatedDatabases, decode, decode_format_description, rows_flags,
 };
 use binlog::log::{LogError, ReplayedEvent};
-use binlog::position::LogPosition;
 use common::{Server, rows, run, value};
 use sql::Session;
 

@@ -7,8 +7,7 @@ mod common;
 use std::path::Path;
 
 use common::{Server, rows, run, value};
-use env::Env;
-use env::sim::Fault;
+use env::{Env, Fault};
 use sql::Session;
 use stdx::random::Random;
 

@@ -91,11 +91,6 @@ impl<'a> Cursor<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// Reads six bytes, little-endian.
-    pub fn u48(&mut self) -> Result<u64, Truncated> {
-        self.uint(6)
-    }
-
     /// Reads eight bytes, little-endian.
     pub fn u64(&mut self) -> Result<u64, Truncated> {
         self.array().map(u64::from_le_bytes)

@@ -5,7 +5,7 @@
 //! on a 2-core machine. `ROWS=100000` makes a short run.
 #![allow(clippy::unwrap_used)]
 
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use env::{Env, RealEnv};
 use std::io;
 use std::path::Path;

@@ -16,10 +16,9 @@ use binlog::gtid::Uuid;
 use binlog::log::LogOptions;
 use database::{Database, Row, id_range, primary_key};
 use env::{Env, RealEnv};
-use storage::engine::{Engine, EngineOptions};
 use storage::lock::{Interrupt, LockManager, LockMode, WaitPolicy};
 use storage::transaction::{Direction, Isolation, KeyRange, Locking, ReadMode};
-use storage::{TableSchema, TreeId};
+use storage::{Engine, EngineOptions, TableSchema, TreeId};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const WAIT: WaitPolicy = WaitPolicy::Wait(PATIENCE);

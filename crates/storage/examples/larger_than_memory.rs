@@ -6,7 +6,7 @@
 //! again. Ends with an error if memory went beyond twice the settings' sum.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)]
 
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use env::{Env, RealEnv};
 use std::io;
 use std::path::Path;

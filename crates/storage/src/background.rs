@@ -201,7 +201,7 @@ mod tests {
     use crate::entry::TreeId;
     use crate::store::testing::options;
     use crate::store::{Store, StoreOptions};
-    use binlog::position::LogPosition;
+    use binlog::LogPosition;
     use env::{Env, OpenMode, SimEnv};
     use std::path::Path;
 

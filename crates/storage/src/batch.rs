@@ -94,9 +94,9 @@ pub enum BatchOp<'a> {
 
 impl WriteBatch {
     /// The longest key, in bytes, without the tree's prefix.
-    pub const KEY_LEN_MAX: usize = (1 << 20) - 1;
+    pub(crate) const KEY_LEN_MAX: usize = (1 << 20) - 1;
     /// The longest value, in bytes.
-    pub const VALUE_LEN_MAX: usize = (1 << 31) - 1;
+    pub(crate) const VALUE_LEN_MAX: usize = (1 << 31) - 1;
 
     /// An empty batch.
     pub fn new() -> WriteBatch {
@@ -136,7 +136,7 @@ impl WriteBatch {
     }
 
     /// Adds the operations of another batch after these.
-    pub fn append(&mut self, other: &WriteBatch) {
+    pub(crate) fn append(&mut self, other: &WriteBatch) {
         self.bytes.extend_from_slice(&other.bytes);
         self.operations.extend_from_slice(&other.operations);
         self.deletes += other.deletes;

@@ -36,7 +36,7 @@ use crate::sstable::{Compression, LevelCursor, Table, TableMeta};
 use crate::store::Store;
 use crate::survivors::{Retention, Sink, pass_survivors};
 use crate::version::{Edit, LEVELS};
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 
 /// The first number of trees that are built; those below are given by the catalog.
 pub const FIRST_BUILT: u32 = 1 << 31;

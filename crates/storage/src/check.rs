@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use env::Env;
 
 use crate::cache::BlockCache;
@@ -44,7 +44,7 @@ use crate::view::Drops;
 const TABLE_SIZE: u64 = 16 << 20;
 
 /// Takes an entry: key, value, position.
-pub type VisitEntry<'a> = &'a mut dyn FnMut(&[u8], &[u8], LogPosition);
+pub(crate) type VisitEntry<'a> = &'a mut dyn FnMut(&[u8], &[u8], LogPosition);
 
 /// A store's files, as its manifest names them.
 pub struct StoreFiles {
@@ -187,11 +187,6 @@ impl StoreFiles {
     /// The log's fingerprint at that position.
     pub fn log_fingerprint(&self) -> Option<u64> {
         self.checkpoint.fingerprint
-    }
-
-    /// What the owner of the store noted with it.
-    pub fn notes(&self) -> &[u8] {
-        &self.checkpoint.notes
     }
 
     /// What is wrong with `CURRENT`, if the newest manifest counts instead of the one that it

@@ -21,7 +21,7 @@ use crate::sstable::{Compression, LevelCursor, Table, TableCursor, TableMeta};
 use crate::survivors::{Retention, pass_survivors};
 use crate::version::{Edit, LEVELS, Version};
 use crate::view::Drops;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

@@ -10,7 +10,7 @@ use crate::store::StoreOptions;
 use crate::tables::Tables;
 use crate::view::CurrentView;
 use arc_swap::ArcSwapOption;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use parking_lot::{Condvar, Mutex};
 use std::collections::HashSet;
 use std::sync::Arc;

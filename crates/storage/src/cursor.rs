@@ -17,7 +17,7 @@ use crate::error::StoreError;
 use crate::gaps::Run;
 use crate::merge::{Merge, MergeBuffers};
 use crate::view::CurrentView;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use std::sync::Arc;
 
 /// Versions of one key that are stepped over before seeking past them (R1).

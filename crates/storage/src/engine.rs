@@ -39,7 +39,7 @@ use binlog::event::QueryEvent;
 use binlog::group::{EventGroup, GroupBuilder, GroupContext};
 use binlog::gtid::Gtid;
 use binlog::log::{Committed, Examined, InFront, Log, LogError, LogOptions, Recovered};
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use env::Env;
 use parking_lot::{Mutex, RwLock};
 
@@ -241,7 +241,7 @@ impl Engine {
     ///
     /// # Errors
     /// Those of [`Self::open_rehearsed`].
-    pub fn open_without_replay(
+    pub(crate) fn open_without_replay(
         env: Arc<dyn Env>,
         dir: &Path,
         options: EngineOptions,
@@ -387,7 +387,7 @@ impl Engine {
     }
 
     /// The position of the last transaction whose changes are in the store, visible or not.
-    pub fn applied(&self) -> LogPosition {
+    pub(crate) fn applied(&self) -> LogPosition {
         LogPosition::from_u64(self.shared.applied.load(Ordering::Acquire))
     }
 

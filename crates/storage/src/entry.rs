@@ -9,7 +9,7 @@
 //!      entry at or after `(key, snapshot)` is the version that the snapshot sees, if its key is
 //!      the same.
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Deref, Range};

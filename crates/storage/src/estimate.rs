@@ -8,7 +8,7 @@
 
 use std::ops::Bound;
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 
 use crate::entry::{TREE_LEN, TreeId};
 use crate::error::StoreError;

@@ -26,7 +26,7 @@ use crate::sstable::{Compression, TableMeta};
 use crate::survivors::{Retention, pass_survivors};
 use crate::version::Edit;
 use crate::view::View;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -120,7 +120,7 @@ mod tests {
     use crate::entry::TreeId;
     use crate::store::testing::options;
     use crate::store::{LogDurability, Store};
-    use binlog::position::LogPosition;
+    use binlog::LogPosition;
     use env::SimEnv;
     use parking_lot::Mutex;
     use std::io;

@@ -27,7 +27,7 @@
 //! in, once it is committed (`Store::learn_gaps`).
 
 use crate::entry::{TREE_LEN, TreeId};
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;

@@ -24,7 +24,7 @@ pub mod collation;
 #[cfg(test)]
 mod tests;
 
-use binlog::row::{ColumnType, code, column_type};
+use binlog::row::{BINARY_COLLATION, ColumnType, code};
 
 use collation::{Collation, Collations};
 use smallvec::SmallVec;
@@ -55,7 +55,7 @@ pub enum KeyError {
 /// The longest encoding of one part, in bytes. InnoDB's limit for a whole key is 3072 bytes, which
 /// encoding at most doubles; a collation's weights are longer than that only for text nobody
 /// writes.
-pub const PART_LEN_MAX: usize = 16 << 10;
+pub(crate) const PART_LEN_MAX: usize = 16 << 10;
 /// The most parts a key may have, as in MySQL.
 pub const PARTS_MAX: usize = 16;
 
@@ -201,7 +201,7 @@ impl PartEncoding {
         // A row image omits the zeros that pad a BINARY(n), and the spaces that pad a CHAR(n). A
         // writer that doesn't omit them has the same value.
         let padding = match (ty.code, ty.charset) {
-            (code::STRING, column_type::BINARY) => Some(0),
+            (code::STRING, BINARY_COLLATION) => Some(0),
             (code::STRING, _) => Some(b' '),
             _ => None,
         };
@@ -279,7 +279,7 @@ pub type KeyBytes = SmallVec<[u8; 24]>;
 
 /// The first key after all keys that begin with `prefix`; `None` if no key is greater than all of
 /// them.
-pub fn prefix_successor(prefix: &[u8]) -> Option<KeyBytes> {
+pub(crate) fn prefix_successor(prefix: &[u8]) -> Option<KeyBytes> {
     let last = prefix.iter().rposition(|&b| b != 0xff)?;
     let mut next = KeyBytes::from_slice(&prefix[..=last]);
     next[last] += 1;

@@ -22,7 +22,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 
 use crate::batch::{self, WriteBatch};
 use crate::entry::TreeId;

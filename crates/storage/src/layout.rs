@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use binlog::row::{ColumnType, RowError, RowImageBuilder};
 
 use crate::entry::{TreeId, Value};

@@ -103,7 +103,7 @@ pub enum LockError {
 
 impl LockError {
     /// True if the whole transaction must roll back, not just the statement.
-    pub fn ends_transaction(self) -> bool {
+    pub(crate) fn ends_transaction(self) -> bool {
         matches!(self, LockError::Deadlock | LockError::Aborted)
     }
 }
@@ -130,7 +130,7 @@ impl fmt::Debug for OwnerId {
 }
 
 /// A transaction of this weight is never a deadlock's victim unless all others in the cycle have
-/// it too: an applier.
+/// it too: an applier, on the replica's side, which is not built yet.
 pub const WEIGHT_MAX: u64 = u64::MAX;
 
 thread_local! {
@@ -391,12 +391,12 @@ pub struct TransactionLocks {
 
 impl TransactionLocks {
     /// Names the transaction.
-    pub fn owner(&self) -> OwnerId {
+    pub(crate) fn owner(&self) -> OwnerId {
         self.owner
     }
 
     /// The session's interrupt handle.
-    pub fn interrupt(&self) -> &Arc<Interrupt> {
+    pub(crate) fn interrupt(&self) -> &Arc<Interrupt> {
         &self.interrupt
     }
 
@@ -412,7 +412,7 @@ impl TransactionLocks {
 
     /// How much work is lost if this transaction gives way in a deadlock: the number of its row
     /// changes, or [`WEIGHT_MAX`].
-    pub fn set_weight(&mut self, weight: u64) {
+    pub(crate) fn set_weight(&mut self, weight: u64) {
         self.weight = weight;
     }
 
@@ -472,7 +472,7 @@ impl TransactionLocks {
     /// Gives back the key that was acquired last, as READ COMMITTED does with a row that its
     /// condition rejects. Only right after a [`TransactionLocks::lock`] that returned
     /// [`Acquired::New`].
-    pub fn unlock_newest(&mut self) {
+    pub(crate) fn unlock_newest(&mut self) {
         if let Some(last) = self.held.len().checked_sub(1) {
             self.unlock(last);
         }
@@ -488,12 +488,12 @@ impl TransactionLocks {
     }
 
     /// A key's hash: the same for all transactions while the server runs.
-    pub fn key_hash(&self, tree: TreeId, key: &[u8]) -> u64 {
+    pub(crate) fn key_hash(&self, tree: TreeId, key: &[u8]) -> u64 {
         self.manager.hash(tree, key)
     }
 
     /// The keys of indexes that it holds exclusively.
-    pub fn exclusive_keys(&self) -> Vec<(TreeId, Vec<u8>)> {
+    pub(crate) fn exclusive_keys(&self) -> Vec<(TreeId, Vec<u8>)> {
         let exclusive = |&(shard, slot): &(u16, u32)| {
             self.manager.shards[shard as usize].0.lock().exclusive_key(slot, self.owner)
         };
@@ -510,7 +510,7 @@ impl TransactionLocks {
 
     /// Releases everything, handing each key to those who wait for it. Doesn't fail, doesn't wait
     /// for transactions.
-    pub fn release_all(&mut self) {
+    pub(crate) fn release_all(&mut self) {
         self.release_ranges();
         let mut woken = Vec::new();
         for run in self.held.chunk_by(|a, b| a.0 == b.0) {

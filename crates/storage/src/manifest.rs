@@ -351,7 +351,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::memtable::Checkpoint;
-    use binlog::position::LogPosition;
+    use binlog::LogPosition;
 
     fn edit(position: u64) -> Edit {
         let position = LogPosition::from_u64(position);

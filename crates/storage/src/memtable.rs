@@ -6,7 +6,7 @@
 
 use crate::entry::TreeId;
 use crate::skiplist::SkipList;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ mod tests {
     use crate::batch::WriteBatch;
     use crate::entry::TreeId;
     use crate::store::testing;
-    use binlog::position::LogPosition;
+    use binlog::LogPosition;
     use std::sync::Arc;
 
     #[test]

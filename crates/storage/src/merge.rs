@@ -16,7 +16,7 @@ use crate::entry::{Entry, TREE_LEN, TreeId, order};
 use crate::error::StoreError;
 use crate::skiplist::ListCursor;
 use crate::sstable::{LevelCursor, TableCursor};
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use std::cmp::Ordering;
 
 /// One ordered source of entries.

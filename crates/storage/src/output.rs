@@ -13,7 +13,7 @@ use crate::entry::{Entry, TreeId};
 use crate::error::StoreError;
 use crate::sstable::{Compression, Table, TableBuilder, TableContext, TableMeta};
 use crate::survivors::Sink;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use env::OpenMode;
 use std::io;
 use std::ops::Range;

@@ -27,7 +27,7 @@ use crate::lock::{LockError, LockMode, TransactionLocks, WaitPolicy};
 use crate::store::Store;
 
 /// Where the records are: a key is the XID and a number (u32, big-endian).
-pub const TREE: TreeId = TreeId(2);
+pub(crate) const TREE: TreeId = TreeId(2);
 
 /// The name of an XA transaction.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,7 +89,7 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 
 /// What a prepared transaction is.
 #[derive(Debug, Default, Clone)]
-pub struct Content {
+pub(crate) struct Content {
     /// What it changes when it is committed.
     pub batch: WriteBatch,
     /// The keys that nobody else may touch before.
@@ -114,23 +114,27 @@ const DELETE: u8 = 4;
 
 impl Content {
     /// What is prepared.
-    pub fn new(batch: WriteBatch, locks: Vec<(TreeId, Vec<u8>)>, tables: Vec<(String, String)>) -> Self {
+    pub(crate) fn new(
+        batch: WriteBatch,
+        locks: Vec<(TreeId, Vec<u8>)>,
+        tables: Vec<(String, String)>,
+    ) -> Self {
         let records = 1 + batch.len() + locks.len() + tables.len();
         Self { batch, locks, tables, records: u32::try_from(records).unwrap_or(u32::MAX) }
     }
 
     /// A transaction that changes nothing: as in MySQL it is not logged, and a crash forgets it.
-    pub fn of_nothing(tables: Vec<(String, String)>) -> Self {
+    pub(crate) fn of_nothing(tables: Vec<(String, String)>) -> Self {
         Self { tables, ..Self::default() }
     }
 
     /// False if it changes nothing.
-    pub fn is_logged(&self) -> bool {
+    pub(crate) fn is_logged(&self) -> bool {
         self.records > 0
     }
 
     /// The batch that makes it prepared.
-    pub fn record(&self, xid: &Xid) -> WriteBatch {
+    pub(crate) fn record(&self, xid: &Xid) -> WriteBatch {
         let mut out = WriteBatch::new();
         let mut number = 0;
         let mut put = |value: Vec<u8>| {
@@ -162,7 +166,7 @@ impl Content {
     }
 
     /// The batch that finishes it.
-    pub fn finish(&self, xid: &Xid, commit: bool) -> WriteBatch {
+    pub(crate) fn finish(&self, xid: &Xid, commit: bool) -> WriteBatch {
         let mut out = if commit { self.batch.clone() } else { WriteBatch::new() };
         (0..self.records).for_each(|number| out.delete(TREE, &xid.key(number)));
         out

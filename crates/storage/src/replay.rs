@@ -33,8 +33,8 @@ use binlog::event::{
     TransactionPayloadEvent, decode,
 };
 use binlog::log::{Examined, Log, LogError, ReplayedEvent};
-use binlog::position::{FileNumber, LogPosition};
 use binlog::row::{RowError, RowImage, RowImageBuilder};
+use binlog::{FileNumber, LogPosition};
 use parking_lot::Mutex;
 
 use crate::batch::WriteBatch;

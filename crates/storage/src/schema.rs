@@ -16,8 +16,7 @@ use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
 
-use binlog::event::metadata::{OptionalMetadata, TableDetails};
-use binlog::event::{EncodedTableMap, TableMapEvent};
+use binlog::event::{EncodedTableMap, OptionalMetadata, TableDetails, TableMapEvent};
 use binlog::row::{ColumnType, Width};
 
 use parking_lot::Mutex;
@@ -119,7 +118,7 @@ pub struct Building {
 
 impl Building {
     /// A row has a unique key that another has.
-    pub fn fail(&self, index: usize, image: &[u8]) {
+    pub(crate) fn fail(&self, index: usize, image: &[u8]) {
         self.duplicate.lock().get_or_insert_with(|| (index, image.to_vec()));
     }
 
@@ -362,7 +361,7 @@ impl Index {
     }
 
     /// What its keys are made of.
-    pub fn parts(&self) -> &[KeyPart] {
+    pub(crate) fn parts(&self) -> &[KeyPart] {
         &self.definition.parts
     }
 
@@ -543,7 +542,7 @@ pub struct Row<'a> {
 }
 
 /// Writes to `out` what a row's change from `before` to `after` does to the table's trees (T1).
-pub fn row_changes(
+pub(crate) fn row_changes(
     schema: &TableSchema,
     before: Option<Row<'_>>,
     after: Option<Row<'_>>,

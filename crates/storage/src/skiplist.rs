@@ -51,7 +51,7 @@ mod writer;
 
 use crate::entry::Entry;
 use arena::Arena;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 pub(crate) use cursor::ListCursor;
 use newest::{Newest, NewestLookup};
 use node::Node;

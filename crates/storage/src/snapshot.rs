@@ -9,7 +9,7 @@
 //!      ([`Snapshots::horizon`]). So a snapshot taken later is at or after the visible position
 //!      that a horizon saw.
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -28,7 +28,7 @@ pub(crate) use cursor::{LevelCursor, TableCursor};
 pub(crate) use table::{Graveyard, Table, TableContext};
 
 use crate::entry::{TREE_LEN, TreeId};
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use stdx::cursor::{Cursor, Truncated, put_lenenc, put_lenenc_bytes};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 

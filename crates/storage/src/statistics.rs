@@ -186,7 +186,7 @@ mod tests {
     use crate::key::collation::BinaryCollations;
     use crate::schema::{Column, IndexDefinition, KeyPart, TableSchema};
     use crate::store::testing::store;
-    use binlog::position::LogPosition;
+    use binlog::LogPosition;
     use binlog::row::{ColumnType, code};
 
     /// An index on (a, b) in tree 2, with a primary key.

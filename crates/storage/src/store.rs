@@ -29,7 +29,7 @@ use crate::sstable::{Graveyard, Table, TableContext};
 use crate::tables::{Examined, Tables};
 use crate::write_set::WriteSet;
 use arc_swap::ArcSwapOption;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use env::Env;
 use parking_lot::Mutex;
 use std::io;
@@ -114,7 +114,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Refused`] if they are damaged, [`StoreError::Io`] if they can't be read or
     /// another process has the store open.
-    pub fn examine(env: Arc<dyn Env>, dir: &Path) -> Result<ExaminedStore, StoreError> {
+    pub(crate) fn examine(env: Arc<dyn Env>, dir: &Path) -> Result<ExaminedStore, StoreError> {
         // A copy of a store has no lock file, nor has a folder that is not there.
         let path = dir.join(LOCK);
         let lock = if env.exists(&path) { Some(lock_store(&*env, dir)?) } else { None };
@@ -296,7 +296,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`Self::checkpoint`].
-    pub fn checkpoint_with(
+    pub(crate) fn checkpoint_with(
         &self,
         notes: impl FnOnce(LogPosition) -> Vec<u8>,
     ) -> Result<LogPosition, StoreError> {
@@ -416,7 +416,7 @@ pub struct GapsDue(Vec<KeyRange>);
 
 impl GapsDue {
     /// True if there is nothing to learn.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -477,23 +477,23 @@ pub struct ExaminedStore {
 
 impl ExaminedStore {
     /// The position of the checkpoint: the log must go back to it.
-    pub fn checkpoint_position(&self) -> LogPosition {
+    pub(crate) fn checkpoint_position(&self) -> LogPosition {
         self.found.checkpoint.position
     }
 
     /// The log's fingerprint at that position, when the checkpoint was made; `None` if it was not
     /// noted.
-    pub fn log_fingerprint(&self) -> Option<u64> {
+    pub(crate) fn log_fingerprint(&self) -> Option<u64> {
         self.found.checkpoint.fingerprint
     }
 
     /// True if there are tables, named by a manifest or not.
-    pub fn has_tables(&self) -> bool {
+    pub(crate) fn has_tables(&self) -> bool {
         self.found.has_tables()
     }
 
     /// The name of the manifest that counts; `None` if there is none.
-    pub fn manifest_name(&self) -> Option<String> {
+    pub(crate) fn manifest_name(&self) -> Option<String> {
         let path = self.found.manifest_path(&self.dir);
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         name.filter(|_| self.found.has_manifest())
@@ -501,7 +501,7 @@ impl ExaminedStore {
 
     /// The manifest's last record, if it can't be read: torn by a power cut, or damaged. The
     /// checkpoint is that of the record before it.
-    pub fn torn_record(&self) -> Option<StoreError> {
+    pub(crate) fn torn_record(&self) -> Option<StoreError> {
         let offset = self.found.torn_at?;
         let what = format!(
             "the last record can't be read, and the checkpoint of the one before it, at {}, does not fit the log",
@@ -512,13 +512,13 @@ impl ExaminedStore {
 
     /// Why the store, which seems to be empty, may have lost what it had. It is to be adopted only
     /// if the log has everything from its first file on.
-    pub fn doubt(&self) -> Option<&StoreError> {
+    pub(crate) fn doubt(&self) -> Option<&StoreError> {
         self.found.doubt.as_ref()
     }
 
     /// Why the manifest that counts is not the one that should, if the log ends at `log_end` in
     /// front of what a newer one stands for (N5 of `manifest.rs`).
-    pub fn newer_than_log(&self, log_end: LogPosition) -> Option<StoreError> {
+    pub(crate) fn newer_than_log(&self, log_end: LogPosition) -> Option<StoreError> {
         let newer = self.found.newer.iter().find(|newer| newer.position > log_end)?;
         let what = format!(
             "it names {}, but {} is newer and sound, and has the tables up to {}, which is more than the binary log has: \
@@ -550,7 +550,7 @@ impl ExaminedStore {
     ///
     /// # Errors
     /// [`StoreError::Io`] if the folder can't be written or another process has the store open.
-    pub fn adopt(self, options: StoreOptions) -> Result<Arc<Store>, StoreError> {
+    pub(crate) fn adopt(self, options: StoreOptions) -> Result<Arc<Store>, StoreError> {
         self.warn_of_newer_manifests();
         let ExaminedStore { env, dir, lock, found } = self;
         make_dir(&*env, &dir).map_err(|e| StoreError::io(format!("open store {}", dir.display()), e))?;

@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use crate::merge::Merge;
 use crate::snapshot::Horizon;
 use crate::view::Drops;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 
 /// What decides about versions.
 pub(crate) struct Retention<'a> {

@@ -21,7 +21,7 @@ use crate::sstable::table::{table_number, table_path};
 use crate::sstable::{Graveyard, Table, TableContext, TableMeta};
 use crate::version::{Edit, Version};
 use crate::view::{CurrentView, Drops, View};
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use env::{Env, OpenMode};
 use parking_lot::Mutex;
 use std::collections::HashSet;

@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use env::Env;
 use parking_lot::Mutex;
 
@@ -97,7 +97,7 @@ impl Temporary {
     }
 
     /// The store, if there ever was a temporary table.
-    pub fn store(&self) -> Option<&Arc<Store>> {
+    pub(crate) fn store(&self) -> Option<&Arc<Store>> {
         self.store.get()
     }
 

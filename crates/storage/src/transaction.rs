@@ -46,11 +46,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use binlog::LogPosition;
 use binlog::event::{EncodedQuery, rows_flags};
 use binlog::group::{GroupBuilder, GroupContext};
 use binlog::gtid::Gtid;
 use binlog::log::Committed;
-use binlog::position::LogPosition;
 use smallvec::SmallVec;
 
 use crate::cursor::CursorBuffers;
@@ -197,11 +197,6 @@ impl Transaction {
         if let Some(len) = group_len {
             self.group.expect(len);
         }
-    }
-
-    /// The engine it runs in.
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
     }
 
     /// Its name in the lock table.

@@ -15,7 +15,7 @@ use crate::memtable::Checkpoint;
 use crate::merge::Source;
 use crate::sstable::{LevelCursor, Table, TableContext, TableCursor, TableMeta, key_hash};
 use crate::view::Found;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use std::cmp::Reverse;
 use std::sync::Arc;
 use stdx::cursor::{Cursor, Truncated, put_lenenc, put_lenenc_bytes};

@@ -16,7 +16,7 @@ use crate::merge::{Merge, Source};
 use crate::skiplist::{ListCursor, SkipList};
 use crate::version::{Version, own};
 use arc_swap::ArcSwap;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;

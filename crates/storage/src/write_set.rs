@@ -34,11 +34,11 @@ use pieces::{ByteSpan, Pieces};
 
 /// A place in the sequence of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Mark(usize);
+pub(crate) struct Mark(usize);
 
 impl Mark {
     /// After every change.
-    pub const NOW: Mark = Mark(usize::MAX);
+    pub(crate) const NOW: Mark = Mark(usize::MAX);
 }
 
 /// What a transaction did to a key. Its bytes are the full key and the value.
@@ -80,7 +80,7 @@ impl<'k> Sought<'k> {
 
 /// A transaction's private changes.
 #[derive(Debug, Default)]
-pub struct WriteSet {
+pub(crate) struct WriteSet {
     bytes: Pieces,
     /// All changes that were not taken back; their numbers are their indexes here.
     changes: Vec<Change>,
@@ -97,7 +97,7 @@ const CHANGES_RECYCLED_MAX: usize = 4 * SMALL_CHANGES;
 
 /// What a transaction has made of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OwnWrite<'a> {
+pub(crate) enum OwnWrite<'a> {
     /// Nothing is there any more.
     Delete,
     /// This value is there.
@@ -106,7 +106,7 @@ pub enum OwnWrite<'a> {
 
 impl<'a> OwnWrite<'a> {
     /// The value; `None` if the key is gone.
-    pub fn value(self) -> Option<&'a [u8]> {
+    pub(crate) fn value(self) -> Option<&'a [u8]> {
         match self {
             Self::Delete => None,
             Self::Put(value) => Some(value),
@@ -116,37 +116,32 @@ impl<'a> OwnWrite<'a> {
 
 impl WriteSet {
     /// An empty set.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// True if nothing was changed, or all of it was taken back.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// The number of changes made and not taken back.
-    pub fn len(&self) -> usize {
-        self.changes.len()
-    }
-
     /// About how much memory the set takes, in bytes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes.len() + self.changes.len() * OVERHEAD
     }
 
     /// Sets a key's value.
-    pub fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
+    pub(crate) fn put(&mut self, tree: TreeId, key: &[u8], value: &[u8]) {
         self.change(tree, key, value, Effect::Put);
     }
 
     /// Deletes a key, whether or not anything is there.
-    pub fn delete(&mut self, tree: TreeId, key: &[u8]) {
+    pub(crate) fn delete(&mut self, tree: TreeId, key: &[u8]) {
         self.change(tree, key, &[], Effect::Delete);
     }
 
     /// Lets own scans meet a key, with an empty value, if it isn't changed anyway.
-    pub fn shadow(&mut self, tree: TreeId, key: &[u8]) {
+    pub(crate) fn shadow(&mut self, tree: TreeId, key: &[u8]) {
         if self.get(tree, key, Mark::NOW).is_none() {
             self.change(tree, key, &[], Effect::Shadow);
         }
@@ -193,12 +188,12 @@ impl WriteSet {
     }
 
     /// The place after the last change.
-    pub fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         Mark(self.changes.len())
     }
 
     /// Takes back every change made since `mark`.
-    pub fn rollback_to(&mut self, mark: Mark) {
+    pub(crate) fn rollback_to(&mut self, mark: Mark) {
         for number in (mark.0..self.changes.len()).rev() {
             let full_key = self.full_key(number);
             let (slot, newest) = self.find(TreeId::of(full_key), &full_key[TREE_LEN..]);
@@ -213,7 +208,7 @@ impl WriteSet {
     }
 
     /// Forgets all changes; a small set's memory is recycled.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.changes.capacity() > CHANGES_RECYCLED_MAX || !self.bytes.is_small() {
             *self = Self::default();
             return;
@@ -224,7 +219,7 @@ impl WriteSet {
     }
 
     /// What the transaction had made of a key as of `mark`, if anything.
-    pub fn get(&self, tree: TreeId, key: &[u8], mark: Mark) -> Option<OwnWrite<'_>> {
+    pub(crate) fn get(&self, tree: TreeId, key: &[u8], mark: Mark) -> Option<OwnWrite<'_>> {
         if self.changes.is_empty() {
             return None;
         }
@@ -240,7 +235,12 @@ impl WriteSet {
 
     /// The first key of `tree` after `from` (exclusive if `Bound::Excluded`) that was changed as
     /// of `mark`, and what it was set to, if it was not deleted.
-    pub fn next(&self, tree: TreeId, from: Bound<&[u8]>, mark: Mark) -> Option<(&[u8], Option<&[u8]>)> {
+    pub(crate) fn next(
+        &self,
+        tree: TreeId,
+        from: Bound<&[u8]>,
+        mark: Mark,
+    ) -> Option<(&[u8], Option<&[u8]>)> {
         let first = self.newest.partition_slot(|number| match from {
             Bound::Included(key) => self.order(number, Sought::new(tree, key)).is_lt(),
             Bound::Excluded(key) => self.order(number, Sought::new(tree, key)).is_le(),
@@ -250,7 +250,12 @@ impl WriteSet {
     }
 
     /// The last key of `tree` before `from`, as [`Self::next`].
-    pub fn prev(&self, tree: TreeId, from: Bound<&[u8]>, mark: Mark) -> Option<(&[u8], Option<&[u8]>)> {
+    pub(crate) fn prev(
+        &self,
+        tree: TreeId,
+        from: Bound<&[u8]>,
+        mark: Mark,
+    ) -> Option<(&[u8], Option<&[u8]>)> {
         let end = self.newest.partition_slot(|number| match from {
             Bound::Included(key) => self.order(number, Sought::new(tree, key)).is_le(),
             Bound::Excluded(key) => self.order(number, Sought::new(tree, key)).is_lt(),
@@ -276,13 +281,13 @@ impl WriteSet {
 
     /// All that the transaction changed, as the store wants it, in key order; but for temporary
     /// trees.
-    pub fn to_batch(&self) -> WriteBatch {
+    pub(crate) fn to_batch(&self) -> WriteBatch {
         // More than enough where a key was changed several times.
         Self::batch_of(WriteBatch::with_capacity(self.bytes.len(), self.newest.len()), self.entries())
     }
 
     /// What it changed in temporary trees, if anything.
-    pub fn to_temporary_batch(&self) -> Option<WriteBatch> {
+    pub(crate) fn to_temporary_batch(&self) -> Option<WriteBatch> {
         let first = self.newest.partition_slot(|number| !self.tree(number).is_temporary());
         let mut written = self.written(self.newest.from(first)).peekable();
         written.peek()?;
@@ -314,8 +319,9 @@ impl WriteSet {
         batch
     }
 
-    /// Walks the whole set and asserts S1. For tests.
-    pub fn check_invariants(&self) {
+    /// Walks the whole set and asserts S1.
+    #[cfg(test)]
+    pub(crate) fn check_invariants(&self) {
         let mut reached = 0;
         let newest: Vec<usize> = self.newest.all().collect();
         assert!(

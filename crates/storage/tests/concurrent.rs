@@ -17,7 +17,7 @@ use std::time::Duration;
 use binlog::log::CommitError;
 use database::{Database, Row, all_rows, options, primary_key};
 use stdx::random::Random;
-use storage::engine::EngineOptions;
+use storage::EngineOptions;
 use storage::lock::LockError;
 use storage::transaction::{Isolation, TransactionError};
 

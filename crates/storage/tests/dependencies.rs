@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use binlog::event::{Event, TableMapEvent, decode};
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use database::{Database, Row, options, primary_key};
 use env::SimEnv;
 use stdx::random::Random;

@@ -7,7 +7,7 @@
 
 mod support;
 
-use env::sim::Fault;
+use env::Fault;
 use support::{Harness, machine, seeds};
 
 #[test]

@@ -10,8 +10,7 @@
 mod database;
 mod world;
 
-use env::SimEnv;
-use env::sim::Fault;
+use env::{Fault, SimEnv};
 use stdx::random::Random;
 use world::{Outcome, World};
 

@@ -13,12 +13,11 @@ use std::time::Duration;
 use binlog::event::QueryEvent;
 use database::{BY_U, BY_V, Database, Row, context, id_range, options, primary_key, rows};
 use env::SimEnv;
-use storage::engine::FinishedBranch;
 use storage::lock::{Killed, LockError};
 use storage::transaction::{
     Direction, Isolation, KeyRange, Locking, OnLocked, ReadMode, Transaction, TransactionError,
 };
-use storage::{Interrupt, TableSchema, Xid};
+use storage::{FinishedBranch, Interrupt, TableSchema, Xid};
 
 const LONG: Duration = Duration::from_secs(60);
 const UPDATE: ReadMode = ReadMode::Locking(Locking::UPDATE);

@@ -22,18 +22,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
+use binlog::LogPosition;
 use binlog::event::QueryEvent;
-use binlog::position::LogPosition;
 use database::{Catalog, DIR, Database, Row, all_rows, schema};
 use env::{Env, File, OpenMode, SimEnv, UnixMicros, Whose};
 use parking_lot::Mutex;
 use stdx::random::Random;
 use storage::build::TreeBuilder;
-use storage::engine::Engine;
 use storage::layout::Layouts;
-use storage::replay::{Cause, ReplayError, ReplayTarget};
 use storage::schema::TableSchema;
-use storage::{BegunCheckpoint, Store, TreeId, WriteBatch};
+use storage::{BegunCheckpoint, Cause, Engine, ReplayError, ReplayTarget, Store, TreeId, WriteBatch};
 
 type Hook = Arc<Mutex<Option<Box<dyn FnMut() + Send>>>>;
 

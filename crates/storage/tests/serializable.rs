@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use database::{BY_U, BY_V, Database, Row, options, primary_key};
 use stdx::random::Random;
 use storage::lock::LockError;

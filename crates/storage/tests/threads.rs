@@ -2,7 +2,7 @@
 //! and compaction in the background.
 #![allow(clippy::unwrap_used)]
 
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use env::RealEnv;
 use std::io;
 use std::path::Path;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use database::*;
 use env::SimEnv;
 use storage::lock::LockError;

@@ -10,9 +10,8 @@ use std::collections::BTreeMap;
 use binlog::event::QueryEvent;
 use database::{Database, Row, all_rows, context, options, primary_key};
 use env::SimEnv;
-use storage::engine::FinishedBranch;
 use storage::lock::LockError;
-use storage::{TransactionError, Xid};
+use storage::{FinishedBranch, TransactionError, Xid};
 
 type Rows = BTreeMap<i64, Row>;
 

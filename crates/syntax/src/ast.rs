@@ -23,15 +23,15 @@
 //! (SHOW, users, maintenance); [`visit`] walks over all of it.
 #![allow(missing_docs)] // variants and fields carry the grammar's own words; a comment where those don't say it all
 
-pub mod admin;
-pub mod change;
-pub mod data_type;
-pub mod expression;
-pub mod query;
-pub mod remark;
-pub mod routine;
-pub mod session;
-pub mod table;
+mod admin;
+mod change;
+mod data_type;
+mod expression;
+mod query;
+mod remark;
+mod routine;
+mod session;
+mod table;
 pub mod visit;
 mod walk;
 

@@ -39,7 +39,7 @@ enum Piece {
 const CHANGEABLE: usize = 16;
 
 /// [`normalized`] and its like ask once for so many tokens whether they may go on.
-pub const TOKENS_PER_CHECK: usize = 1024;
+pub(crate) const TOKENS_PER_CHECK: usize = 1024;
 
 /// The normalized form of the text's first statement, which has been parsed. Long statements are
 /// cut at `max` bytes. `None` if `may_go_on` says so, asked once for [`TOKENS_PER_CHECK`] tokens.

@@ -148,7 +148,7 @@ const fn hash(text: &[u8]) -> usize {
 
 impl Keyword {
     /// The keyword that this word is, in any case.
-    pub fn lookup(word: &[u8]) -> Keyword {
+    pub(crate) fn lookup(word: &[u8]) -> Keyword {
         if word.len() > LENGTH_MAX {
             return Keyword::OTHER;
         }
@@ -173,7 +173,7 @@ impl Keyword {
     }
 
     /// True if it's a keyword only with a parenthesis after it.
-    pub fn is_native_function(self) -> bool {
+    pub(crate) fn is_native_function(self) -> bool {
         self as u16 > RESERVED + NONRESERVED
     }
 

@@ -13,15 +13,17 @@
 
 pub mod ast;
 pub mod digest;
-pub mod error;
-pub mod keyword;
-pub mod lexer;
+mod error;
+mod keyword;
+mod lexer;
 pub mod parser;
 pub mod quoted;
 pub mod sql_mode;
-pub mod token;
+mod token;
 pub mod unparse;
 
 pub use error::ParseError;
 pub use keyword::Keyword;
+pub use lexer::Lexer;
 pub use parser::{ParseOptions, Parser};
+pub use token::{Lexeme, Token};

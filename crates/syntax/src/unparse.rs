@@ -34,20 +34,14 @@ pub fn query(query: &Query) -> Vec<u8> {
     writer.out
 }
 
-/// A column's type as SQL: `varchar(10) CHARACTER SET latin1`.
-pub fn data_type(ty: &DataType) -> Vec<u8> {
-    let mut writer = Writer::default();
-    writer.data_type(ty);
-    writer.out
-}
-
 /// A name in backticks.
 pub fn ident(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
 /// A string in quotes, as MySQL escapes it.
-pub fn string(bytes: &[u8]) -> Vec<u8> {
+#[cfg(test)]
+pub(crate) fn string(bytes: &[u8]) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.string(bytes);
     writer.out

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use env::RealEnv;
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, Guard, SequenceNumberCounter};
 use stdx::random::Random;

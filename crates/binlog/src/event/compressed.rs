@@ -41,13 +41,8 @@ impl<'a> Compressed<'a> {
     }
 
     /// The bytes as the event has them.
-    pub fn stored(&self) -> &'a [u8] {
+    pub(crate) fn stored(&self) -> &'a [u8] {
         self.stored
-    }
-
-    /// How many bytes there were before compression.
-    pub fn uncompressed_len(&self) -> usize {
-        self.uncompressed_len
     }
 
     /// The bytes before compression. Memory grows with what the stream really holds, and ends at
@@ -56,7 +51,7 @@ impl<'a> Compressed<'a> {
     /// # Errors
     /// `EventError::TooLarge` beyond `limit`, `EventError::Malformed` if the stream is broken or
     /// has another length than it says.
-    pub fn uncompress(&self, limit: usize) -> Result<Vec<u8>, EventError> {
+    pub(crate) fn uncompress(&self, limit: usize) -> Result<Vec<u8>, EventError> {
         if self.uncompressed_len > limit {
             return Err(EventError::TooLarge(self.uncompressed_len as u64));
         }

@@ -128,7 +128,7 @@ pub struct LogResetEvent {
 
 impl LogResetEvent {
     /// What distinguishes it from other ignorable events.
-    pub const MARK: &[u8] = b"log_reset\0";
+    pub(crate) const MARK: &[u8] = b"log_reset\0";
 
     /// Reads the body of an ignorable event; `None` if it is another's.
     ///
@@ -275,9 +275,9 @@ impl IntvarEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RandEvent {
     /// The first seed.
-    pub seed1: u64,
+    pub(crate) seed1: u64,
     /// The second seed.
-    pub seed2: u64,
+    pub(crate) seed2: u64,
 }
 
 impl RandEvent {

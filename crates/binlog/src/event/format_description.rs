@@ -79,7 +79,7 @@ impl FormatDescription {
     }
 
     /// The length of a type's fixed part; `None` if the writer did not know the type.
-    pub fn post_header_length(&self, event_type: EventType) -> Option<usize> {
+    pub(crate) fn post_header_length(&self, event_type: EventType) -> Option<usize> {
         let index = usize::from(event_type.0).checked_sub(1)?;
         self.post_header_lengths.get(index).map(|&n| usize::from(n))
     }

@@ -214,7 +214,7 @@ pub struct PurgedGtids(pub GtidSet);
 
 impl PurgedGtids {
     /// What distinguishes it from other ignorable events.
-    pub const MARK: &[u8] = b"gtid_purged\0";
+    pub(crate) const MARK: &[u8] = b"gtid_purged\0";
 
     /// Reads the body of an ignorable event; `None` if it is another's.
     ///

@@ -181,11 +181,11 @@ impl EncodeEvent for MariadbAnnotateRowsEvent<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StartEncryptionEvent {
     /// The scheme, 1.
-    pub scheme: u8,
+    pub(crate) scheme: u8,
     /// Which generation of the key encrypts the file; the key itself is not in it.
-    pub key_version: u32,
+    pub(crate) key_version: u32,
     /// What each event's place is mixed with.
-    pub nonce: [u8; 12],
+    pub(crate) nonce: [u8; 12],
 }
 
 impl StartEncryptionEvent {

@@ -10,7 +10,7 @@ use stdx::cursor::{Cursor, put_lenenc, put_lenenc_bytes};
 
 use super::EventError;
 use crate::row::bit;
-use crate::row::column_type::{ColumnType, code};
+use crate::row::{ColumnType, code};
 
 /// One field of the optional metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct DefaultCharset {
     /// The collation of the columns that are not named.
     pub default: u64,
     /// Number of the column among those of its class, and its collation.
-    pub exceptions: Vec<(u64, u64)>,
+    pub(crate) exceptions: Vec<(u64, u64)>,
 }
 
 /// The optional metadata of a table map.
@@ -130,7 +130,7 @@ impl OptionalMetadata {
     }
 
     /// The elements of the `n`th SET column (from 0, among the SET columns).
-    pub fn set_values(&self, n: usize) -> Option<&[Vec<u8>]> {
+    pub(crate) fn set_values(&self, n: usize) -> Option<&[Vec<u8>]> {
         self.0.iter().find_map(|f| match f {
             MetadataField::SetValues(all) => all.get(n).map(Vec::as_slice),
             _ => None,
@@ -256,7 +256,7 @@ impl DefaultCharset {
 }
 
 /// Bits from the highest of each byte on, as signedness and visibility have them.
-pub fn pack_bits(bits: &[bool]) -> Vec<u8> {
+pub(crate) fn pack_bits(bits: &[bool]) -> Vec<u8> {
     let mut bytes = vec![0; bits.len().div_ceil(8)];
     for (i, _) in bits.iter().enumerate().filter(|(_, on)| **on) {
         bytes[i / 8] |= 0x80 >> (i % 8);

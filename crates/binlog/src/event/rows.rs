@@ -20,7 +20,7 @@ use stdx::cursor::{Cursor, put_lenenc};
 
 use super::compressed::Compressed;
 use super::{EncodeEvent, EventError, EventType, TableMapEvent};
-use crate::row::column_type::{ColumnType, code};
+use crate::row::{ColumnType, code};
 use crate::row::{RowError, RowImage};
 
 /// What a row event does to its rows.

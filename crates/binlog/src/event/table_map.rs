@@ -17,7 +17,7 @@ use stdx::cursor::{Cursor, put_lenenc};
 
 use super::metadata::OptionalMetadata;
 use super::{EncodeEvent, EventError, EventType};
-use crate::row::column_type::{ColumnType, code};
+use crate::row::{ColumnType, code};
 
 /// Which table a number stands for in the row events that follow. The module's head has its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -74,7 +74,7 @@ impl TableMapEvent {
     pub const DUMMY_TABLE_ID: u64 = 0xff_ffff;
 
     /// True if the column may be NULL.
-    pub fn is_nullable(&self, column: usize) -> bool {
+    pub(crate) fn is_nullable(&self, column: usize) -> bool {
         crate::row::bit(&self.nullable, column)
     }
 
@@ -176,7 +176,7 @@ fn wire_meta(ty: &ColumnType) -> [u8; 2] {
 }
 
 /// The two metadata bytes as one number, the way `mysqlbinlog -vv` prints it.
-pub fn printed_meta(ty: &ColumnType) -> u16 {
+pub(crate) fn printed_meta(ty: &ColumnType) -> u16 {
     let [a, b] = wire_meta(ty);
     match ty.code {
         code::STRING | code::ENUM | code::SET | code::NEWDECIMAL => u16::from_be_bytes([a, b]),

@@ -85,11 +85,6 @@ impl EventGroup {
         &self.keys
     }
 
-    /// The context it was built with.
-    pub fn context(&self) -> &GroupContext {
-        &self.context
-    }
-
     /// Appends the whole group for file offset `start` to `out`.
     ///
     /// # Panics
@@ -110,7 +105,7 @@ impl EventGroup {
     ///
     /// # Panics
     /// As [`Self::stamp`].
-    pub fn stamp_in_place(self, stamp: &GtidStamp, start: u64, gtid_out: &mut Vec<u8>) -> Vec<u8> {
+    pub(crate) fn stamp_in_place(self, stamp: &GtidStamp, start: u64, gtid_out: &mut Vec<u8>) -> Vec<u8> {
         self.append_gtid_event(stamp, start, gtid_out);
         let start = start + self.gtid_event_len() as u64;
         let Body::Memory { mut bytes, events } = self.body else { panic!("{NOT_STAMPED}") };

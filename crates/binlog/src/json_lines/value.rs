@@ -2,8 +2,8 @@
 
 use super::{Object, list, put};
 use crate::event::{EventError, TableMapEvent};
-use crate::row::column_type::{BINARY, ColumnType, code};
 use crate::row::json::{JsonOperation, base64, diffs, write_quoted};
+use crate::row::{BINARY_COLLATION, ColumnType, code};
 use crate::row::{Field, RowImage, Value, json};
 
 /// What a table's columns, and the elements of its ENUM and SET columns, are called.
@@ -150,7 +150,7 @@ impl CharacterSet {
     fn of(ty: &ColumnType) -> Self {
         match ty.charset {
             _ if ty.code == code::VECTOR => Self::Bytes,
-            BINARY => Self::Bytes,
+            BINARY_COLLATION => Self::Bytes,
             5 | 8 | 15 | 31 | 47 | 48 | 49 | 94 => Self::Latin1,
             0 | 11 | 65 => Self::Utf8,                     // not known, ascii
             33 | 76 | 83 | 192..=215 | 223 => Self::Utf8,  // utf8mb3
@@ -203,7 +203,7 @@ fn write_diffs(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EventError> {
 /// The column's type in SQL's words.
 pub(super) fn type_name(ty: &ColumnType) -> String {
     let meta = ty.meta;
-    let is_binary = ty.charset == BINARY;
+    let is_binary = ty.charset == BINARY_COLLATION;
     let either = |binary: &str, text: &str| if is_binary { binary.to_owned() } else { text.to_owned() };
     match ty.code {
         code::TINY => "tinyint".into(),

@@ -36,7 +36,7 @@ pub mod code {
 }
 
 /// The collation number of binary strings.
-pub const BINARY: u16 = 63;
+pub const BINARY_COLLATION: u16 = 63;
 
 /// A column's type.
 ///
@@ -59,8 +59,8 @@ pub struct ColumnType {
     pub meta: u16,
     /// Integers, and nominally FLOAT, DOUBLE and DECIMAL.
     pub unsigned: bool,
-    /// Collation by number, for character types, ENUM and SET; [`BINARY`] for binary strings; 0 if
-    /// not known.
+    /// Collation by number, for character types, ENUM and SET; [`BINARY_COLLATION`] for binary
+    /// strings; 0 if not known.
     pub charset: u16,
 }
 
@@ -81,7 +81,7 @@ impl ColumnType {
     }
 
     /// True for the types that a table map's signedness bits count.
-    pub const fn is_numeric(&self) -> bool {
+    pub(crate) const fn is_numeric(&self) -> bool {
         matches!(
             self.code,
             code::TINY
@@ -98,12 +98,12 @@ impl ColumnType {
 
     /// True for the types that a table map's character sets count: strings and texts, binary ones
     /// too.
-    pub const fn is_character(&self) -> bool {
+    pub(crate) const fn is_character(&self) -> bool {
         matches!(self.code, code::STRING | code::VAR_STRING | code::VARCHAR | code::BLOB)
     }
 
     /// True for ENUM and SET.
-    pub const fn is_enum_or_set(&self) -> bool {
+    pub(crate) const fn is_enum_or_set(&self) -> bool {
         matches!(self.code, code::ENUM | code::SET)
     }
 

@@ -38,7 +38,7 @@ pub struct Decimal<'a> {
 
 impl Decimal<'_> {
     /// True for numbers below zero.
-    pub fn is_negative(&self) -> bool {
+    pub(crate) fn is_negative(&self) -> bool {
         self.bytes.first().is_some_and(|&b| b & 0x80 == 0)
     }
 

@@ -148,11 +148,6 @@ impl<'a> Fields<'a> {
         Ok(Self { types, present, partial, nulls, remaining, column: 0, seen: 0, json: 0 })
     }
 
-    /// The bytes after the columns walked so far.
-    pub fn remaining(&self) -> &'a [u8] {
-        self.remaining
-    }
-
     /// The next present column.
     ///
     /// # Errors
@@ -228,7 +223,7 @@ impl<'a> RowImageBuilder<'a> {
     }
 
     /// The type that the next value must have; `None` when all are there.
-    pub fn next_type(&self) -> Option<&'a ColumnType> {
+    pub(crate) fn next_type(&self) -> Option<&'a ColumnType> {
         self.types.get(self.column)
     }
 

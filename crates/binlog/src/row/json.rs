@@ -21,16 +21,16 @@
 //!
 //! Source: MySQL source documentation, `json_binary.h`.
 
-pub mod diff;
-pub mod print;
-pub mod tree;
-pub mod view;
+mod diff;
+mod print;
+mod tree;
+mod view;
 
 pub use diff::{JsonDiff, JsonOperation, diffs};
 pub(crate) use print::base64;
 pub use print::{write_pretty, write_quoted, write_text};
 pub use tree::{EncodeError, Tree};
-pub use view::{Container, Json, Node};
+pub use view::{Container, Json, Node, key_order};
 
 use super::RowError;
 

@@ -96,7 +96,7 @@ fn write_shortest(out: &mut impl Write, number: Option<Scientific>, zero_point: 
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_double(out: &mut impl Write, v: f64) -> fmt::Result {
+pub(crate) fn write_double(out: &mut impl Write, v: f64) -> fmt::Result {
     write_shortest(out, Scientific::new(format_args!("{v:e}")), false)
 }
 
@@ -104,7 +104,7 @@ pub fn write_double(out: &mut impl Write, v: f64) -> fmt::Result {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_float(out: &mut impl Write, v: f32) -> fmt::Result {
+pub(crate) fn write_float(out: &mut impl Write, v: f32) -> fmt::Result {
     write_shortest(out, Scientific::new(format_args!("{v:e}")), false)
 }
 
@@ -117,7 +117,7 @@ pub(super) fn write_json_double(out: &mut impl Write, v: f64) -> fmt::Result {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_g(out: &mut impl Write, v: f64, precision: usize) -> fmt::Result {
+pub(crate) fn write_g(out: &mut impl Write, v: f64, precision: usize) -> fmt::Result {
     let Some(mut n) = Scientific::new(format_args!("{v:.*e}", precision - 1)) else {
         return out.write_str("0");
     };

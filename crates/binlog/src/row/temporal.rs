@@ -91,13 +91,13 @@ fn put_fraction(out: &mut Vec<u8>, micros: u32, digits: u8) {
 
 impl Date {
     /// From the three bytes of a DATE: day 5 bits, month 4, year 15, little-endian.
-    pub fn from_bytes(b: [u8; 3]) -> Self {
+    pub(crate) fn from_bytes(b: [u8; 3]) -> Self {
         let v = u32::from_le_bytes([b[0], b[1], b[2], 0]);
         Self { year: (v >> 9) as u16, month: (v >> 5 & 15) as u8, day: (v & 31) as u8 }
     }
 
     /// The three bytes.
-    pub fn to_bytes(self) -> [u8; 3] {
+    pub(crate) fn to_bytes(self) -> [u8; 3] {
         let v = u32::from(self.year) << 9 | u32::from(self.month & 15) << 5 | u32::from(self.day & 31);
         let [a, b, c, _] = v.to_le_bytes();
         [a, b, c]
@@ -254,7 +254,7 @@ impl Timestamp {
     }
 
     /// The moment in UTC; the zero timestamp is the zero date.
-    pub fn to_utc(self) -> DateTime {
+    pub(crate) fn to_utc(self) -> DateTime {
         let Self { seconds, micros, digits } = self;
         if seconds == 0 && micros == 0 {
             return DateTime { digits, ..DateTime::default() };
@@ -273,7 +273,7 @@ impl Timestamp {
 
 impl Timestamp {
     /// The moment's date and time in UTC; zero is the zero date, as MySQL has it.
-    pub fn utc(&self) -> DateTime {
+    pub(crate) fn utc(&self) -> DateTime {
         let (day, second) = (self.seconds / 86_400, self.seconds % 86_400);
         let zero = Date { year: 0, month: 0, day: 0 };
         let date = if self.seconds == 0 { zero } else { date_of_day(day) };

@@ -4,8 +4,8 @@ use std::io::Write as _;
 
 use super::put;
 use crate::event::EventError;
-use crate::row::column_type::{ColumnType, code};
 use crate::row::value::ByteWriter;
+use crate::row::{ColumnType, code};
 use crate::row::{Field, Value, json, number};
 
 /// Appends a column's value.

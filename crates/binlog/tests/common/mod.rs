@@ -1,11 +1,11 @@
 //! What the tests of the log share: small transactions that are recognised again.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+use binlog::LogPosition;
 use binlog::event::{Event, EventType, QueryEvent};
 use binlog::group::{EventGroup, GroupBuilder, GroupContext};
 use binlog::gtid::Uuid;
 use binlog::log::{CommitHook, Log, LogError, LogOptions, LogReader, Recovered};
-use binlog::position::LogPosition;
 use env::Env;
 use parking_lot::Mutex;
 use std::path::Path;

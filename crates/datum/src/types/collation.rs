@@ -101,11 +101,6 @@ impl Collation {
         self.description().sort_length
     }
 
-    /// True if equal texts are equal bytes (but for trailing spaces where the collation pads).
-    pub fn is_binary(self) -> bool {
-        matches!(self.description().rule, Rule::Bytes)
-    }
-
     /// True if it is its set's default.
     pub fn is_default(self) -> bool {
         self.charset().default_collation() == self

@@ -308,7 +308,7 @@ impl DataType {
 }
 
 /// The last byte count that a TEXT or BLOB of so many length bytes holds.
-pub fn lob_length_max(length_bytes: u8) -> u64 {
+pub(crate) fn lob_length_max(length_bytes: u8) -> u64 {
     (1_u64 << (8 * u32::from(length_bytes))) - 1
 }
 
@@ -454,7 +454,7 @@ pub fn resolve_collation(words: &ast::Charset, default: Collation) -> Result<Col
 
 /// A member of an ENUM or SET as it is kept and looked for: without the spaces at its end, unless
 /// it is a byte string.
-pub fn trim_member(text: &[u8], collation: Collation) -> &[u8] {
+pub(crate) fn trim_member(text: &[u8], collation: Collation) -> &[u8] {
     let mut rest = text;
     while let [before @ .., b' '] = rest
         && collation != Collation::BINARY

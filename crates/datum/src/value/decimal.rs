@@ -25,7 +25,7 @@ pub struct Decimal {
 /// The widest DECIMAL.
 pub const PRECISION_MAX: u8 = 65;
 /// The most digits after the point.
-pub const SCALE_MAX: u8 = 30;
+pub(crate) const SCALE_MAX: u8 = 30;
 /// A literal's digits after the point.
 const LITERAL_SCALE_MAX: u8 = 64;
 /// Digits that a mantissa can always hold.
@@ -116,7 +116,7 @@ impl Decimal {
 
     /// The nearest number with 17 significant digits; `None` for infinities, NaN and what is out of
     /// range.
-    pub fn from_f64(v: f64) -> Option<Self> {
+    pub(crate) fn from_f64(v: f64) -> Option<Self> {
         if !v.is_finite() {
             return None;
         }
@@ -353,7 +353,7 @@ impl Decimal {
     }
 
     /// The nearest double.
-    pub fn to_f64(&self) -> f64 {
+    pub(crate) fn to_f64(self) -> f64 {
         if self.mantissa.unsigned_abs() < ethnum::U256::from(1_u64 << 53) && self.scale <= 22 {
             return self.mantissa.as_i64() as f64 / 10_f64.powi(i32::from(self.scale));
         }

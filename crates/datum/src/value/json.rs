@@ -14,7 +14,7 @@ pub mod compare;
 pub mod convert;
 pub mod edit;
 pub mod merge;
-pub mod parse;
+mod parse;
 pub mod path;
 pub mod table;
 #[cfg(test)]
@@ -23,7 +23,7 @@ mod tests;
 pub use binlog::row::json::{
     Container, EncodeError, Json, Node, Tree, write_pretty, write_quoted, write_text,
 };
-pub use parse::ParseError;
+pub use parse::{ParseError, parse};
 pub use path::Path;
 
 use crate::error::{self, Result, SqlError};
@@ -57,7 +57,7 @@ pub fn damaged(e: binlog::row::RowError) -> SqlError {
 }
 
 /// True unless the document is the number 0, as a condition has it.
-pub fn is_true(document: &[u8]) -> bool {
+pub(crate) fn is_true(document: &[u8]) -> bool {
     let zero = |node: &Node<'_>| match node {
         Node::Int(v) => *v == 0,
         Node::UInt(v) => *v == 0,

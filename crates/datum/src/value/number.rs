@@ -17,7 +17,7 @@ pub struct Number<'a> {
 
 impl<'a> Number<'a> {
     /// All digits, the point left out.
-    pub fn digits(&self) -> impl Iterator<Item = &'a u8> + use<'a> {
+    pub(crate) fn digits(&self) -> impl Iterator<Item = &'a u8> + use<'a> {
         self.integer.iter().chain(self.fraction)
     }
 }
@@ -60,7 +60,7 @@ fn count(text: &[u8], is: impl Fn(u8) -> bool) -> usize {
 }
 
 /// The double that `text` starts with, and the bytes read (0 if there is none).
-pub fn parse_f64(text: &[u8]) -> (f64, usize) {
+pub(crate) fn parse_f64(text: &[u8]) -> (f64, usize) {
     let Some(number) = scan(text) else { return (0.0, 0) };
     let start = count(text, |b| b.is_ascii_whitespace());
     let digits = std::str::from_utf8(&text[start..number.len]).unwrap_or("0");
@@ -69,7 +69,7 @@ pub fn parse_f64(text: &[u8]) -> (f64, usize) {
 }
 
 /// True if the number that `text` starts with is too large for a double.
-pub fn overflows_f64(text: &[u8]) -> bool {
+pub(crate) fn overflows_f64(text: &[u8]) -> bool {
     let number = scan(text).map_or(&b""[..], |number| &text[..number.len]).trim_ascii();
     std::str::from_utf8(number)
         .ok()
@@ -104,7 +104,7 @@ pub fn parse_integer(text: &[u8]) -> Integer {
 }
 
 /// True if nothing but white space follows the first `len` bytes.
-pub fn is_whole(text: &[u8], len: usize) -> bool {
+pub(crate) fn is_whole(text: &[u8], len: usize) -> bool {
     text[len..].iter().all(u8::is_ascii_whitespace)
 }
 

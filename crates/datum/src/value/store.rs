@@ -13,15 +13,14 @@ mod temporal;
 use std::borrow::Cow;
 
 pub use copied::copied;
-pub use labels::set_text;
+pub(crate) use labels::set_text;
 pub use numbers::integer_range;
 
 use self::labels::label;
 use super::temporal::{Date, DateRules, DateTime};
 use super::{Datum, Decimal, bits_to_u64, number, text};
 use crate::error::{self, Diagnostics, Result, SqlError};
-use crate::types::data_type::lob_length_max;
-use crate::types::{Charset, Collation, DataType};
+use crate::types::{Charset, Collation, DataType, lob_length_max};
 use crate::value::zone::Zone;
 
 /// What a session says about storing.
@@ -41,7 +40,7 @@ pub struct Rules {
 
 impl Rules {
     /// The statement's day in the session's time zone.
-    pub fn today(&self) -> Date {
+    pub(crate) fn today(&self) -> Date {
         DateTime::from_unix_micros(self.zone.to_local(self.moment), 0).unwrap_or(DateTime::ZERO).date
     }
 }
@@ -201,8 +200,8 @@ fn bits_as<'a>(bits: Cow<'a, [u8]>, charset: Charset, ty: &DataType) -> Datum<'a
 
 /// A document; 3140 for text that is not JSON, 3144 for byte strings.
 fn document<'a>(value: Datum<'a>, charset: Charset, to: &Target<'_>) -> Result<Datum<'a>> {
+    use super::json::ParseError;
     use super::json::convert::{Unsuitable, document};
-    use super::json::parse::ParseError;
     let invalid = |message: &str, at: usize| {
         let column =
             if to.table.is_empty() { to.column.to_owned() } else { format!("{}.{}", to.table, to.column) };

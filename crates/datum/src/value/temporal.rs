@@ -13,7 +13,7 @@ pub const SECOND: i64 = 1_000_000;
 /// Microseconds of a day.
 pub const DAY: i64 = 86_400 * SECOND;
 /// 838:59:59 in microseconds.
-pub const TIME_MAX: i64 = ((838 * 60 + 59) * 60 + 59) * SECOND;
+pub(crate) const TIME_MAX: i64 = ((838 * 60 + 59) * 60 + 59) * SECOND;
 
 /// A calendar date; month and day can be 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -77,12 +77,12 @@ impl Date {
     pub const ZERO: Date = Date { year: 0, month: 0, day: 0 };
 
     /// True for 0000-00-00.
-    pub fn is_zero(self) -> bool {
+    pub(crate) fn is_zero(self) -> bool {
         self == Self::ZERO
     }
 
     /// True if it is a day of the calendar.
-    pub fn is_real(self) -> bool {
+    pub(crate) fn is_real(self) -> bool {
         self.month > 0 && self.day > 0 && self.day <= days_in_month(self.year, self.month)
     }
 
@@ -188,7 +188,7 @@ impl Time {
     }
 
     /// `hhmmss` with the sign, without the fraction.
-    pub fn to_number(self) -> i64 {
+    pub(crate) fn to_number(self) -> i64 {
         let (h, m, s, _) = self.parts();
         (i64::from(h) * 10_000 + i64::from(m) * 100 + i64::from(s)) * if self.micros < 0 { -1 } else { 1 }
     }
@@ -249,7 +249,7 @@ impl DateTime {
     }
 
     /// `YYYYMMDDhhmmss`, without the fraction.
-    pub fn to_number(self) -> u64 {
+    pub(crate) fn to_number(self) -> u64 {
         self.date.to_number() * 1_000_000 + self.time().to_number().unsigned_abs()
     }
 

@@ -16,7 +16,7 @@ pub struct Read<T> {
     /// True if the text went on with something else, or the value was cut to its type's range.
     pub truncated: bool,
     /// True if the seventh digit of the second rounded the value away from zero.
-    pub rounded_up: bool,
+    pub(crate) rounded_up: bool,
 }
 
 fn read<T>(value: T, truncated: bool) -> Option<Read<T>> {
@@ -35,7 +35,7 @@ impl Read<DateTime> {
 impl Read<Time> {
     /// The value with no more than the first six digits of the second, as TIME_TRUNCATE_FRACTIONAL
     /// asks for.
-    pub fn cut(self) -> Time {
+    pub(crate) fn cut(self) -> Time {
         let back = i64::from(self.rounded_up && !self.truncated) * self.value.micros.signum();
         Time { micros: self.value.micros - back, ..self.value }
     }
@@ -221,7 +221,7 @@ fn assemble(parts: [u32; 6], fraction: &[u8], truncated: bool) -> Option<Read<Da
 }
 
 /// Reads a number as `YYYYMMDD`, `YYMMDD`, `YYYYMMDDhhmmss` or `YYMMDDhhmmss`; 0 is the zero date.
-pub fn datetime_from_number(n: i64) -> Option<DateTime> {
+pub(crate) fn datetime_from_number(n: i64) -> Option<DateTime> {
     let n = u64::try_from(n).ok()?;
     let (date, time) = match n {
         0 => return Some(DateTime::ZERO),
@@ -296,7 +296,7 @@ pub fn parse_time(text: &[u8]) -> Option<Read<Time>> {
 }
 
 /// True if the text, read as a time, is a date with one.
-pub fn is_shaped_as_datetime(text: &[u8]) -> bool {
+pub(crate) fn is_shaped_as_datetime(text: &[u8]) -> bool {
     datetime_form(text) == DateTimeForm::Complete && parse_datetime(text).is_some()
 }
 
@@ -382,7 +382,7 @@ fn time_from_parts(
 }
 
 /// Reads a number as `hhmmss`, or as a date with a time.
-pub fn time_from_number(n: i64) -> Option<Read<Time>> {
+pub(crate) fn time_from_number(n: i64) -> Option<Read<Time>> {
     let magnitude = n.unsigned_abs();
     if magnitude > 9_999_999 {
         return read(datetime_from_number(n)?.time(), false);

@@ -47,12 +47,12 @@ fn write_integer(mut magnitude: u64, negative: bool, out: &mut Vec<u8>) {
 
 /// The shortest digits that read back as the same double; an exponent where the point would be more
 /// than 15 digits away.
-pub fn write_f64(v: f64, out: &mut Vec<u8>) {
+pub(crate) fn write_f64(v: f64, out: &mut Vec<u8>) {
     write_scientific(&format!("{v:e}"), out);
 }
 
 /// A FLOAT has six significant digits.
-pub fn write_f32(v: f32, out: &mut Vec<u8>) {
+pub(crate) fn write_f32(v: f32, out: &mut Vec<u8>) {
     write_scientific(&format!("{:.5e}", f64::from(v)), out);
 }
 

@@ -61,11 +61,6 @@ impl Zone {
         }
     }
 
-    /// True if it is never off UTC.
-    pub fn is_utc(self) -> bool {
-        matches!(self.0, ZoneKind::Offset(0))
-    }
-
     /// A moment, in microseconds since 1970, as the zone's clocks show it, counted the same way.
     pub fn to_local(self, utc: i64) -> i64 {
         let seconds = match self.0 {

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 
 /// The longest password, as in MySQL.
-pub const PASSWORD_MAX: usize = 256;
+pub(crate) const PASSWORD_MAX: usize = 256;
 const SALT: usize = 20;
 const ROUNDS: u32 = 5000;
 
@@ -57,7 +57,7 @@ impl<'a> Stored<'a> {
 
 /// The stored form of a password; empty for an empty one, `None` for one longer than
 /// [`PASSWORD_MAX`].
-pub fn hash_password(password: &[u8], env: &dyn Env) -> Option<Vec<u8>> {
+pub(crate) fn hash_password(password: &[u8], env: &dyn Env) -> Option<Vec<u8>> {
     if password.is_empty() {
         return Some(Vec::new());
     }
@@ -123,10 +123,6 @@ impl DigestCache {
         let entry =
             Entry { stored: account.authentication_string.clone(), digest: sha256(&[&sha256(&[password])]) };
         self.0.lock().insert(Self::key(&account.user, &account.host), entry);
-    }
-
-    pub(super) fn forget(&self, user: &[u8], host: &str) {
-        self.0.lock().remove(&Self::key(user, host));
     }
 
     pub(super) fn clear(&self) {

@@ -21,7 +21,7 @@ fn sha1(parts: &[&[u8]]) -> [u8; SHA1] {
 }
 
 /// The stored form of a password; empty for an empty one.
-pub fn hash_password(password: &[u8]) -> Vec<u8> {
+pub(crate) fn hash_password(password: &[u8]) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();
     }

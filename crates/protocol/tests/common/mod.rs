@@ -247,7 +247,7 @@ fn answer(connection: &mut Connection, sql: &[u8]) -> io::Result<()> {
         collation: 63,
         length: 21,
         column_type: 8,
-        flags: result_set::column_flags::NUM,
+        flags: column_flags::NUM,
         ..ColumnDefinition::default()
     };
     let ok = OkReply { status, ..OkReply::default() };

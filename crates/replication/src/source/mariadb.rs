@@ -33,15 +33,14 @@ mod statements;
 
 use super::{ChecksumWish, DumpError, Request, Stream};
 use binlog::LogPosition;
-use binlog::event::mariadb::gtid_flags;
 use binlog::event::{
     CHECKSUM_LEN, ChecksumAlgorithm, EncodeEvent, Event, EventError, EventHeader, EventType,
     FormatDescription, GtidEvent, MariadbAnnotateRowsEvent, MariadbGtid, MariadbGtidEvent,
     MariadbGtidListEvent, QueryEvent, RotateEvent, RowsData, RowsEvent, TransactionPayloadEvent,
-    XaPrepareEvent, XidEvent, decode, decode_format_description, flags,
+    XaPrepareEvent, XidEvent, decode, decode_format_description, flags, gtid_flags,
 };
 use binlog::log::Log;
-use binlog::row::column_type::code;
+use binlog::row::code;
 use std::io;
 use std::time::Duration;
 

@@ -6,7 +6,7 @@
 
 use super::{Client, Reader};
 use binlog::event::MariadbGtid;
-use protocol::command::BinlogDump;
+use protocol::BinlogDump;
 use replication::source::mariadb::{self, Wishes};
 use sql::{Datum, Session};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use stdx::suggest;
 
 /// What `duramen probe --help` prints.
-pub const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 Measures this machine and tells what full durability will cost on it: the rate of small commits to expect for 1 to 256
 clients with each setting of sync_binlog and innodb_flush_log_at_trx_commit, and what a power cut would take.
 

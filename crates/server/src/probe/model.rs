@@ -39,7 +39,7 @@ const ROUNDS: usize = 64;
 /// When a commit is answered, by `sync_binlog` and `innodb_flush_log_at_trx_commit`: the stricter
 /// of the two wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
+pub(super) enum Durability {
     /// When it is flushed.
     Every,
     /// When it is written; each N-th group when it is flushed.
@@ -50,7 +50,7 @@ pub enum Durability {
 
 impl Durability {
     /// What the two settings mean together.
-    pub fn of(sync_binlog: u32, trx_commit: u8) -> Self {
+    pub(crate) fn of(sync_binlog: u32, trx_commit: u8) -> Self {
         match (sync_binlog, trx_commit) {
             (_, 1) | (1, _) => Self::Every,
             (0, _) => Self::Never,
@@ -61,43 +61,43 @@ impl Durability {
 
 /// What was measured. Times are in seconds.
 #[derive(Debug, Clone)]
-pub struct Machine {
+pub(super) struct Machine {
     /// Processors that server and clients share.
-    pub processors: f64,
+    pub(crate) processors: f64,
     /// Of a round trip, what is no processor's time.
-    pub wire: f64,
+    pub(crate) wire: f64,
     /// Processor time of a commit with one client, server's and client's, without its flush.
-    pub commit_alone: f64,
+    pub(crate) commit_alone: f64,
     /// The same with many clients.
-    pub commit_together: f64,
+    pub(crate) commit_together: f64,
     /// What is added where many wait for one flush and are woken.
-    pub waking: f64,
+    pub(crate) waking: f64,
     /// What sleeping processors add to a commit that waits for its flush, were they asleep whenever
     /// one is woken.
     pub sleep: f64,
     /// Processor time of one write and flush.
-    pub flush_work: f64,
+    pub(crate) flush_work: f64,
     /// How long a write and flush takes, with how many at a time; ascending, the first with one.
     pub flushes: Vec<(usize, f64)>,
     /// A slow flush: 99 % are faster.
-    pub flush_late: f64,
+    pub(crate) flush_late: f64,
     /// Flushes that the server has going at a time, at most.
-    pub overlap: usize,
+    pub(crate) overlap: usize,
     /// How long the background leaves written bytes before it flushes them.
-    pub background_pause: f64,
+    pub(crate) background_pause: f64,
 }
 
 /// What to expect.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Expected {
+pub(super) struct Expected {
     /// Commits per second.
-    pub rate: f64,
+    pub(crate) rate: f64,
     /// Commits per flush.
     pub group: f64,
     /// Commits that were answered and that a power cut may take, at most.
-    pub lost_commits: f64,
+    pub(crate) lost_commits: f64,
     /// The seconds before the power cut in which they were answered.
-    pub lost_time: f64,
+    pub(crate) lost_time: f64,
 }
 
 /// How a commit waits for its flush.
@@ -112,7 +112,7 @@ struct Flushing {
 impl Machine {
     /// Takes what so many clients fall short of at full durability for the time until sleeping
     /// processors come back, as far as that can be.
-    pub fn explain(&mut self, clients: usize, rate: f64) {
+    pub(crate) fn explain(&mut self, clients: usize, rate: f64) {
         let (mut low, mut high) = (0.0, SLEEP_MAX);
         for _ in 0..HALVINGS {
             self.sleep = (low + high) / 2.0;
@@ -126,7 +126,7 @@ impl Machine {
     }
 
     /// What to expect with so many clients.
-    pub fn predict(&self, durability: Durability, clients: usize) -> Expected {
+    pub(crate) fn predict(&self, durability: Durability, clients: usize) -> Expected {
         let clients = clients.max(1);
         let (rate, group) = match durability {
             Durability::Every => self.solve(clients, true, 1.0),

@@ -13,7 +13,7 @@ use crate::log_tool::replay::copy::is_data;
 use crate::options::{self, Command};
 use binlog::gtid::{GtidSet, Uuid};
 use binlog::log::{Examined, Log, LogError, LogOptions};
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use env::{Env, OpenMode};
 use sql::variables::ids;
 use std::path::{Path, PathBuf};

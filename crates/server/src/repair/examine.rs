@@ -19,7 +19,7 @@ use binlog::event::{Event, decode, decode_format_description};
 use binlog::file::{FileReader, Input};
 use binlog::gtid::{Gtid, GtidSet};
 use binlog::log::{Examined, InFront, IndexState, LogError, Loss};
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use env::Env;
 use sql::catalog::{CatalogState, record};
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! The statements that a start would do again, planned as it does before it changes anything: one
 //! that can't be followed stops it, or sets objects aside. Bytes and checksums say nothing of that.
 
+use binlog::LogPosition;
 use binlog::event::{EventType, decode_format_description};
 use binlog::file::{FileReader, Input};
 use binlog::log::{Examined, LogError};
-use binlog::position::LogPosition;
 use env::{Env, OpenMode};
 use sql::catalog::{Rehearsal, record};
 use std::path::Path;

@@ -3,12 +3,12 @@
 //! so must what the files after it still have.
 
 use super::examine::number_of;
+use binlog::LogPosition;
 use binlog::event::{Event, EventType, FormatDescription, LogResetEvent, PreviousGtids, PurgedGtids};
 use binlog::event::{decode, decode_format_description};
 use binlog::file::{FileError, FileReader, Input};
 use binlog::gtid::{Gtid, GtidSet, Interval, Source};
 use binlog::log::whole_groups_after;
-use binlog::position::LogPosition;
 use env::{Env, OpenMode};
 use std::path::Path;
 

@@ -12,8 +12,8 @@ use binlog::log::{FileInfo, Log, Published};
 use binlog::{FileNumber, LogPosition};
 
 use super::event_info;
-use super::listing::{Listing, cells, int, text, uint};
 use crate::instance::Instance;
+use crate::listing::{Listing, cells, int, text, uint};
 use crate::session::Context;
 use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
@@ -26,7 +26,7 @@ use syntax::ast::{LogEvents, PurgeTo};
 const FIRST_EVENT: u64 = 4;
 
 /// SHOW BINARY LOGS.
-pub fn files(cx: &Context) -> Listing {
+pub(crate) fn files(cx: &Context) -> Listing {
     let mut out = Listing::new([text("Log_name", 255), uint("File_size"), text("Encrypted", 3)]);
     for file in cx.instance.log().files() {
         out.push(cells![file.name, file.size, "No"]);
@@ -37,9 +37,9 @@ pub fn files(cx: &Context) -> Listing {
 /// SHOW BINARY LOG STATUS: where the visible transactions end, and which these are. In a
 /// transaction that began WITH CONSISTENT SNAPSHOT these are the transactions that it sees, so that
 /// a dump needs no lock to know where it starts.
-pub fn status(cx: &Context) -> Result<Listing> {
+pub(crate) fn status(cx: &Context) -> Result<Listing> {
     let log = cx.instance.log();
-    let Published { position, gtids } = published(cx)?;
+    let Published { position, gtids } = cx.published_log()?;
     let mut out = Listing::new([
         text("File", 255),
         uint("Position"),
@@ -51,25 +51,9 @@ pub fn status(cx: &Context) -> Result<Listing> {
     Ok(out)
 }
 
-/// What the session sees of the log, durable (B1).
-pub fn published(cx: &Context) -> Result<Published> {
-    let log = cx.instance.log();
-    let published = cx.transactions.snapshot_start().cloned().unwrap_or_else(|| log.published());
-    log.ensure_durable(published.position).map_err(SqlError::internal)?;
-    Ok(published)
-}
-
-/// `gtid_purged`
-pub fn purged(log: &Log) -> GtidSet {
-    log.gtid_purged().unwrap_or_else(|error| {
-        tracing::warn!(%error, "the oldest log file's GTIDs can't be read");
-        GtidSet::new()
-    })
-}
-
 /// What is assigned to `gtid_purged`, taken apart: true if it is to be added, as a `+` in front
 /// says. `None`: no set.
-pub fn parse_purged(text: &str) -> Option<(bool, GtidSet)> {
+pub(crate) fn parse_purged(text: &str) -> Option<(bool, GtidSet)> {
     let text = text.trim();
     let (adds, set) = match text.strip_prefix('+') {
         Some(rest) => (true, rest),
@@ -79,7 +63,7 @@ pub fn parse_purged(text: &str) -> Option<(bool, GtidSet)> {
 }
 
 /// SET GLOBAL gtid_purged: transactions are declared as executed, and as not in this log any more.
-pub fn set_purged(cx: &Context, adds: bool, set: &GtidSet) -> Result<()> {
+pub(crate) fn set_purged(cx: &Context, adds: bool, set: &GtidSet) -> Result<()> {
     let cannot = |why: &str| error::CANT_SET_GTID_PURGED_DUE_SETS_CONSTRAINTS.with(&[&why]);
     let log = cx.instance.log();
     let mut added = set.clone();
@@ -98,7 +82,7 @@ pub fn set_purged(cx: &Context, adds: bool, set: &GtidSet) -> Result<()> {
 
 /// SHOW BINLOG EVENTS: the events of one file, the first unless one is named, `count` of them after
 /// `skip` others. Rows go out as they are read.
-pub fn events(
+pub(crate) fn events(
     cx: &mut Context,
     which: &LogEvents,
     skip: u64,
@@ -177,7 +161,7 @@ fn cannot_show(why: &str) -> SqlError {
 }
 
 /// PURGE BINARY LOGS. What recovery still needs stays, whatever was asked for.
-pub fn purge(cx: &mut Context, to: &PurgeTo) -> Result<()> {
+pub(crate) fn purge(cx: &mut Context, to: &PurgeTo) -> Result<()> {
     let log = cx.instance.log().clone();
     let keep = match to {
         PurgeTo::File(name) => {
@@ -206,7 +190,7 @@ fn check_nothing_aside(instance: &Instance) -> Result<()> {
 
 /// RESET BINARY LOGS AND GTIDS: commits, and the log begins anew in a file of this number. The
 /// tables keep everything.
-pub fn reset(cx: &mut Context, number: u64) -> Result<()> {
+pub(crate) fn reset(cx: &mut Context, number: u64) -> Result<()> {
     /// What MySQL leaves below the last number that a name may have.
     const NUMBER_MAX: u32 = 2_000_000_000;
     let named = u32::try_from(number).ok().filter(|number| (1..=NUMBER_MAX).contains(number));
@@ -225,7 +209,7 @@ pub fn reset(cx: &mut Context, number: u64) -> Result<()> {
 /// Removes the log files that were left for the next one more than `binlog_expire_logs_seconds`
 /// ago, as far as recovery can do without them; nothing where that is 0 or
 /// `binlog_expire_logs_auto_purge` is off.
-pub fn purge_expired(instance: &Instance) -> Result<()> {
+pub fn purge_expired_log_files(instance: &Instance) -> Result<()> {
     let globals = instance.globals();
     let seconds = globals.uint(ids::BINLOG_EXPIRE_LOGS_SECONDS);
     let is_needed = check_nothing_aside(instance).is_err();

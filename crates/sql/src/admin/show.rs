@@ -5,16 +5,9 @@ mod create;
 mod engine;
 mod objects;
 mod replication;
-pub(crate) mod server;
-pub(crate) mod variables;
-
-pub use variables::TLS_TICKET_SECONDS;
-
-pub(crate) use create::{sees_body, sees_routine};
-pub(crate) use objects::{as_shown, column_extra, column_key, key_part, sizes, times};
 
 use super::binary_log;
-use super::listing::Listing;
+use crate::listing::{Listing, server, variables};
 use crate::session::Context;
 use crate::status::Counter;
 use datum::error::{self, Result, SqlError};
@@ -22,7 +15,7 @@ use datum::sink::ResultSink;
 use syntax::ast::{Account, Limit, ObjectName, RoutineKind, Show, ShowFilter, ShowWhat, Text};
 
 /// Runs a SHOW.
-pub fn show(cx: &mut Context, show: &Show, sink: &mut dyn ResultSink) -> Result<()> {
+pub(crate) fn show(cx: &mut Context, show: &Show, sink: &mut dyn ResultSink) -> Result<()> {
     if let ShowWhat::BinlogEvents(which) = &show.what {
         let (skip, count) = limit(cx, which.limit.as_ref())?;
         return binary_log::events(cx, which, skip, count, sink);
@@ -89,7 +82,7 @@ fn is_query(what: &ShowWhat) -> bool {
 }
 
 /// DESCRIBE: the columns of a table, perhaps only those that a pattern names.
-pub fn describe(
+pub(crate) fn describe(
     cx: &mut Context,
     table: &ObjectName,
     column: Option<&Text>,
@@ -174,7 +167,7 @@ fn limit(cx: &mut Context, limit: Option<&Limit>) -> Result<(u64, u64)> {
 }
 
 /// Which counter a SHOW counts.
-pub fn counter(what: &ShowWhat) -> Counter {
+pub(crate) fn counter(what: &ShowWhat) -> Counter {
     use Counter as C;
     use RoutineKind as R;
     use ShowWhat as W;

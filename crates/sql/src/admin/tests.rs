@@ -6,8 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use env::Env;
-use env::sim::SimEnv;
+use env::{Env, SimEnv};
 
 use crate::catalog::UserAtHost;
 use crate::instance::{Instance, OpenOptions};

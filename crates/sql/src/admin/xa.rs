@@ -1,6 +1,6 @@
 //! XA RECOVER: the transactions that are prepared.
 
-use super::listing::{Listing, int, text};
+use crate::listing::{Listing, int, text};
 use crate::privilege::Privileges;
 use crate::session::Context;
 use crate::status::Counter;

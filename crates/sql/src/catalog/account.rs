@@ -7,7 +7,7 @@ use std::sync::Arc;
 use stdx::cursor::{Cursor, Truncated, put_lenenc_bytes};
 
 use super::show::{quote, quote_text};
-use crate::expression::like;
+use crate::like;
 use crate::privilege::Grants;
 use datum::types::Collation;
 
@@ -25,7 +25,7 @@ pub struct UserDef {
     /// What else was said of it.
     pub options: AccountOptions,
     /// Its privileges.
-    pub grants: Arc<Grants>,
+    pub(crate) grants: Arc<Grants>,
 }
 
 /// What can be said of an account besides its password and its privileges.
@@ -35,14 +35,14 @@ pub struct AccountOptions {
     /// REQUIRE SSL.
     pub require_tls: bool,
     /// PASSWORD EXPIRE: the password has to be changed before anything else.
-    pub expired: bool,
+    pub(crate) expired: bool,
     /// PASSWORD EXPIRE NEVER; otherwise it is up to `default_password_lifetime`, which means never
     /// too.
-    pub expires_never: bool,
+    pub(crate) expires_never: bool,
     /// MAX_USER_CONNECTIONS; 0 is no limit.
-    pub connections_max: u32,
+    pub(crate) connections_max: u32,
     /// A JSON object: ATTRIBUTE, with COMMENT as its member `comment`.
-    pub attribute: Option<String>,
+    pub(crate) attribute: Option<String>,
 }
 
 const LOCKED: u8 = 1;
@@ -106,7 +106,7 @@ impl UserDef {
     }
 
     /// What [`Self::encode`] wrote, now or in the first version.
-    pub fn decode(user: &str, host: &str, c: &mut Cursor<'_>) -> Result<Self, Truncated> {
+    pub(crate) fn decode(user: &str, host: &str, c: &mut Cursor<'_>) -> Result<Self, Truncated> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Truncated);
         let flags = c.u8()?;
         let has = |bit| flags & bit != 0;
@@ -137,7 +137,7 @@ impl UserDef {
 
     /// `'user'@'host' IDENTIFIED WITH 'plugin' AS 'hash'`, as CREATE and ALTER USER have it in the
     /// log.
-    pub fn identified(&self) -> String {
+    pub(crate) fn identified(&self) -> String {
         format!("{}@{} {}", quote_text(&self.user), quote_text(&self.host), self.authentication())
     }
 
@@ -175,14 +175,14 @@ impl UserDef {
     }
 
     /// True if a client of this name and host may be this account.
-    pub fn fits(&self, user: &str, host: &str) -> bool {
+    pub(crate) fn fits(&self, user: &str, host: &str) -> bool {
         (self.user == user || self.user.is_empty()) && host_matches(&self.host, host)
     }
 
     /// How exactly it names its clients; of those that fit, the greatest is taken: a host without
     /// wildcards before one with a netmask, before patterns by the place of their first wildcard;
     /// then a name before the anonymous user.
-    pub fn exactness(&self) -> (u8, usize, bool) {
+    pub(crate) fn exactness(&self) -> (u8, usize, bool) {
         let (kind, more) = match self.host.find(['%', '_']) {
             Some(wildcard) => (0, wildcard),
             None if self.host.is_empty() => (0, 0),

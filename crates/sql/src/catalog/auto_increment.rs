@@ -15,7 +15,7 @@ pub struct Counter(AtomicU64);
 
 /// `auto_increment_increment` and `auto_increment_offset`.
 #[derive(Debug, Clone, Copy)]
-pub struct Series {
+pub(crate) struct Series {
     /// The distance of two values.
     pub increment: u64,
     /// The first value.
@@ -24,7 +24,7 @@ pub struct Series {
 
 impl Series {
     /// The smallest value of the series that is not below `from`.
-    pub fn at_least(self, from: u64) -> Option<u64> {
+    pub(crate) fn at_least(self, from: u64) -> Option<u64> {
         if self.increment <= 1 {
             return Some(from);
         }
@@ -49,19 +49,19 @@ impl Counter {
     }
 
     /// Another counter that goes on at the same value.
-    pub fn copy(&self) -> Self {
+    pub(crate) fn copy(&self) -> Self {
         Self(AtomicU64::new(self.next()))
     }
 
     /// True if values from `value` on were given out.
-    pub fn has_passed(&self, value: u64) -> bool {
+    pub(crate) fn has_passed(&self, value: u64) -> bool {
         let next = self.next();
         next == 0 || next > value
     }
 
     /// Reserves `count` values of a series, none above `max`; returns the first one. `None` if they
     /// don't fit.
-    pub fn reserve(&self, count: u64, series: Series, max: u64) -> Option<u64> {
+    pub(crate) fn reserve(&self, count: u64, series: Series, max: u64) -> Option<u64> {
         // Relaxed: the value orders nothing; each is handed to one statement by the exchange
         // itself.
         let mut current = self.0.load(Relaxed);
@@ -81,12 +81,12 @@ impl Counter {
     }
 
     /// Goes on at `next`, whatever was given out: for a table that nobody else uses now.
-    pub fn restart(&self, next: u64) {
+    pub(crate) fn restart(&self, next: u64) {
         self.0.store(next.max(1), Relaxed);
     }
 
     /// A row has this value: it is not given out again.
-    pub fn used(&self, value: u64) {
+    pub(crate) fn used(&self, value: u64) {
         let next = value.saturating_add(1);
         if self.0.load(Relaxed) < next {
             self.0.fetch_max(next, Relaxed);

@@ -16,15 +16,15 @@ use datum::value::zone::Zone;
 use syntax::ast::{self, TableDefinition, TableOption};
 
 /// The name of the primary key that a table without one gets.
-pub const GENERATED_KEY: &str = "my_row_id";
+pub(crate) const GENERATED_KEY: &str = "my_row_id";
 
 /// The comment of such a column where nobody has asked for it: clients are not shown it, though the
 /// log and the catalog's text have it. Other servers' replicas have it as an invisible column.
-pub const ROW_ID_COMMENT: &str = "row identity of a table without primary key";
+pub(crate) const ROW_ID_COMMENT: &str = "row identity of a table without primary key";
 
 /// The comment of a column that has the values of an index's expression: clients are shown the
 /// expression instead.
-pub const KEY_PART_COMMENT: &str = "values of an index's expression";
+pub(crate) const KEY_PART_COMMENT: &str = "values of an index's expression";
 
 /// What a definition depends on besides its text.
 #[derive(Debug, Clone, Copy)]
@@ -122,13 +122,13 @@ pub(super) fn table_collation(options: &[TableOption], default: Collation) -> Re
             _ => {}
         }
     }
-    datum::types::data_type::resolve_collation(&words, default)
+    datum::types::resolve_collation(&words, default)
 }
 
 const IDENTIFIER_MAX: usize = 64;
 
 /// Checks the length and form of a name that is to be given.
-pub fn check_name(name: &str, wrong: error::Code) -> Result<()> {
+pub(crate) fn check_name(name: &str, wrong: error::Code) -> Result<()> {
     if name.chars().count() > IDENTIFIER_MAX {
         return Err(error::TOO_LONG_IDENT.with(&[&name]));
     }
@@ -139,7 +139,7 @@ pub fn check_name(name: &str, wrong: error::Code) -> Result<()> {
 }
 
 /// The same for a CHECK constraint, whose name MySQL lets end with blanks.
-pub fn check_constraint_name(name: &str) -> Result<()> {
+pub(crate) fn check_constraint_name(name: &str) -> Result<()> {
     if name.chars().count() > IDENTIFIER_MAX {
         return Err(error::TOO_LONG_IDENT.with(&[&name]));
     }
@@ -167,13 +167,13 @@ impl Options {
     }
 
     /// Those of a table.
-    pub fn of(table: &TableDef) -> Options {
+    pub(crate) fn of(table: &TableDef) -> Options {
         let (comment, shown) = (table.comment.clone(), table.options.clone());
         Options { auto_increment: table.auto_start, comment, shown }
     }
 
     /// Changes what is named.
-    pub fn change(&mut self, options: &[TableOption]) -> Result<()> {
+    pub(crate) fn change(&mut self, options: &[TableOption]) -> Result<()> {
         let read = self;
         for option in options {
             match option {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const WORDS: usize = 8192;
 
 /// The times of all tables.
-pub struct ChangeTimes(Box<[AtomicU64]>);
+pub(crate) struct ChangeTimes(Box<[AtomicU64]>);
 
 impl Default for ChangeTimes {
     fn default() -> Self {
@@ -25,7 +25,7 @@ impl ChangeTimes {
     }
 
     /// Notes that rows of the table of this number were changed, in seconds since 1970.
-    pub fn changed(&self, table: u64, seconds: u32) {
+    pub(crate) fn changed(&self, table: u64, seconds: u32) {
         // The number's low half says whose time it is.
         let value = table << 32 | u64::from(seconds);
         let word = self.word(table);
@@ -35,7 +35,7 @@ impl ChangeTimes {
     }
 
     /// When rows of the table were changed last, in seconds since 1970, if that is known.
-    pub fn last(&self, table: u64) -> Option<u32> {
+    pub(crate) fn last(&self, table: u64) -> Option<u32> {
         let value = self.word(table).load(Relaxed);
         (value as u32 != 0 && value >> 32 == u64::from(table as u32)).then_some(value as u32)
     }

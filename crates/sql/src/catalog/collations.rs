@@ -1,4 +1,4 @@
-//! Collations as the engine's keys see them: all that [`datum::types::collation`] knows.
+//! Collations as the engine's keys see them: all that [`datum::types::Collation`] knows.
 
 use storage::key::collation::{Collation as KeyCollation, Collations};
 

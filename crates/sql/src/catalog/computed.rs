@@ -10,9 +10,9 @@ use datum::error::{self, Result};
 
 /// A table's expressions. Their row is the table's.
 #[derive(Debug)]
-pub struct Computed {
+pub(crate) struct Computed {
     /// Generated columns, in order.
-    pub generated: Vec<(usize, Expr)>,
+    pub(crate) generated: Vec<(usize, Expr)>,
     /// Columns with an expression default, in order.
     pub defaults: Vec<(usize, Expr)>,
     /// CHECK constraints that are enforced, by their numbers.
@@ -21,7 +21,7 @@ pub struct Computed {
 
 impl Computed {
     /// A table's expressions: compiled at the first call.
-    pub fn of(cx: &mut Context, table: &Arc<TableDef>) -> Result<Arc<Computed>> {
+    pub(crate) fn of(cx: &mut Context, table: &Arc<TableDef>) -> Result<Arc<Computed>> {
         if let Some(computed) = table.computed.get() {
             return Ok(computed.clone());
         }

@@ -34,7 +34,7 @@ use syntax::ast::{CreateTable, DatabaseOptions, ObjectName, Statement, Statement
 
 /// What a session says that a DDL statement depends on.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// The default database.
     pub database: Option<String>,
     pub(crate) sql_mode: u64,
@@ -51,7 +51,7 @@ pub struct Settings {
     /// Whose account it is done by.
     pub account: UserAtHost,
     /// `sql_generate_invisible_primary_key`. The log has the column that it makes.
-    pub generates_key: bool,
+    pub(crate) generates_key: bool,
     /// `sql_require_primary_key`
     pub requires_key: bool,
     /// Foreign keys must lead somewhere, and what they need may not be dropped.
@@ -59,9 +59,9 @@ pub struct Settings {
     /// `restrict_fk_on_non_standard_key`: only a unique key can be referred to.
     pub restricts_foreign_keys: bool,
     /// A client sends the statement; it is not one that the log has.
-    pub from_client: bool,
+    pub(crate) from_client: bool,
     /// The session's temporary tables. What is logged never depends on them.
-    pub temporary: TemporaryTables,
+    pub(crate) temporary: TemporaryTables,
 }
 
 /// What a DDL statement does.
@@ -83,7 +83,7 @@ pub(crate) struct Plan {
 
 /// A statement's text for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoggedText {
+pub(crate) struct LoggedText {
     pub(crate) sql: Vec<u8>,
     /// How it is to be read.
     pub form: TextForm,
@@ -91,7 +91,7 @@ pub struct LoggedText {
 
 /// With which settings a statement's text is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextForm {
+pub(crate) enum TextForm {
     /// With those of the session that sent it.
     Session,
     /// The server has written it: in UTF-8, for a `sql_mode` without [`sql_mode::SYNTAX`], whatever
@@ -101,7 +101,7 @@ pub enum TextForm {
 
 impl LoggedText {
     /// A text that the server has written.
-    pub fn canonical(sql: Vec<u8>) -> Self {
+    pub(crate) fn canonical(sql: Vec<u8>) -> Self {
         LoggedText { sql, form: TextForm::Canonical }
     }
 }
@@ -273,7 +273,7 @@ impl Settings {
     }
 
     /// Which incomplete dates the sql_mode allows.
-    pub fn dates(&self) -> DateRules {
+    pub(crate) fn dates(&self) -> DateRules {
         let has = |bit| self.sql_mode & bit != 0;
         DateRules {
             no_zero_in_date: has(sql_mode::NO_ZERO_IN_DATE),
@@ -283,7 +283,7 @@ impl Settings {
     }
 
     /// True if the sql_mode is strict.
-    pub fn is_strict(&self) -> bool {
+    pub(crate) fn is_strict(&self) -> bool {
         self.sql_mode & (sql_mode::STRICT_ALL_TABLES | sql_mode::STRICT_TRANS_TABLES) != 0
     }
 
@@ -314,7 +314,7 @@ fn collation_of(options: &DatabaseOptions, default: Collation) -> Result<Collati
         collation: options.collation.clone(),
         binary: false,
     };
-    datum::types::data_type::resolve_collation(&words, default)
+    datum::types::resolve_collation(&words, default)
 }
 
 fn create_database(

@@ -12,8 +12,9 @@ mod keys;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use binlog::row::ColumnType;
+use datum::types::{Charset, Collation, DataType, ROW_SIZE_MAX};
 use storage::TreeId;
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 
@@ -28,8 +29,6 @@ use super::table::{CheckDef, ColumnDef, Default, Generated, IndexDef, TableDef};
 use super::table_map::details;
 use datum::bounds::parse_options;
 use datum::error::{self, Diagnostics, Result, SqlError};
-use datum::types::data_type::ROW_SIZE_MAX;
-use datum::types::{Charset, Collation, DataType};
 use datum::value::{Datum, store, temporal_text};
 use syntax::ast::{self, ColumnDefault, ColumnKey, ExprKind, KeyKind, LobSize};
 use syntax::parser::parse_expression;
@@ -52,14 +51,14 @@ pub(crate) struct Draft {
     /// The last number that the server gave to one of the old table.
     pub(crate) last_foreign_key: u32,
     /// The AUTO_INCREMENT column's name.
-    pub auto_column: Option<String>,
+    pub(crate) auto_column: Option<String>,
 }
 
 /// A column in the making.
 #[derive(Debug, Clone)]
 pub(crate) struct DraftColumn {
     /// What is known of it.
-    pub def: ColumnDef,
+    pub(crate) def: ColumnDef,
     /// The expression of GENERATED ALWAYS AS, or of DEFAULT.
     pub expr: Option<ast::Expr>,
     /// Its number in the old table.
@@ -93,7 +92,7 @@ pub(crate) struct DraftPart {
     /// The column's name.
     pub column: String,
     /// Only so many characters.
-    pub prefix_len: Option<u32>,
+    pub(crate) prefix_len: Option<u32>,
     /// DESC.
     pub descending: bool,
 }
@@ -106,9 +105,9 @@ pub(crate) struct DraftCheck {
     /// What must hold.
     pub expr: ast::Expr,
     /// Rows are tested.
-    pub enforced: bool,
+    pub(crate) enforced: bool,
     /// It stood after this column.
-    pub of_column: Option<String>,
+    pub(crate) of_column: Option<String>,
 }
 
 /// What a draft came to.

@@ -28,7 +28,7 @@ use waits::Waits;
 
 /// What a lock lets its holder do, and keeps others from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetadataLockType {
+pub(crate) enum MetadataLockType {
     /// A statement that reads.
     Read,
     /// A statement that writes.
@@ -47,7 +47,7 @@ pub enum MetadataLockType {
 
 impl MetadataLockType {
     /// True if two sessions may not hold these at once.
-    pub fn excludes(self, other: MetadataLockType) -> bool {
+    pub(crate) fn excludes(self, other: MetadataLockType) -> bool {
         use MetadataLockType as K;
         match (self, other) {
             (K::Exclusive, _) | (_, K::Exclusive) => true,
@@ -151,7 +151,7 @@ impl LockState {
 
 /// A lock, given back when dropped.
 #[derive(Debug)]
-pub struct Guard {
+pub(crate) struct Guard {
     lock: Arc<MetadataLock>,
     kind: MetadataLockType,
     session: u64,
@@ -163,11 +163,11 @@ pub struct Guard {
 pub(crate) type Guards = SmallVec<[Guard; 2]>;
 
 /// A session that may have to wait.
-pub struct Waiter<'a> {
+pub(crate) struct Waiter<'a> {
     /// The connection's id.
     pub session: u64,
     /// What KILL sets.
-    pub interrupt: &'a Interrupt,
+    pub(crate) interrupt: &'a Interrupt,
     /// `lock_wait_timeout`
     pub timeout: Duration,
     /// Who waits now.
@@ -175,7 +175,7 @@ pub struct Waiter<'a> {
     /// What the session holds; asked for only if it has to wait.
     pub held: &'a dyn Fn() -> Vec<(Arc<MetadataLock>, MetadataLockType)>,
     /// Told when the wait begins (true) and when it is over: SHOW PROCESSLIST says so.
-    pub on_wait: &'a dyn Fn(bool),
+    pub(crate) on_wait: &'a dyn Fn(bool),
 }
 
 /// How often a waiter checks whether it was killed.
@@ -186,7 +186,7 @@ impl MetadataLock {
     ///
     /// # Errors
     /// 1205 when the time is over, 1213 to break a cycle, 1317 when killed.
-    pub fn lock(
+    pub(crate) fn lock(
         self: &Arc<Self>,
         kind: MetadataLockType,
         holds_already: bool,
@@ -260,7 +260,7 @@ impl MetadataLock {
     }
 
     /// The sessions that hold it otherwise than to read or to write rows.
-    pub fn named_holders(&self) -> Vec<(u64, MetadataLockType)> {
+    pub(crate) fn named_holders(&self) -> Vec<(u64, MetadataLockType)> {
         self.state.lock().named.clone()
     }
 
@@ -273,27 +273,27 @@ impl MetadataLock {
 
 impl Guard {
     /// Notes which definition the table has as long as this is held.
-    pub fn pin_definition(&mut self, table: &Arc<TableDef>) {
+    pub(crate) fn pin_definition(&mut self, table: &Arc<TableDef>) {
         self.definition = Arc::as_ptr(table).addr();
     }
 
     /// True if it pins this definition.
-    pub fn pins(&self, table: &Arc<TableDef>) -> bool {
+    pub(crate) fn pins(&self, table: &Arc<TableDef>) -> bool {
         self.definition == Arc::as_ptr(table).addr()
     }
 
     /// True if it is this table's.
-    pub fn is_of(&self, lock: &Arc<MetadataLock>) -> bool {
+    pub(crate) fn is_of(&self, lock: &Arc<MetadataLock>) -> bool {
         Arc::ptr_eq(&self.lock, lock)
     }
 
     /// What it lets its holder do.
-    pub fn kind(&self) -> MetadataLockType {
+    pub(crate) fn kind(&self) -> MetadataLockType {
         self.kind
     }
 
     /// The lock, and how it is held.
-    pub fn held(&self) -> (Arc<MetadataLock>, MetadataLockType) {
+    pub(crate) fn held(&self) -> (Arc<MetadataLock>, MetadataLockType) {
         (self.lock.clone(), self.kind)
     }
 }

@@ -62,9 +62,9 @@ pub struct FunctionDef {
     /// The text between the parentheses.
     pub parameters: String,
     /// The type after RETURNS, with character set.
-    pub returns: String,
+    pub(crate) returns: String,
     /// What was said of it.
-    pub characteristics: Characteristics,
+    pub(crate) characteristics: Characteristics,
     /// Its body's text.
     pub body: Vec<u8>,
     /// The sql_mode it was created under, and runs under.
@@ -72,9 +72,9 @@ pub struct FunctionDef {
     /// `collation_connection` at its creation.
     pub connection: Collation,
     /// The database's collation at its creation.
-    pub database_collation: Collation,
+    pub(crate) database_collation: Collation,
     /// What it was compiled to, at its first call.
-    pub compiled: std::sync::OnceLock<Arc<crate::routine::Routine>>,
+    pub(crate) compiled: std::sync::OnceLock<Arc<crate::routine::Routine>>,
 }
 
 impl FunctionDef {
@@ -183,7 +183,7 @@ impl CatalogState {
     }
 
     /// A stored function, its name in any case.
-    pub fn function(&self, database: &str, name: &str) -> Option<&Arc<FunctionDef>> {
+    pub(crate) fn function(&self, database: &str, name: &str) -> Option<&Arc<FunctionDef>> {
         self.databases.get(database)?.functions.get(&name.to_lowercase())
     }
 

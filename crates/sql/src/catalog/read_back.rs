@@ -21,10 +21,10 @@
 //! becomes too long, 1117 for too many columns, 1436 for an expression that nests too deep as it is
 //! written. What comes back as something else is refused with 1235.
 
+use binlog::LogPosition;
 use binlog::event::{
     ChecksumAlgorithm, Event, EventOrigin, FormatDescription, QueryEvent, append_event, decode,
 };
-use binlog::position::LogPosition;
 use storage::{BatchOp, TreeId, WriteBatch};
 
 use super::account::UserAtHost;

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use binlog::row::ColumnType;
 use stdx::cursor::{Cursor, Truncated, put_lenenc, put_lenenc_bytes};
 use storage::layout::{ColumnSource, Layout, Layouts};
@@ -291,7 +291,7 @@ fn put_function(f: &FunctionDef, batch: &mut WriteBatch) {
 }
 
 /// Makes a change in memory that was committed at `position`.
-pub fn apply(change: &Change, state: &mut CatalogState, position: LogPosition) {
+pub(crate) fn apply(change: &Change, state: &mut CatalogState, position: LogPosition) {
     match change {
         Change::PutDatabase(name, collation) => match state.databases.get_mut(name) {
             Some(database) => database.collation = *collation,
@@ -358,7 +358,7 @@ fn placed_layouts(layouts: &Layouts, position: LogPosition) -> Arc<Layouts> {
 }
 
 /// Puts another definition of a table in its place.
-pub fn replace(table: &Arc<TableDef>, state: &mut CatalogState) {
+pub(crate) fn replace(table: &Arc<TableDef>, state: &mut CatalogState) {
     put_in_state(table, state);
 }
 

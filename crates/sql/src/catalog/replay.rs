@@ -33,7 +33,7 @@ use syntax::ast::{Account, AlterAction, ObjectName, StatementKind};
 use syntax::parser::statement_head::{self, Named};
 
 /// Builds a database's catalog while its log is replayed.
-pub struct Replay {
+pub(crate) struct Replay {
     cx: Context,
     /// Trees that the notes name, for statements after the checkpoint.
     pending: Pending,
@@ -41,7 +41,7 @@ pub struct Replay {
 
 impl Replay {
     /// For a database whose engine is open and not yet replayed.
-    pub fn new(instance: &Arc<Instance>) -> Self {
+    pub(crate) fn new(instance: &Arc<Instance>) -> Self {
         Self { cx: Context::of_replay(instance.clone()), pending: Pending::default() }
     }
 

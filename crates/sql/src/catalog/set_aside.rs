@@ -15,7 +15,7 @@
 //! What replay sets aside is noted in a record of its own (`x`), for the next start begins after
 //! that place.
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use storage::TreeId;
 
 use super::account::UserAtHost;
@@ -77,7 +77,7 @@ impl ObjectKey {
     }
 
     /// A function's, its name in any case.
-    pub fn function(database: &str, name: &str) -> Self {
+    pub(crate) fn function(database: &str, name: &str) -> Self {
         Self { kind: ObjectKind::Function, database: database.to_owned(), name: name.to_lowercase() }
     }
 
@@ -112,23 +112,23 @@ impl SetAside {
 
 impl CatalogState {
     /// An object that is set aside.
-    pub fn set_aside(&self, key: &ObjectKey) -> Option<&SetAside> {
+    pub(crate) fn set_aside(&self, key: &ObjectKey) -> Option<&SetAside> {
         if self.set_aside.is_empty() { None } else { self.set_aside.get(key) }
     }
 
     /// Error 1812 if the name is that of an object that is set aside.
-    pub fn check_usable(&self, key: &ObjectKey) -> Result<()> {
+    pub(crate) fn check_usable(&self, key: &ObjectKey) -> Result<()> {
         self.set_aside(key).map_or(Ok(()), |object| Err(object.error()))
     }
 
     /// The names of a database's tables that are set aside.
-    pub fn tables_set_aside<'a>(&'a self, database: &'a str) -> impl Iterator<Item = &'a SetAside> {
+    pub(crate) fn tables_set_aside<'a>(&'a self, database: &'a str) -> impl Iterator<Item = &'a SetAside> {
         let is_it = move |key: &ObjectKey| key.kind == ObjectKind::Table && key.database == database;
         self.set_aside.values().filter(move |object| is_it(&object.key))
     }
 
     /// Takes an object out of use.
-    pub fn put_aside(&mut self, object: SetAside) {
+    pub(crate) fn put_aside(&mut self, object: SetAside) {
         let ObjectKey { kind, database, name } = &object.key;
         match kind {
             ObjectKind::Table => self.remove_table(database, name),

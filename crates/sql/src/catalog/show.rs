@@ -13,7 +13,7 @@ use datum::value::{Datum, store, text};
 use syntax::ast::{GENERATED_MARK, ReferenceAction};
 
 /// A name in backquotes.
-pub fn quote(name: &str) -> String {
+pub(crate) fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn quote_text(text: &str) -> String {
 
 /// A text in quotes, for a reader whose `sql_mode` this is: without backslash escapes only quotes
 /// are doubled.
-pub fn quote_text_for(text: &str, sql_mode: u64) -> String {
+pub(crate) fn quote_text_for(text: &str, sql_mode: u64) -> String {
     match sql_mode & sql_mode::NO_BACKSLASH_ESCAPES {
         0 => quote_text(text),
         _ => format!("'{}'", text.replace('\'', "''")),
@@ -264,12 +264,12 @@ fn default_value<'a>(column: &ColumnDef, value: &'a Datum<'static>, zone: Zone) 
 
 /// An expression as SHOW and information_schema have it: quotes and what escapes them are escaped
 /// there, and only there.
-pub fn plain_expression(text: &str) -> String {
+pub(crate) fn plain_expression(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\'', "\\'")
 }
 
 /// The default as SHOW COLUMNS has it: bare.
-pub fn plain_default(column: &ColumnDef, zone: Zone) -> Option<String> {
+pub(crate) fn plain_default(column: &ColumnDef, zone: Zone) -> Option<String> {
     match &column.default {
         Default::None | Default::Value(Datum::Null) => None,
         Default::Now => Some(now_text(&column.ty)),
@@ -325,7 +325,7 @@ fn key_part(table: &TableDef, part: &KeyPart, shown: bool) -> String {
 }
 
 /// The text of CREATE DATABASE.
-pub fn create_database(name: &str, collation: Collation, if_not_exists: bool) -> String {
+pub(crate) fn create_database(name: &str, collation: Collation, if_not_exists: bool) -> String {
     let condition = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
     let charset = collation.charset();
     let collate = if !collation.is_default() || charset == Charset::Utf8mb4 {

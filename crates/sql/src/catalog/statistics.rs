@@ -37,7 +37,7 @@ pub struct Statistics {
 
 /// One sample of all indexes of a table.
 #[derive(Debug)]
-pub struct TableStatistics {
+pub(crate) struct TableStatistics {
     /// When it was taken (monotonic).
     taken: Duration,
     /// For each index its tree and what it held; the primary key first.
@@ -57,17 +57,17 @@ impl TableStatistics {
     }
 
     /// What an index holds, by its tree.
-    pub fn index(&self, tree: TreeId) -> Option<&IndexSample> {
+    pub(crate) fn index(&self, tree: TreeId) -> Option<&IndexSample> {
         self.indexes.iter().find(|(t, _)| *t == tree).map(|(_, sample)| sample)
     }
 
     /// Bytes of all rows.
-    pub fn data_length(&self) -> u64 {
+    pub(crate) fn data_length(&self) -> u64 {
         self.indexes.first().map_or(0, |(_, sample)| length(sample))
     }
 
     /// Bytes of all entries of secondary indexes.
-    pub fn index_length(&self) -> u64 {
+    pub(crate) fn index_length(&self) -> u64 {
         self.indexes.iter().skip(1).map(|(_, sample)| length(sample)).sum()
     }
 
@@ -91,19 +91,19 @@ fn length(sample: &IndexSample) -> u64 {
 impl TableDef {
     /// Statistics for the planner, sampled again if they are outdated. `None` if the table can't be
     /// read: reading its rows reports why.
-    pub fn current_statistics(&self, instance: &Instance) -> Option<Arc<TableStatistics>> {
+    pub(crate) fn current_statistics(&self, instance: &Instance) -> Option<Arc<TableStatistics>> {
         let entries = self.entries(instance).ok()?;
         self.statistics_unless(instance, |known| known.is_outdated(entries, || instance.env().monotonic()))
     }
 
     /// As [`Self::current_statistics`], for SHOW: sampled again after any change.
-    pub fn exact_statistics(&self, instance: &Instance) -> Option<Arc<TableStatistics>> {
+    pub(crate) fn exact_statistics(&self, instance: &Instance) -> Option<Arc<TableStatistics>> {
         let entries = self.entries(instance).ok()?;
         self.statistics_unless(instance, |known| known.changes(entries) > 0)
     }
 
     /// Samples all indexes: ANALYZE TABLE.
-    pub fn analyze(&self, instance: &Instance) -> Result<Arc<TableStatistics>, StoreError> {
+    pub(crate) fn analyze(&self, instance: &Instance) -> Result<Arc<TableStatistics>, StoreError> {
         let _sampling = self.statistics.sampling.lock();
         self.sample_indexes(instance)
     }
@@ -156,7 +156,7 @@ impl TableDef {
     }
 
     /// How many values the first `parts` columns of an index have, if it was sampled.
-    pub fn cardinality(&self, known: &TableStatistics, index: &str, parts: usize) -> Option<u64> {
+    pub(crate) fn cardinality(&self, known: &TableStatistics, index: &str, parts: usize) -> Option<u64> {
         let index = self.schema.indexes().find(|i| i.name() == index)?;
         known.index(index.tree())?.distinct.get(parts.checked_sub(1)?).copied()
     }

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use binlog::row::{ColumnType, Width};
 use storage::layout::Layouts;
 use storage::schema::TableSchema;
@@ -32,9 +32,9 @@ pub struct TableDef {
     /// Its columns, in the order of the row image.
     pub columns: Vec<ColumnDef>,
     /// The columns' types as the row image has them.
-    pub column_types: Vec<ColumnType>,
+    pub(crate) column_types: Vec<ColumnType>,
     /// How long their values are.
-    pub widths: Vec<Width>,
+    pub(crate) widths: Vec<Width>,
     /// Its indexes, the primary key first.
     pub indexes: Vec<IndexDef>,
     /// Its CHECK constraints, by name.
@@ -45,7 +45,7 @@ pub struct TableDef {
     /// state keeps it ([`super::objects`]).
     pub referenced_by: Arc<[TableName]>,
     /// The AUTO_INCREMENT column.
-    pub auto_column: Option<usize>,
+    pub(crate) auto_column: Option<usize>,
     /// The AUTO_INCREMENT value it was created with.
     pub auto_start: u64,
     /// Its default collation.
@@ -64,9 +64,9 @@ pub struct TableDef {
     pub layouts: Option<Arc<Layouts>>,
     /// Where the trees that it has now were made, by CREATE, TRUNCATE or a rebuild since the start.
     /// A snapshot older than this does not see its rows, or not by all of its indexes: error 1412.
-    pub readable_from: LogPosition,
+    pub(crate) readable_from: LogPosition,
     /// Its expressions, ready for use, once somebody has asked for them.
-    pub computed: OnceLock<Arc<Computed>>,
+    pub(crate) computed: OnceLock<Arc<Computed>>,
     /// The AUTO_INCREMENT counter.
     pub counter: Arc<Counter>,
     /// What is known of its rows.
@@ -87,18 +87,18 @@ pub struct ColumnDef {
     /// What it is if nothing is given.
     pub default: Default,
     /// ON UPDATE CURRENT_TIMESTAMP.
-    pub on_update_now: bool,
+    pub(crate) on_update_now: bool,
     /// What COMMENT says; empty without. Columns that the server adds have one of its own.
     pub comment: String,
     /// It is one of `*`.
     pub visible: bool,
     /// Its value is computed from the others.
-    pub generated: Option<Generated>,
+    pub(crate) generated: Option<Generated>,
 }
 
 /// GENERATED ALWAYS AS.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Generated {
+pub(crate) struct Generated {
     /// The expression's text, as SHOW CREATE TABLE has it.
     pub expr: Box<str>,
     /// STORED. The value is in the row's image either way.
@@ -113,7 +113,7 @@ pub struct CheckDef {
     /// The expression's text, as SHOW CREATE TABLE has it.
     pub expr: Box<str>,
     /// Rows are tested.
-    pub enforced: bool,
+    pub(crate) enforced: bool,
 }
 
 /// A column's default.
@@ -148,17 +148,17 @@ pub struct IndexDef {
 
 impl TableDef {
     /// The column of this name, in any case, if it is shown.
-    pub fn column_index(&self, name: &str) -> Option<usize> {
+    pub(crate) fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name) && !c.is_hidden())
     }
 
     /// The index of this name, in any case.
-    pub fn index_named(&self, name: &str) -> Option<usize> {
+    pub(crate) fn index_named(&self, name: &str) -> Option<usize> {
         self.indexes.iter().position(|i| i.name.eq_ignore_ascii_case(name))
     }
 
     /// The CHECK constraint of this name, in any case.
-    pub fn check_named(&self, name: &str) -> Option<&CheckDef> {
+    pub(crate) fn check_named(&self, name: &str) -> Option<&CheckDef> {
         self.checks.iter().find(|check| check.name.eq_ignore_ascii_case(name))
     }
 
@@ -179,43 +179,43 @@ impl TableDef {
 
     /// True if writing a row takes no expressions: no generated column, no expression default, no
     /// CHECK.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.checks.is_empty() && !self.columns.iter().any(ColumnDef::is_computed)
     }
 
     /// True if it has an index on an expression.
-    pub fn has_key_parts(&self) -> bool {
+    pub(crate) fn has_key_parts(&self) -> bool {
         self.columns.iter().any(ColumnDef::is_key_part)
     }
 
     /// The columns that clients are shown, with their numbers.
-    pub fn shown_columns(&self) -> impl Iterator<Item = (usize, &ColumnDef)> {
+    pub(crate) fn shown_columns(&self) -> impl Iterator<Item = (usize, &ColumnDef)> {
         self.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden())
     }
 
     /// The indexes that clients are shown.
-    pub fn shown_indexes(&self) -> impl Iterator<Item = &IndexDef> {
+    pub(crate) fn shown_indexes(&self) -> impl Iterator<Item = &IndexDef> {
         self.indexes.iter().filter(|index| !index.parts.iter().any(|p| self.columns[p.column].is_row_id()))
     }
 
     /// The next AUTO_INCREMENT number, if a column that is shown has them.
-    pub fn shown_counter(&self) -> Option<u64> {
+    pub(crate) fn shown_counter(&self) -> Option<u64> {
         self.auto_column.filter(|&column| !self.columns[column].is_row_id()).map(|_| self.counter.next())
     }
 
     /// True for a session's temporary table.
-    pub fn is_temporary(&self) -> bool {
+    pub(crate) fn is_temporary(&self) -> bool {
         self.schema.is_temporary()
     }
 
     /// True if its key is the invisible one that a table without a primary key gets.
-    pub fn has_generated_key(&self) -> bool {
+    pub(crate) fn has_generated_key(&self) -> bool {
         self.columns.iter().any(|c| c.is_row_id() || c.name == super::build::GENERATED_KEY && !c.visible)
     }
 
     /// The definition as it was given, without the key that the table got; to be shown, not to be
     /// used. `None` if it has its own key.
-    pub fn without_generated_key(&self) -> Option<TableDef> {
+    pub(crate) fn without_generated_key(&self) -> Option<TableDef> {
         let of_key = |index: &IndexDef| matches!(&index.parts[..], [part] if part.column == 0);
         if !self.has_generated_key() || !self.indexes.first().is_some_and(of_key) {
             return None;
@@ -232,33 +232,33 @@ impl TableDef {
 
 impl ColumnDef {
     /// True for the key of a table without one, which clients are not shown.
-    pub fn is_row_id(&self) -> bool {
+    pub(crate) fn is_row_id(&self) -> bool {
         !self.visible && self.comment == super::build::ROW_ID_COMMENT
     }
 
     /// True for the values of an index's expression.
-    pub fn is_key_part(&self) -> bool {
+    pub(crate) fn is_key_part(&self) -> bool {
         !self.visible && self.generated.is_some() && self.comment == super::build::KEY_PART_COMMENT
     }
 
     /// True for what clients are not shown: the key of a table without one, the values of an
     /// index's expression.
-    pub fn is_hidden(&self) -> bool {
+    pub(crate) fn is_hidden(&self) -> bool {
         !self.visible && (self.is_row_id() || self.is_key_part())
     }
 
     /// True if its values, or its default ones, are computed.
-    pub fn is_computed(&self) -> bool {
+    pub(crate) fn is_computed(&self) -> bool {
         self.generated.is_some() || matches!(self.default, Default::Expression(_))
     }
 
     /// The expression of an index that the column has the values of.
-    pub fn key_expression(&self) -> Option<&str> {
+    pub(crate) fn key_expression(&self) -> Option<&str> {
         self.generated.as_ref().filter(|_| self.is_key_part()).map(|generated| &*generated.expr)
     }
 
     /// The default, if it is the same for every row.
-    pub fn constant_default(&self) -> Option<Datum<'static>> {
+    pub(crate) fn constant_default(&self) -> Option<Datum<'static>> {
         match &self.default {
             Default::Value(value) => Some(value.clone()),
             Default::None if self.nullable => Some(Datum::Null),

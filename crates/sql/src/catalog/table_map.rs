@@ -4,7 +4,7 @@
 //! Readers of the log that keep no definitions of their own (`binlog_row_metadata=FULL`) read rows
 //! by this alone.
 
-use binlog::event::metadata::TableDetails;
+use binlog::event::TableDetails;
 
 use super::table::{ColumnDef, IndexDef};
 use datum::types::DataType;

@@ -20,11 +20,11 @@ const FIRST_TABLE: u64 = 1 << 48;
 
 /// A session's temporary tables, by database and name. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct TemporaryTables(Arc<BTreeMap<String, BTreeMap<String, Arc<TableDef>>>>);
+pub(crate) struct TemporaryTables(Arc<BTreeMap<String, BTreeMap<String, Arc<TableDef>>>>);
 
 impl TemporaryTables {
     /// True if there are none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -33,13 +33,13 @@ impl TemporaryTables {
     }
 
     /// Adds a table, or puts another definition in its place.
-    pub fn put(&mut self, table: Arc<TableDef>) {
+    pub(crate) fn put(&mut self, table: Arc<TableDef>) {
         let tables = Arc::make_mut(&mut self.0);
         tables.entry(table.database.clone()).or_default().insert(table.name.clone(), table);
     }
 
     /// Takes a table out.
-    pub fn remove(&mut self, database: &str, name: &str) -> Option<Arc<TableDef>> {
+    pub(crate) fn remove(&mut self, database: &str, name: &str) -> Option<Arc<TableDef>> {
         let tables = Arc::make_mut(&mut self.0);
         let of_database = tables.get_mut(database)?;
         let removed = of_database.remove(name);
@@ -50,7 +50,7 @@ impl TemporaryTables {
     }
 
     /// Takes all out.
-    pub fn take(&mut self) -> Vec<Arc<TableDef>> {
+    pub(crate) fn take(&mut self) -> Vec<Arc<TableDef>> {
         let tables = std::mem::take(&mut self.0);
         tables.values().flat_map(|tables| tables.values().cloned()).collect()
     }

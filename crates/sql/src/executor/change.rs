@@ -12,13 +12,14 @@ use super::RowRules;
 use super::assignments::{Around, Assignments};
 use super::foreign_keys::{self, NotChanged};
 use super::operators::{self, Running};
+use super::out_of_range;
 use super::sort::Sorter;
 use crate::catalog::TableDef;
-use crate::explain::{blame, names::Names};
 use crate::expression::frame::{self, Frame};
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, OrderTerm, Resolver, Scope};
 use crate::planner::covering::ColumnsRead;
+use crate::planner::names::Names;
 use crate::planner::plan::{self, Basis, Planning};
 use crate::planner::{self, Limit, Operator, Query, block, from, join, order, semi_join};
 use crate::session::Context;
@@ -246,7 +247,7 @@ fn update_rows(
         matched += 1;
         let applied =
             assignments.apply(cx, table, before, Around::Nothing, RowRules { row: matched, rules }, after);
-        match applied.map_err(|e| blame::with_names(cx, e, || Names::of_table(table, &table.name))) {
+        match applied.map_err(|e| out_of_range::with_names(cx, e, || Names::of_table(table, &table.name))) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {

@@ -21,9 +21,7 @@ use crate::output::OutputColumn;
 use crate::planner::plan;
 use crate::session::Context;
 use datum::error::{Result, SqlError};
-use datum::types::data_type::ROW_SIZE_MAX;
-use datum::types::expression_type::{Made, NOT_FIXED};
-use datum::types::{DataType, Type, code};
+use datum::types::{DataType, Made, NOT_FIXED, ROW_SIZE_MAX, Type, code};
 use syntax::ast::{CreateTable, Statement, StatementKind, TableContent, TableQuery};
 
 /// A CREATE TABLE .. SELECT.
@@ -210,7 +208,7 @@ const VARCHAR_LENGTH_MAX: u32 = 512;
 
 /// The column type that holds an expression's values.
 pub(super) fn column_type(ty: &Type) -> DataType {
-    use datum::types::expression_type::Family as F;
+    use datum::types::Family as F;
     use syntax::ast::{IntegerSize, Sign};
     let sign = Sign { unsigned: ty.unsigned, zerofill: false };
     let by_length = ty.made == Made::ByLength;

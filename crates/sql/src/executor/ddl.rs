@@ -9,7 +9,7 @@ use crate::catalog::read_back::checked_records;
 use crate::catalog::{Change, TableDef};
 use crate::session::{Context, lock_tables};
 use crate::status::Counter;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use datum::error::{self, Result, SqlError};
 use datum::sink::ResultSink;
 use syntax::ast::{SetItem, Statement, StatementKind};

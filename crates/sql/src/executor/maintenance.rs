@@ -16,9 +16,9 @@ use storage::TreeId;
 use storage::transaction::{Direction, KeyRange, ReadMode};
 
 use super::{Done, ROWS, ddl, in_statement};
-use crate::admin::listing::{Listing, cells, text};
 use crate::catalog::{TableDef, database_or, parse_one};
 use crate::expression::row::Offsets;
+use crate::listing::{Listing, cells, text};
 use crate::session::Context;
 use crate::status::Counter;
 use datum::error::{self, Result, SqlError};

@@ -1,8 +1,8 @@
 //! Passwords that a statement does not say: SET PASSWORD's account, and random ones, which the
 //! client is told.
 
-use crate::admin::listing::{Listing, text, uint};
 use crate::catalog::UserAtHost;
+use crate::listing::{Listing, text, uint};
 use crate::session::Context;
 use datum::error::{Result, SqlError};
 use datum::sink::ResultSink;

@@ -14,7 +14,7 @@ use crate::session::Context;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Actual {
     /// How often it was opened.
-    pub loops: u64,
+    pub(crate) loops: u64,
     /// Rows that it gave.
     pub rows: u64,
     /// Time up to the first row of each run.

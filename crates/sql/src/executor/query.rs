@@ -2,7 +2,7 @@
 //! operations join bodies.
 //!
 //! (Q1) Memory is bounded: what keeps rows goes on in temporary files beyond its limit
-//!      ([`super::spill`]).
+//!      ([`crate::spill`]).
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 use super::distinct::Distinct;
 use super::group::Groups;
 use super::operators::Running;
+use super::out_of_range;
 use super::profile::{self, PlanStage};
 use super::set_operation;
 use super::sort::Sorter;
-use crate::explain::blame;
 use crate::expression::Row;
 use crate::expression::frame::{Frame, RowSet};
 use crate::expression::subquery::SubqueryResult;
@@ -192,7 +192,7 @@ impl<'p> LimitFilter<'p> {
 
 fn run_block(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     let began = profile::now(cx);
-    let passed = block_rows(cx, block, each).map_err(|e| blame::in_block(cx, e, block))?;
+    let passed = block_rows(cx, block, each).map_err(|e| out_of_range::in_block(cx, e, block))?;
     profile::note(cx, block, PlanStage::Output, began, passed);
     Ok(passed)
 }

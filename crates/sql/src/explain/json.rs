@@ -8,13 +8,14 @@
 
 mod value;
 
-use super::expression::{all, text};
-use super::names::{Around, Names};
 use super::path::{self, JoinType};
 use super::units::{Nested, SelectNumbers, SubqueryClause, nested, subqueries};
 use super::{Subject, Verb};
 use crate::expression::{Expr, Node};
 use crate::planner::access::Candidate;
+use crate::planner::expression_text::{all, text};
+use crate::planner::names::Around;
+use crate::planner::names::Names;
 use crate::planner::{Block, Body, Duplicates, JoinKind, Maker, Operator, Query, Rows, TableAccess};
 use storage::transaction::Direction;
 use syntax::ast::SetOp;

@@ -1,12 +1,12 @@
 //! Access paths in MySQL's words: the join type, the key and what it is compared with.
 
-use super::expression::text;
-use super::names::Names;
 use crate::catalog::TableDef;
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
 use crate::planner::TableAccess;
 use crate::planner::access::{AccessPath, Key, Range};
+use crate::planner::expression_text::text;
+use crate::planner::names::Names;
 use datum::types::DataType;
 
 /// Alternatives that are printed one by one.

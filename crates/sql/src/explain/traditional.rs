@@ -1,11 +1,12 @@
 //! EXPLAIN's table: a row for each source of each SELECT, in the order in which they are read.
 
-use super::names::{Around, Names};
 use super::path::{self, JoinType};
 use super::units::{Nested, SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
-use crate::admin::listing::{Column, Listing, cells, text, uint};
+use crate::listing::{Column, Listing, cells, text, uint};
 use crate::planner::access::Candidate;
+use crate::planner::names::Around;
+use crate::planner::names::Names;
 use crate::planner::{Block, Body, Duplicates, Grouping, JoinKind, Maker, Operator, Query, TableAccess};
 use datum::types::Type;
 use datum::value::Datum;

@@ -1,13 +1,13 @@
 //! EXPLAIN FORMAT=TREE and EXPLAIN ANALYZE: the operators of a plan, each before those that it
 //! takes its rows from, with what they are expected to cost and give, and what they did.
 
-use super::expression::{aggregate, all, text};
-use super::names::{Around, Names};
 use super::path::{self, JoinType};
 use super::units::{SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
 use crate::executor::profile::{Actual, PlanStage, Profile};
 use crate::expression::{Expr, OrderTerm};
+use crate::planner::expression_text::{aggregate, all, text};
+use crate::planner::names::{Around, Names};
 use crate::planner::{
     Block, Body, Duplicates, Hash, JoinKind, Limit, Loop, Maker, Operator, Query, Rows, TableAccess,
 };

@@ -30,7 +30,7 @@ pub(crate) struct Nested<'p> {
     /// What it takes from around it.
     pub parameters: &'p [Expr],
     /// It may give something else each time.
-    pub is_volatile: bool,
+    pub(crate) is_volatile: bool,
     /// Where it stands.
     pub place: SubqueryClause,
 }

@@ -10,8 +10,7 @@ use super::resolve::collate::chosen_alone;
 use super::{Expr, Row, arithmetic};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
-use datum::types::expression_type::NOT_FIXED;
-use datum::types::{Family, Type};
+use datum::types::{Family, NOT_FIXED, Type};
 use datum::value::json::convert::Origin;
 use datum::value::{Datum, Decimal, json};
 use syntax::ast::{AggregateFunction, BinaryOp};
@@ -21,7 +20,7 @@ const BIT_BYTES_MAX: u32 = 511;
 
 /// A resolved aggregate.
 #[derive(Debug, Clone)]
-pub struct Aggregate {
+pub(crate) struct Aggregate {
     /// Which one.
     pub function: AggregateFunction,
     /// COUNT(DISTINCT x) and the like.
@@ -40,7 +39,7 @@ pub struct Aggregate {
 impl Aggregate {
     /// Derives the result's type: a mean of decimals has `increment` digits more. 1235 for the
     /// aggregates that don't exist yet.
-    pub fn new(
+    pub(crate) fn new(
         function: AggregateFunction,
         distinct: bool,
         argument: Option<Expr>,
@@ -88,20 +87,20 @@ impl Aggregate {
     }
 
     /// True if what it keeps of a group grows with the group's rows.
-    pub fn gathers(&self) -> bool {
+    pub(crate) fn gathers(&self) -> bool {
         use AggregateFunction as F;
         self.must_deduplicate()
             || matches!(self.function, F::GroupConcat | F::JsonArrayAgg | F::JsonObjectAgg)
     }
 
     /// The expressions that it reads.
-    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let order = self.concat.iter().flat_map(|concat| &concat.order).map(|term| &term.expr);
         self.argument.iter().chain(&self.rest).chain(order)
     }
 
     /// The expressions that it reads, to be changed.
-    pub fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+    pub(crate) fn expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let order = self.concat.iter_mut().flat_map(|concat| &mut concat.order).map(|term| &mut term.expr);
         self.argument.iter_mut().chain(&mut self.rest).chain(order)
     }

@@ -11,7 +11,7 @@ pub(crate) mod bits;
 use super::Expr;
 use crate::session::Context;
 use datum::error::{self, NumberType, Result};
-use datum::types::expression_type::NOT_FIXED;
+use datum::types::NOT_FIXED;
 use datum::types::{Family, Type};
 use datum::value::{Datum, Decimal};
 use syntax::ast::BinaryOp;
@@ -34,16 +34,16 @@ pub(crate) enum Numbers {
 
 /// An operator and the numbers that it works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Operation {
+pub(crate) struct Operation {
     /// The operator.
     pub op: BinaryOp,
     pub(crate) numbers: Numbers,
     /// Digits after the point that a division of decimals adds: `div_precision_increment`.
-    pub increment: u8,
+    pub(crate) increment: u8,
     /// Digits after the point of a result that is a decimal.
     pub scale: u8,
     /// An operand has no sign, and so has none what DIV gives.
-    pub is_unsigned: bool,
+    pub(crate) is_unsigned: bool,
 }
 
 /// What kind of number a value of this type counts as.
@@ -203,13 +203,13 @@ fn decimal_type(op: BinaryOp, left: &Type, right: &Type, increment: u8) -> Type 
 
 impl Operation {
     /// True if the right operand is evaluated though the left one is NULL: of decimals it is not.
-    pub fn evaluates_both(self) -> bool {
+    pub(crate) fn evaluates_both(self) -> bool {
         matches!(self.numbers, Numbers::Integer { .. } | Numbers::Double) && !bits::is_bitwise(self.op)
     }
 
     /// Reads an operand as a number though the other one is NULL, for what is wrong with it to be
     /// said.
-    pub fn read(self, cx: &mut Context, operand: &Datum<'_>) -> Result<()> {
+    pub(crate) fn read(self, cx: &mut Context, operand: &Datum<'_>) -> Result<()> {
         match self.numbers {
             _ if !operand.is_text() => {}
             Numbers::Integer { .. } => drop(cx.integer(operand)?),
@@ -221,7 +221,12 @@ impl Operation {
     }
 
     /// Applies it; NULL if either operand is.
-    pub fn apply<'a>(self, cx: &mut Context, left: &Datum<'_>, right: &Datum<'_>) -> Result<Datum<'a>> {
+    pub(crate) fn apply<'a>(
+        self,
+        cx: &mut Context,
+        left: &Datum<'_>,
+        right: &Datum<'_>,
+    ) -> Result<Datum<'a>> {
         if left.is_null() || right.is_null() {
             return Ok(Datum::Null);
         }

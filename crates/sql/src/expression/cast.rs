@@ -12,7 +12,7 @@ use datum::value::{DateTime, Datum, Decimal, Time, number, temporal_text, text};
 
 /// What a value is cast to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum To {
+pub(crate) enum To {
     /// BIGINT.
     Signed,
     /// BIGINT UNSIGNED.
@@ -59,7 +59,7 @@ pub enum To {
 impl To {
     /// The conversion into a type that CAST and RETURNING name alike; `None` if they differ over
     /// it, or have it not.
-    pub fn of(ty: &DataType) -> Option<To> {
+    pub(crate) fn of(ty: &DataType) -> Option<To> {
         Some(match *ty {
             DataType::Decimal { precision, scale, .. } => To::Decimal(precision, scale),
             DataType::Floating { double: true, .. } => To::Double,

@@ -15,7 +15,7 @@ use syntax::ast::BinaryOp;
 
 /// What values are compared as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
+pub(crate) enum By {
     /// Integers of any sign.
     Integer,
     /// Exact decimals.
@@ -75,7 +75,7 @@ pub(crate) fn own_order(ty: &Type) -> By {
 
 impl By {
     /// Compares; `None` if either is NULL.
-    pub fn compare(self, cx: &mut Context, a: &Datum<'_>, b: &Datum<'_>) -> Result<Option<Ordering>> {
+    pub(crate) fn compare(self, cx: &mut Context, a: &Datum<'_>, b: &Datum<'_>) -> Result<Option<Ordering>> {
         if a.is_null() {
             return Ok(None);
         }
@@ -131,7 +131,7 @@ fn json_order(a: &Datum<'_>, b: &Datum<'_>) -> Result<Ordering> {
 
 impl By {
     /// Appends bytes that are equal for values, not NULL, that compare as equal.
-    pub fn key(self, cx: &mut Context, value: &Datum<'_>, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn key(self, cx: &mut Context, value: &Datum<'_>, out: &mut Vec<u8>) -> Result<()> {
         match self {
             By::Double => {
                 let value = cx.double(value)?;

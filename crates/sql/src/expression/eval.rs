@@ -12,7 +12,7 @@ use syntax::ast::{BinaryOp, TrimSide, Truth};
 
 impl Expr {
     /// Its value for `row`.
-    pub fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+    pub(crate) fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
         match &self.node {
             Node::Constant(value) => Ok(value.borrow()),
             Node::JsonPath(text, _) => Ok(Datum::borrowed(text)),
@@ -49,7 +49,7 @@ impl Expr {
 
     /// Its value where a text is wanted: what CASE and IF choose has its own digits then, not those
     /// of the number that the choice as a whole is.
-    pub fn eval_as_text<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+    pub(crate) fn eval_as_text<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
         let mut expr = self;
         loop {
             expr = match &expr.node {
@@ -69,7 +69,7 @@ impl Expr {
 
     /// Its value where a decimal's own digits count, as in a document or a user variable: what is
     /// chosen keeps those that it has, not those of the type that holds all choices.
-    pub fn eval_with_own_digits<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+    pub(crate) fn eval_with_own_digits<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
         if self.ty.family != Family::Decimal {
             return self.eval(cx, row);
         }
@@ -236,7 +236,7 @@ impl Expr {
     }
 
     /// Its truth for `row`; `None` is UNKNOWN.
-    pub fn truth(&self, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
+    pub(crate) fn truth(&self, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
         match &self.node {
             Node::And(_)
             | Node::Or(_)

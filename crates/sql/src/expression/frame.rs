@@ -45,13 +45,13 @@ pub(crate) fn recycle(image: &mut Vec<u8>) {
 
 /// A block's row.
 #[derive(Debug, Default)]
-pub struct Frame {
+pub(crate) struct Frame {
     slots: Vec<Slot>,
     /// The values of the block's aggregates, for a row that stands for a group.
     pub aggregates: Vec<Datum<'static>>,
     /// The values of GROUP BY's expressions under WITH ROLLUP: those that the row is not a sum
     /// over.
-    pub group_keys: Vec<Datum<'static>>,
+    pub(crate) group_keys: Vec<Datum<'static>>,
     steps: u64,
 }
 
@@ -91,13 +91,13 @@ impl Slot {
 
 impl Frame {
     /// A frame of slots without rows: for each source its table, if it is one.
-    pub fn new(tables: impl Iterator<Item = Option<Arc<TableDef>>>) -> Self {
+    pub(crate) fn new(tables: impl Iterator<Item = Option<Arc<TableDef>>>) -> Self {
         let slots = tables.map(|table| Slot { table, ..Slot::default() }).collect();
         Self { slots, ..Self::default() }
     }
 
     /// Puts a stored row into a slot.
-    pub fn set_image(&mut self, source: usize, image: &[u8]) -> Result<()> {
+    pub(crate) fn set_image(&mut self, source: usize, image: &[u8]) -> Result<()> {
         let slot = &mut self.slots[source];
         slot.image.clear();
         slot.image.extend_from_slice(image);
@@ -109,7 +109,7 @@ impl Frame {
     }
 
     /// Puts a row of a set into a slot.
-    pub fn set_row(&mut self, source: usize, rows: &Arc<RowSet>, number: usize) -> Result<()> {
+    pub(crate) fn set_row(&mut self, source: usize, rows: &Arc<RowSet>, number: usize) -> Result<()> {
         let slot = &mut self.slots[source];
         if !slot.rows.as_ref().is_some_and(|last| Arc::ptr_eq(last, rows)) {
             slot.rows = Some(rows.clone());
@@ -126,12 +126,12 @@ impl Frame {
     }
 
     /// Makes all columns of a slot NULL.
-    pub fn set_null(&mut self, source: usize) {
+    pub(crate) fn set_null(&mut self, source: usize) {
         self.slots[source].content = Content::Null;
     }
 
     /// Puts it away until the next execution: without rows, and without the memory of large ones.
-    pub fn recycle(&mut self) {
+    pub(crate) fn recycle(&mut self) {
         self.clear();
         for slot in &mut self.slots {
             recycle(&mut slot.image);
@@ -140,24 +140,24 @@ impl Frame {
     }
 
     /// Makes all columns of all slots NULL.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.content = Content::Null);
     }
 
     /// The stored row in a slot, if there is one.
-    pub fn image(&self, source: usize) -> Option<&[u8]> {
+    pub(crate) fn image(&self, source: usize) -> Option<&[u8]> {
         let slot = self.slots.get(source)?;
         (slot.content == Content::Image).then_some(&slot.image)
     }
 
     /// The same, with where its columns lie.
-    pub fn image_row(&self, source: usize) -> Option<ImageRow<'_>> {
+    pub(crate) fn image_row(&self, source: usize) -> Option<ImageRow<'_>> {
         let slot = self.slots.get(source).filter(|slot| slot.content == Content::Image)?;
         Some(ImageRow { table: slot.table.as_ref()?, image: &slot.image, offsets: &slot.offsets })
     }
 
     /// A source's column.
-    pub fn column(&self, source: usize, column: usize, zone: Zone) -> Result<Datum<'_>> {
+    pub(crate) fn column(&self, source: usize, column: usize, zone: Zone) -> Result<Datum<'_>> {
         let slot = self.slots.get(source);
         let slot = slot.ok_or_else(|| SqlError::internal("a column of a source that is not there"))?;
         match (slot.content, &slot.table) {
@@ -173,7 +173,7 @@ impl Frame {
 
     /// Appends what the slots hold, for a temporary file: for each a tag, and its image or its
     /// values after their length.
-    pub fn put(&self, slots: &[usize], out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, slots: &[usize], out: &mut Vec<u8>) {
         let mut row = Vec::new();
         for &source in slots {
             let slot = &self.slots[source];
@@ -195,7 +195,7 @@ impl Frame {
     }
 
     /// Puts back into the slots what [`Self::put`] took from them.
-    pub fn take(&mut self, slots: &[usize], mut bytes: &[u8]) -> Result<()> {
+    pub(crate) fn take(&mut self, slots: &[usize], mut bytes: &[u8]) -> Result<()> {
         for &source in slots {
             let (tag, rest) = bytes.split_first().unwrap_or((&PUT_NULL, &[]));
             bytes = rest;
@@ -209,7 +209,7 @@ impl Frame {
     }
 
     /// Puts a row of encoded values into a slot.
-    pub fn set_values(&mut self, source: usize, mut row: &[u8]) -> Result<()> {
+    pub(crate) fn set_values(&mut self, source: usize, mut row: &[u8]) -> Result<()> {
         let slot = &mut self.slots[source];
         slot.values.clear();
         while !row.is_empty() {
@@ -220,7 +220,7 @@ impl Frame {
     }
 
     /// Puts values that were computed for the row into a slot.
-    pub fn set_computed(&mut self, source: usize, values: Vec<Datum<'static>>) {
+    pub(crate) fn set_computed(&mut self, source: usize, values: Vec<Datum<'static>>) {
         if let Some(slot) = self.slots.get_mut(source) {
             slot.values = values;
             slot.content = Content::Values;
@@ -232,13 +232,13 @@ impl Frame {
     }
 
     /// Rows that were examined.
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.steps
     }
 
     /// Counts a row that was examined; error 1317 if somebody killed the statement, 3170 if it
     /// takes too much memory.
-    pub fn tick(&mut self, cx: &Context) -> Result<()> {
+    pub(crate) fn tick(&mut self, cx: &Context) -> Result<()> {
         self.steps = self.steps.wrapping_add(1);
         datum::bounds::check()?;
         if self.steps.is_multiple_of(INTERRUPT_STEPS) {

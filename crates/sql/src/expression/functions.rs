@@ -8,32 +8,31 @@
 //!   table here.
 //! - [`bounded`]: how long results may be.
 //! - [`results`]: what else of a function's result is reported to clients: NULL and digits.
-//! - Families with a table of their own: `lists`, `encoding`, `format` (with [`locale`]),
+//! - Families with a table of their own: `lists`, `encoding`, `format` (with [`crate::locale`]),
 //!   [`regexp`]; [`date_format`], `date_parse`, `time_arithmetic`; `digest`, [`cipher`],
 //!   `compression`, [`uuid`], `inet`; `locks`, `gtid`; [`json`].
 
-pub mod bounded;
-pub mod cipher;
+pub(crate) mod bounded;
+pub(crate) mod cipher;
 mod compression;
-pub mod date_format;
+pub(crate) mod date_format;
 mod date_parse;
 mod digest;
 mod encoding;
 mod format;
 mod gtid;
 mod inet;
-pub mod information;
-pub mod json;
+pub(crate) mod information;
+pub(crate) mod json;
 mod lists;
-pub mod locale;
 mod locks;
-pub mod numeric;
-pub mod regexp;
-pub mod results;
-pub mod string;
-pub mod temporal;
+pub(crate) mod numeric;
+pub(crate) mod regexp;
+pub(crate) mod results;
+pub(crate) mod string;
+pub(crate) mod temporal;
 mod time_arithmetic;
-pub mod uuid;
+pub(crate) mod uuid;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -56,13 +55,13 @@ pub struct Function {
     /// Which arguments are texts that are brought to one character set before it is called.
     pub texts: Texts,
     /// It gives another value each time, or does something: never evaluated early.
-    pub volatile: bool,
+    pub(crate) volatile: bool,
     /// What each argument is to a JSON function.
-    pub roles: Option<fn(usize) -> json::Role>,
+    pub(crate) roles: Option<fn(usize) -> json::Role>,
     /// Its type.
     pub ty: fn(&[Expr], &Typing) -> Type,
     /// Its value.
-    pub eval: for<'a> fn(&mut Context, Call<'a>) -> Result<Datum<'a>>,
+    pub(crate) eval: for<'a> fn(&mut Context, Call<'a>) -> Result<Datum<'a>>,
 }
 
 /// The arguments that are texts, and whose collation they get.
@@ -92,7 +91,7 @@ pub struct Typing {
 
 /// A call being evaluated.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub(crate) struct Call<'a> {
     pub(crate) arguments: &'a [Expr],
     pub(crate) row: Row<'a>,
     /// The call's type.
@@ -101,17 +100,17 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// The number of arguments.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.arguments.len()
     }
 
     /// An argument's value.
-    pub fn value(&self, cx: &mut Context, i: usize) -> Result<Datum<'a>> {
+    pub(crate) fn value(&self, cx: &mut Context, i: usize) -> Result<Datum<'a>> {
         self.arguments[i].eval(cx, self.row)
     }
 
     /// An argument as text; `None` for NULL.
-    pub fn text(&self, cx: &mut Context, i: usize) -> Result<Option<Cow<'a, [u8]>>> {
+    pub(crate) fn text(&self, cx: &mut Context, i: usize) -> Result<Option<Cow<'a, [u8]>>> {
         Ok(match self.arguments[i].eval_as_text(cx, self.row)? {
             Datum::Null => None,
             value => Some(value.into_bytes()),
@@ -119,7 +118,7 @@ impl<'a> Call<'a> {
     }
 
     /// An argument as an integer, saturated to 64 bits; `None` for NULL.
-    pub fn int(&self, cx: &mut Context, i: usize) -> Result<Option<i64>> {
+    pub(crate) fn int(&self, cx: &mut Context, i: usize) -> Result<Option<i64>> {
         let value = self.value(cx, i)?;
         if value.is_null() {
             return Ok(None);
@@ -133,7 +132,7 @@ impl<'a> Call<'a> {
     }
 
     /// An argument as a double; `None` for NULL.
-    pub fn double(&self, cx: &mut Context, i: usize) -> Result<Option<f64>> {
+    pub(crate) fn double(&self, cx: &mut Context, i: usize) -> Result<Option<f64>> {
         let value = self.value(cx, i)?;
         if value.is_null() {
             return Ok(None);
@@ -142,13 +141,13 @@ impl<'a> Call<'a> {
     }
 
     /// The collation of an argument's text; the result's for what becomes text here.
-    pub fn text_collation(&self, i: usize) -> Collation {
+    pub(crate) fn text_collation(&self, i: usize) -> Collation {
         let ty = &self.arguments[i].ty;
         if ty.family.is_text() { ty.collation } else { self.ty.collation }
     }
 
     /// The character set of an argument's text.
-    pub fn charset(&self, i: usize) -> Charset {
+    pub(crate) fn charset(&self, i: usize) -> Charset {
         self.arguments[i].ty.collation.charset()
     }
 }
@@ -360,7 +359,7 @@ static FAMILIES: &[&[Function]] = &[
 ];
 
 /// Functions with plain arguments that have no table of their own.
-pub static FUNCTIONS: &[Function] = &[
+pub(crate) static FUNCTIONS: &[Function] = &[
     // Text.
     f("ascii", (1, 1), int, string::ascii),
     f("bin", (1, 1), text_of_at_most::<65>, numeric::bin),
@@ -504,21 +503,22 @@ pub static FUNCTIONS: &[Function] = &[
 ];
 
 /// `CHAR(..)`, which the grammar knows apart; the resolver gives it its type.
-pub static CHAR: Function = f("char", (1, MANY), connection_text, string::char);
+pub(crate) static CHAR: Function = f("char", (1, MANY), connection_text, string::char);
 
 /// WEIGHT_STRING(), which has a syntax of its own: the text, and the characters or bytes that it is
 /// brought to.
-pub static WEIGHT_STRING: Function = f("weight_string", (1, 2), binary_long_text, string::weight_string);
+pub(crate) static WEIGHT_STRING: Function =
+    f("weight_string", (1, 2), binary_long_text, string::weight_string);
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> =
-    LazyLock::new(|| all().map(|f| (f.name, f)).collect());
+    LazyLock::new(|| all_functions().map(|f| (f.name, f)).collect());
 
-/// Every function that has a name.
-pub fn all() -> impl Iterator<Item = &'static Function> {
+/// Every function that has a name. Public for a test that calls them all.
+pub fn all_functions() -> impl Iterator<Item = &'static Function> {
     FAMILIES.iter().copied().flatten()
 }
 
 /// The function of this name, in any case.
-pub fn find(name: &str) -> Option<&'static Function> {
+pub(crate) fn find(name: &str) -> Option<&'static Function> {
     BY_NAME.get(name.to_ascii_lowercase().as_str()).copied()
 }

@@ -19,7 +19,7 @@ use adopt::{Other, adopt, without_day};
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use calls::is_stored;
+pub(crate) use calls::is_stored;
 pub(crate) use collate::common_type;
 pub(crate) use names::unknown_column;
 
@@ -33,8 +33,7 @@ use crate::routine::Locals;
 use crate::session::Context;
 use datum::bounds::Ticker;
 use datum::error::{self, Result, SqlError};
-use datum::types::expression_type::NOT_FIXED;
-use datum::types::{Charset, Coercibility, Collation, DataType, Family, Type};
+use datum::types::{Charset, Coercibility, Collation, DataType, Family, NOT_FIXED, Type};
 use datum::value::Datum;
 use datum::value::json::convert::Origin;
 use syntax::ast::{self, BinaryOp, ExprKind, UnaryOp, WeightCast};
@@ -42,30 +41,30 @@ use syntax::unparse::binary_text;
 
 /// Where names are looked up.
 #[derive(Default)]
-pub struct Scope {
+pub(crate) struct Scope {
     /// Tables and derived tables, as they stand in FROM.
     pub sources: Vec<Source>,
     /// What unqualified names find, where NATURAL or USING made that other than the sources'
     /// columns.
     pub visible: Option<Vec<Visible>>,
     /// The sources that names may mean, for what stands inside of FROM.
-    pub window: Range<usize>,
+    pub(crate) window: Range<usize>,
     /// Aliases of the select list, for ORDER BY, GROUP BY and HAVING.
-    pub aliases: Vec<(Box<str>, Expr)>,
+    pub(crate) aliases: Vec<(Box<str>, Expr)>,
     /// Aliases go before columns (ORDER BY).
-    pub aliases_first: bool,
+    pub(crate) aliases_first: bool,
     /// Variables and parameters that the routine's instruction sees.
-    pub locals: Locals,
+    pub(crate) locals: Locals,
     /// Where aggregates go; `None` where there may be none.
     pub aggregates: Option<Vec<Aggregate>>,
     /// An aggregate's argument, which may have GROUPING() of a row: always 0.
-    pub in_aggregate: bool,
+    pub(crate) in_aggregate: bool,
     /// The columns that HAVING may name: those that are selected or grouped by; all if absent.
-    pub having_columns: Option<Vec<Expr>>,
+    pub(crate) having_columns: Option<Vec<Expr>>,
     /// The words in error 1054: `field list`, `where clause`.
-    pub clause: &'static str,
+    pub(crate) clause: &'static str,
     /// In ON DUPLICATE KEY UPDATE: the source that VALUES(column) reads.
-    pub values_source: Option<usize>,
+    pub(crate) values_source: Option<usize>,
     /// The scope around a subquery's or derived table's.
     pub parent: Option<Box<Scope>>,
     /// What the subquery or derived table takes from the scopes around it: expressions in the
@@ -75,7 +74,7 @@ pub struct Scope {
 
 /// A table or derived table in a scope.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub(crate) struct Source {
     /// Its alias, or its name.
     pub alias: Box<str>,
     /// The table's database; empty for a derived table.
@@ -90,7 +89,7 @@ pub struct Source {
 
 /// What a source's columns are.
 #[derive(Debug, Clone)]
-pub enum Columns {
+pub(crate) enum Columns {
     /// Of a table that has a definition, in its order.
     Table(Arc<TableDef>),
     /// Those of rows made as a whole.
@@ -101,7 +100,7 @@ pub enum Columns {
 
 /// A name and what it means.
 #[derive(Debug, Clone)]
-pub struct Visible {
+pub(crate) struct Visible {
     pub(crate) name: Box<str>,
     /// The column.
     pub expr: Expr,
@@ -109,7 +108,7 @@ pub struct Visible {
 
 impl Scope {
     /// A scope without tables.
-    pub fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Scope { clause: "field list", window: 0..usize::MAX, ..Scope::default() }
     }
 
@@ -118,13 +117,13 @@ impl Scope {
     }
 
     /// A scope within another one: that of a subquery or derived table.
-    pub fn within(around: Scope) -> Self {
+    pub(crate) fn within(around: Scope) -> Self {
         Scope { locals: around.locals.clone(), parent: Some(Box::new(around)), ..Scope::empty() }
     }
 
     /// Forgets the block that was bound; the next one of the same query takes from the same scopes
     /// around it.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = Scope {
             locals: std::mem::take(&mut self.locals),
             parent: self.parent.take(),
@@ -135,39 +134,39 @@ impl Scope {
 }
 
 /// Turns syntax trees into expressions.
-pub struct Resolver<'c> {
+pub(crate) struct Resolver<'c> {
     /// The session.
-    pub cx: &'c mut Context,
+    pub(crate) cx: &'c mut Context,
     /// Where names are looked up.
     pub scope: Scope,
     /// What the trees' spans point into: the columns of subqueries and derived tables are named
     /// after it.
     pub text: &'c [u8],
     /// The tables that the statement changes, which its subqueries may not read.
-    pub targets: Vec<Arc<TableDef>>,
+    pub(crate) targets: Vec<Arc<TableDef>>,
     /// They may read them under another name, as those of INSERT may.
-    pub targets_by_name: bool,
+    pub(crate) targets_by_name: bool,
     /// The tables that queries were found to read.
     pub tables: Vec<Arc<TableDef>>,
     /// The tables of WITH that can be named here, the innermost last. Each may name those before
     /// it.
     pub common: Vec<Arc<ast::CommonTable>>,
     /// How often they were named: each time they are bound anew.
-    pub common_uses: usize,
+    pub(crate) common_uses: usize,
     /// Those of them that were made as a whole, and may give other rows each time: one for all who
     /// name it.
-    pub made_common: Vec<(Arc<ast::CommonTable>, Arc<crate::planner::Derived>)>,
+    pub(crate) made_common: Vec<(Arc<ast::CommonTable>, Arc<crate::planner::Derived>)>,
     /// The SELECT that the options of the whole query stand in was bound.
-    pub beyond_first: bool,
+    pub(crate) beyond_first: bool,
     /// The sources of that SELECT.
-    pub first_sources: Vec<Source>,
+    pub(crate) first_sources: Vec<Source>,
     /// Nodes that were copied for row comparisons.
     copied: usize,
 }
 
 impl<'c> Resolver<'c> {
     /// A resolver for one scope.
-    pub fn new(cx: &'c mut Context, scope: Scope) -> Self {
+    pub(crate) fn new(cx: &'c mut Context, scope: Scope) -> Self {
         Self {
             cx,
             scope,
@@ -185,12 +184,12 @@ impl<'c> Resolver<'c> {
     }
 
     /// The same for trees whose spans point into `text`.
-    pub fn with_text(self, text: &'c [u8]) -> Self {
+    pub(crate) fn with_text(self, text: &'c [u8]) -> Self {
         Self { text, ..self }
     }
 
     /// Resolves an expression.
-    pub fn expr(&mut self, ast: &ast::Expr) -> Result<Expr> {
+    pub(crate) fn expr(&mut self, ast: &ast::Expr) -> Result<Expr> {
         datum::stack::check()?;
         match &ast.kind {
             ExprKind::Literal(literal) => self.literal(literal),
@@ -310,7 +309,7 @@ impl<'c> Resolver<'c> {
     }
 
     /// Resolves several.
-    pub fn list(&mut self, list: &[ast::Expr]) -> Result<Vec<Expr>> {
+    pub(crate) fn list(&mut self, list: &[ast::Expr]) -> Result<Vec<Expr>> {
         list.iter().map(|e| self.expr(e)).collect()
     }
 
@@ -395,7 +394,7 @@ impl<'c> Resolver<'c> {
     }
 
     /// `left op right`.
-    pub fn comparison(&mut self, op: BinaryOp, left: Expr, right: Expr) -> Result<Expr> {
+    pub(crate) fn comparison(&mut self, op: BinaryOp, left: Expr, right: Expr) -> Result<Expr> {
         let mut pair = [left, right];
         let by = self.choose(&mut pair, binary_text(op).trim())?;
         let node = Node::Compare(op, by, Box::new(pair));
@@ -678,13 +677,13 @@ impl<'c> Resolver<'c> {
             D::Integer { sign, .. } if sign.unsigned => cast::To::Unsigned,
             D::Integer { .. } => cast::To::Signed,
             D::Char { length, charset }
-                if datum::types::data_type::resolve_collation(charset, connection)? == Collation::BINARY =>
+                if datum::types::resolve_collation(charset, connection)? == Collation::BINARY =>
             {
                 collation = Collation::BINARY;
                 cast::To::Binary(length.map(|n| n.min(u64::from(u32::MAX)) as u32))
             }
             D::Char { length, charset } => {
-                collation = datum::types::data_type::resolve_collation(charset, connection)?;
+                collation = datum::types::resolve_collation(charset, connection)?;
                 let from = collate::charset_of(&x.ty, self.typing());
                 cast::To::Char(from, collation.charset(), length.map(|n| n.min(u64::from(u32::MAX)) as u32))
             }
@@ -749,7 +748,7 @@ impl<'c> Resolver<'c> {
     }
 
     /// Brings texts to one collation; see [`collate::unify`].
-    pub fn unify(&mut self, list: &mut [Expr], operation: &str) -> Result<Collation> {
+    pub(crate) fn unify(&mut self, list: &mut [Expr], operation: &str) -> Result<Collation> {
         collate::unify(list, self.typing(), operation)
     }
 

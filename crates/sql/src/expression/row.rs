@@ -14,7 +14,7 @@ use datum::value::{Datum, image};
 
 /// The row that an expression is evaluated for.
 #[derive(Debug, Clone, Copy)]
-pub enum Row<'a> {
+pub(crate) enum Row<'a> {
     /// None: only constants, variables and functions can be evaluated.
     None,
     /// A stored row.
@@ -29,23 +29,23 @@ pub enum Row<'a> {
 
 /// A stored row.
 #[derive(Debug, Clone, Copy)]
-pub struct ImageRow<'a> {
+pub(crate) struct ImageRow<'a> {
     pub(crate) table: &'a TableDef,
     /// Its bytes.
     pub image: &'a [u8],
     /// Where its columns lie.
-    pub offsets: &'a Offsets,
+    pub(crate) offsets: &'a Offsets,
 }
 
 /// Where an image's columns lie. Kept from row to row, so that its memory is.
 #[derive(Debug, Default, Clone)]
-pub struct Offsets(SmallVec<[(u32, u32); 8]>);
+pub(crate) struct Offsets(SmallVec<[(u32, u32); 8]>);
 
 const NULL: (u32, u32) = (u32::MAX, u32::MAX);
 
 impl Offsets {
     /// Finds the columns of `image`.
-    pub fn find(&mut self, table: &TableDef, image: &[u8]) -> Result<()> {
+    pub(crate) fn find(&mut self, table: &TableDef, image: &[u8]) -> Result<()> {
         let damaged = || SqlError::internal(format_args!("a row of {} is damaged", table.name));
         let mut at = table.widths.len().div_ceil(8);
         let (nulls, mut rest) = image.split_at_checked(at).ok_or_else(damaged)?;
@@ -63,7 +63,7 @@ impl Offsets {
     }
 
     /// Forgets the columns, and the memory that those of a wide table took.
-    pub fn recycle(&mut self) {
+    pub(crate) fn recycle(&mut self) {
         match self.0.spilled() {
             true => *self = Self::default(),
             false => self.0.clear(),
@@ -71,7 +71,7 @@ impl Offsets {
     }
 
     /// A column's bytes; `None` for NULL.
-    pub fn raw<'a>(&self, image: &'a [u8], column: usize) -> Option<&'a [u8]> {
+    pub(crate) fn raw<'a>(&self, image: &'a [u8], column: usize) -> Option<&'a [u8]> {
         let &(start, end) = self.0.get(column)?;
         image.get(start as usize..end as usize)
     }
@@ -79,7 +79,7 @@ impl Offsets {
 
 impl<'a> ImageRow<'a> {
     /// A column's value.
-    pub fn column(&self, column: usize, zone: Zone) -> Result<Datum<'a>> {
+    pub(crate) fn column(&self, column: usize, zone: Zone) -> Result<Datum<'a>> {
         match self.offsets.raw(self.image, column) {
             Some(raw) => {
                 image::read(raw, &self.table.column_types[column], &self.table.columns[column].ty, zone)
@@ -91,7 +91,7 @@ impl<'a> ImageRow<'a> {
 
 impl<'a> Row<'a> {
     /// A source's column.
-    pub fn column(self, source: usize, column: usize, zone: Zone) -> Result<Datum<'a>> {
+    pub(crate) fn column(self, source: usize, column: usize, zone: Zone) -> Result<Datum<'a>> {
         match self {
             Row::Image(row) => row.column(column, zone),
             Row::Values(values) => Ok(values.get(column).map_or(Datum::Null, Datum::borrow)),
@@ -106,7 +106,7 @@ impl<'a> Row<'a> {
 
     /// The value of one of GROUP BY's expressions under WITH ROLLUP; `None` if the row is a sum
     /// over all its values.
-    pub fn group_key(self, number: usize) -> Option<Datum<'a>> {
+    pub(crate) fn group_key(self, number: usize) -> Option<Datum<'a>> {
         match self {
             Row::Frame(frame) => frame.group_keys.get(number).map(Datum::borrow),
             _ => None,
@@ -114,7 +114,7 @@ impl<'a> Row<'a> {
     }
 
     /// An aggregate of the group that the row stands for.
-    pub fn aggregate(self, number: usize) -> Result<Datum<'a>> {
+    pub(crate) fn aggregate(self, number: usize) -> Result<Datum<'a>> {
         match self {
             Row::Frame(frame) => Ok(frame.aggregates.get(number).map_or(Datum::Null, Datum::borrow)),
             _ => Err(SqlError::internal("an aggregate without a group")),

@@ -26,7 +26,7 @@ use syntax::ast::BinaryOp;
 
 /// A query as an operand.
 #[derive(Clone)]
-pub struct Subquery {
+pub(crate) struct Subquery {
     /// Tells it from all others.
     pub id: u64,
     /// What it runs.
@@ -36,9 +36,9 @@ pub struct Subquery {
     /// What is asked of its rows.
     pub test: Test,
     /// It may give something else each time: nothing is cached.
-    pub is_volatile: bool,
+    pub(crate) is_volatile: bool,
     /// Its block, if a block around can be joined with it.
-    pub flat: Option<Arc<crate::planner::semi_join::Flat>>,
+    pub(crate) flat: Option<Arc<crate::planner::semi_join::Flat>>,
 }
 
 /// Without the plan, which its number stands for: expressions are compared by what they print
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Subquery {
 
 /// What is asked of a subquery's rows.
 #[derive(Debug, Clone)]
-pub enum Test {
+pub(crate) enum Test {
     /// The only value of its only row; NULL without a row.
     Scalar,
     /// One column of its only row.
@@ -73,23 +73,23 @@ pub enum Test {
 
 /// `operand op ANY|ALL (subquery)`.
 #[derive(Debug, Clone)]
-pub struct Quantifier {
+pub(crate) struct Quantifier {
     /// A comparison.
     pub op: BinaryOp,
     /// What is compared.
-    pub candidate: Candidate,
+    pub(crate) candidate: Candidate,
     /// ALL; else ANY.
     pub all: bool,
 }
 
 /// An operand and the subquery's column that it is compared with.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     pub(crate) operand: Expr,
     /// The column, read from a row of the subquery.
     pub column: Expr,
     /// How they compare.
-    pub by: By,
+    pub(crate) by: By,
 }
 
 /// What a subquery gave, as long as its parameters stay.
@@ -101,7 +101,7 @@ pub(crate) struct SubqueryResult {
     /// The keys of rows without NULL, for IN; and whether a row has a NULL.
     pub keys: Option<(Arc<KeySet>, bool)>,
     /// The first or last text, if there is one; and whether a row has a NULL.
-    pub extreme: Option<(Option<Datum<'static>>, bool)>,
+    pub(crate) extreme: Option<(Option<Datum<'static>>, bool)>,
 }
 
 /// A number that no other subquery or derived table has.
@@ -112,7 +112,7 @@ pub(crate) fn new_id() -> u64 {
 
 impl Subquery {
     /// What `(SELECT outer.column)`, without tables and clauses, gives of the row around it.
-    pub fn outer_item(&self) -> Option<&Expr> {
+    pub(crate) fn outer_item(&self) -> Option<&Expr> {
         let crate::planner::Body::Block(block) = &self.plan.body else { return None };
         match block.items[..] {
             [Expr { node: Node::Outer(number), .. }]
@@ -127,7 +127,7 @@ impl Subquery {
     }
 
     /// The operands of its test.
-    pub fn operands(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn operands(&self) -> impl Iterator<Item = &Expr> {
         let candidates = match &self.test {
             Test::In(list) => list.as_slice(),
             Test::Quantified(asked) | Test::Extreme(asked) => std::slice::from_ref(&asked.candidate),
@@ -137,7 +137,7 @@ impl Subquery {
     }
 
     /// Operands and parameters.
-    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+    pub(crate) fn children_mut(&mut self) -> Vec<&mut Expr> {
         let candidates = match &mut self.test {
             Test::In(list) => list.as_mut_slice(),
             Test::Quantified(asked) | Test::Extreme(asked) => std::slice::from_mut(&mut asked.candidate),
@@ -149,7 +149,7 @@ impl Subquery {
     /// Makes a comparison of a number with texts one with the first or last text, as a WHERE clause
     /// wants it in MySQL. Which texts those are their own order says, so that
     /// `9.5 < ANY (SELECT text ..)` misses '10' if '9' is there too.
-    pub fn compare_with_extreme(&mut self) {
+    pub(crate) fn compare_with_extreme(&mut self) {
         let is_once = self.parameters.is_empty() && !self.is_volatile;
         let Test::Quantified(asked) = &mut self.test else { return };
         let candidate = &mut asked.candidate;
@@ -161,7 +161,7 @@ impl Subquery {
     }
 
     /// Its value for the outer row.
-    pub fn eval<'a>(&self, cx: &mut Context, row: Row<'_>) -> Result<Datum<'a>> {
+    pub(crate) fn eval<'a>(&self, cx: &mut Context, row: Row<'_>) -> Result<Datum<'a>> {
         match &self.test {
             Test::Scalar => self.only_row(cx, row, 0),
             Test::Column(number) => self.only_row(cx, row, *number),
@@ -170,7 +170,7 @@ impl Subquery {
     }
 
     /// The answer to its test.
-    pub fn truth(&self, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
+    pub(crate) fn truth(&self, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
         match &self.test {
             Test::Scalar | Test::Column(_) => {
                 let value = self.eval(cx, row)?;

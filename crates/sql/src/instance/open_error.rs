@@ -93,7 +93,7 @@ impl From<OpenError> for SqlError {
 mod tests {
     use super::*;
     use crate::catalog::{CatalogError, FollowError};
-    use binlog::position::LogPosition;
+    use binlog::LogPosition;
     use std::error::Error as _;
 
     #[test]

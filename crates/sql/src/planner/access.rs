@@ -29,20 +29,20 @@ use syntax::ast::{BinaryOp, IndexHint, IndexHintAction};
 
 /// A path to rows.
 #[derive(Debug, Clone)]
-pub struct AccessPath {
+pub(crate) struct AccessPath {
     /// Which index.
     pub index: usize,
     /// For each leading column that has equalities, what it may equal.
     pub keys: Vec<Vec<Key>>,
     /// Ranges of the next column, in one of which it lies; none if it may be anything.
-    pub ranges: Vec<Range>,
+    pub(crate) ranges: Vec<Range>,
     /// Which way.
     pub direction: Direction,
 }
 
 /// What a column equals.
 #[derive(Debug, Clone)]
-pub enum Key {
+pub(crate) enum Key {
     /// The condition is `IS NULL`.
     Null,
     /// A value; there is no such row if it is NULL.
@@ -53,11 +53,11 @@ pub enum Key {
 
 /// A range of a column's values. Both ends are included, whatever the condition says (A1).
 #[derive(Debug, Clone, Default)]
-pub struct Range {
+pub(crate) struct Range {
     /// Not below.
     pub lower: Option<(By, Expr)>,
     /// Not above.
-    pub upper: Option<(By, Expr)>,
+    pub(crate) upper: Option<(By, Expr)>,
 }
 
 /// A path, and what it is expected to cost.
@@ -67,7 +67,7 @@ pub(crate) struct Choice {
     /// Rows that it gives each time that it is opened.
     pub rows: f64,
     /// The share of them that the conditions accept.
-    pub accepted: f64,
+    pub(crate) accepted: f64,
     /// What opening and reading it costs, in rows read.
     pub cost: f64,
 }
@@ -100,11 +100,11 @@ pub(crate) struct Candidate<'a> {
     pub(crate) table: &'a TableDef,
     pub(crate) slot: usize,
     /// The slots that are filled before, one bit each.
-    pub available: u64,
+    pub(crate) available: u64,
     /// What the query says of its indexes.
     pub hints: &'a [IndexHint],
     /// Any index is better than none.
-    pub forced: bool,
+    pub(crate) forced: bool,
     /// What the query reads of the table, if it needs no more than that.
     pub read: Option<&'a ColumnsRead>,
 }
@@ -346,28 +346,28 @@ impl Candidate<'_> {
 
 impl AccessPath {
     /// True if it names one row of the primary key at most.
-    pub fn is_point(&self, table: &TableDef) -> bool {
+    pub(crate) fn is_point(&self, table: &TableDef) -> bool {
         let parts = &table.indexes[self.index].parts;
         self.index == 0 && self.keys.len() == parts.len() && self.keys.iter().all(|k| k.len() == 1)
     }
 
     /// True if it reads a range, or several places.
-    pub fn is_range(&self) -> bool {
+    pub(crate) fn is_range(&self) -> bool {
         !self.ranges.is_empty() || self.keys.iter().any(|alternatives| alternatives.len() > 1)
     }
 
     /// True if it reads the whole index.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.keys.is_empty() && self.ranges.is_empty()
     }
 
     /// The slots that its keys read, one bit each.
-    pub fn sources(&self) -> u64 {
+    pub(crate) fn sources(&self) -> u64 {
         self.expressions().fold(0, |all, e| all | e.sources())
     }
 
     /// The values that its keys are made of.
-    pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let keys = self.keys.iter().flatten().filter_map(|key| match key {
             Key::Null => None,
             Key::Value(_, e) | Key::NullSafe(_, e) => Some(e),
@@ -378,7 +378,7 @@ impl AccessPath {
 
     /// True if rows come in the order of these columns, ascending or all descending; turns the walk
     /// round if needed.
-    pub fn gives_order(&mut self, table: &TableDef, order: &[(usize, bool)]) -> bool {
+    pub(crate) fn gives_order(&mut self, table: &TableDef, order: &[(usize, bool)]) -> bool {
         if self.is_point(table) {
             return true;
         }

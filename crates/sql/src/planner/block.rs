@@ -37,13 +37,13 @@ pub(crate) struct Bound {
     pub distinct: bool,
     pub(crate) limit: Limit,
     /// How each slot's rows are locked.
-    pub locking: Vec<Option<Locking>>,
+    pub(crate) locking: Vec<Option<Locking>>,
     /// SELECT STRAIGHT_JOIN.
     pub straight: bool,
     /// The terms of GROUP BY and ORDER BY that are select items to be computed once.
-    pub repeated: reuse::Repeated,
+    pub(crate) repeated: reuse::Repeated,
     /// SQL_CALC_FOUND_ROWS.
-    pub counts_all: bool,
+    pub(crate) counts_all: bool,
 }
 
 /// `TABLE t`: `SELECT * FROM t`.
@@ -706,7 +706,7 @@ pub(crate) fn order_terms(
 
 impl Source {
     /// Its columns as `*` shows them.
-    pub fn visible(&self) -> Box<dyn Iterator<Item = crate::expression::resolve::Visible> + '_> {
+    pub(crate) fn visible(&self) -> Box<dyn Iterator<Item = crate::expression::resolve::Visible> + '_> {
         let named = |column: usize, name: &str| crate::expression::resolve::Visible {
             name: name.into(),
             expr: self.column(column),

@@ -85,7 +85,7 @@ pub(crate) struct Item {
     /// What it is.
     pub kind: ItemKind,
     /// The slots that must be filled before it, one bit each.
-    pub requires: u64,
+    pub(crate) requires: u64,
 }
 
 /// What an operand of a join is.
@@ -564,7 +564,7 @@ fn name_columns(
 /// The columns that `Columns::Made` and `Columns::Merged` have.
 impl Source {
     /// A table in a slot.
-    pub fn table(table: Arc<TableDef>, alias: &str, slot: usize) -> Self {
+    pub(crate) fn table(table: Arc<TableDef>, alias: &str, slot: usize) -> Self {
         Source {
             alias: alias.into(),
             database: table.database.as_str().into(),
@@ -576,7 +576,12 @@ impl Source {
 
     /// A derived table: in a slot, or merged into the block, where its columns are these
     /// expressions.
-    pub fn derived(alias: &str, columns: Arc<[OutputColumn]>, slot: usize, exprs: Option<Vec<Expr>>) -> Self {
+    pub(crate) fn derived(
+        alias: &str,
+        columns: Arc<[OutputColumn]>,
+        slot: usize,
+        exprs: Option<Vec<Expr>>,
+    ) -> Self {
         let columns = match exprs {
             Some(mut exprs) => {
                 exprs.iter_mut().for_each(|expr| expr.ty.boolean = false);

@@ -7,7 +7,7 @@ use crate::output::OutputColumn;
 
 impl Operator {
     /// The conditions on what it gives.
-    pub fn filter(&self) -> &[Expr] {
+    pub(crate) fn filter(&self) -> &[Expr] {
         match self {
             Operator::One(filter) => filter,
             Operator::TableAccess(access) => &access.filter,
@@ -18,7 +18,7 @@ impl Operator {
     }
 
     /// The conditions on what it gives, to be changed.
-    pub fn filter_mut(&mut self) -> &mut Vec<Expr> {
+    pub(crate) fn filter_mut(&mut self) -> &mut Vec<Expr> {
         match self {
             Operator::One(filter) => filter,
             Operator::TableAccess(access) => &mut access.filter,
@@ -29,7 +29,7 @@ impl Operator {
     }
 
     /// The operators whose rows it joins, the outer one first.
-    pub fn inputs(&self) -> impl Iterator<Item = &Operator> {
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Operator> {
         let pair = match self {
             Operator::Loop(join) => Some([&join.outer, &join.inner]),
             Operator::Hash(join) => Some([&join.outer, &join.inner]),
@@ -39,7 +39,7 @@ impl Operator {
     }
 
     /// Calls `f` with each expression in it.
-    pub fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
+    pub(crate) fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
         self.filter().iter().for_each(&mut *f);
         self.inputs().for_each(|input| input.each_expr(f));
         match self {
@@ -60,7 +60,7 @@ impl Operator {
     }
 
     /// The operator that gives the first rows of a chain of joins.
-    pub fn first_mut(&mut self) -> &mut Operator {
+    pub(crate) fn first_mut(&mut self) -> &mut Operator {
         match self {
             Operator::Loop(join) => join.outer.first_mut(),
             Operator::Hash(join) => join.outer.first_mut(),
@@ -69,7 +69,7 @@ impl Operator {
     }
 
     /// The joins of a chain keep the order of its first rows.
-    pub fn keep_order(&mut self) {
+    pub(crate) fn keep_order(&mut self) {
         match self {
             Operator::Loop(join) => join.outer.keep_order(),
             Operator::Hash(join) => {
@@ -81,7 +81,7 @@ impl Operator {
     }
 
     /// Appends the slots that it fills.
-    pub fn slots(&self, out: &mut Vec<usize>) {
+    pub(crate) fn slots(&self, out: &mut Vec<usize>) {
         match self {
             Operator::TableAccess(access) => out.push(access.slot),
             Operator::Rows(rows) => out.push(rows.slot),
@@ -91,7 +91,7 @@ impl Operator {
     }
 
     /// What running it once is expected to cost, in rows read.
-    pub fn cost(&self) -> f64 {
+    pub(crate) fn cost(&self) -> f64 {
         match self {
             Operator::One(_) => 0.0,
             Operator::TableAccess(access) => access.cost,
@@ -105,7 +105,7 @@ impl Operator {
     }
 
     /// Rows that are expected.
-    pub fn rows(&self) -> f64 {
+    pub(crate) fn rows(&self) -> f64 {
         match self {
             Operator::One(_) => 1.0,
             Operator::TableAccess(access) => access.rows * access.accepted,
@@ -119,7 +119,7 @@ impl Operator {
 impl TableAccess {
     /// For each condition whether the path's keys see to it that it holds, should all of them turn
     /// out to be integers in columns of integers ([`access::Candidate::is_implied`]).
-    pub fn implied_by_keys(&self) -> &[bool] {
+    pub(crate) fn implied_by_keys(&self) -> &[bool] {
         self.implied_by_keys.get_or_init(|| {
             let candidate = self.candidate();
             self.filter.iter().map(|e| candidate.is_implied(&self.path, e)).collect()
@@ -139,7 +139,7 @@ impl TableAccess {
     }
 
     /// True if the path's keys see to all conditions.
-    pub fn is_narrowed_by_keys_only(&self) -> bool {
+    pub(crate) fn is_narrowed_by_keys_only(&self) -> bool {
         let candidate = self.candidate();
         self.filter.iter().all(|e| candidate.is_key_of(&self.path, e))
     }
@@ -147,7 +147,7 @@ impl TableAccess {
 
 impl Maker {
     /// The columns of the rows.
-    pub fn columns(&self) -> Vec<OutputColumn> {
+    pub(crate) fn columns(&self) -> Vec<OutputColumn> {
         match self {
             Maker::Derived(derived) => derived.plan.columns.clone(),
             Maker::Provider(provider) => provider.columns(),
@@ -156,7 +156,7 @@ impl Maker {
     }
 
     /// The slots that it reads, one bit each.
-    pub fn sources(&self) -> u64 {
+    pub(crate) fn sources(&self) -> u64 {
         match self {
             Maker::Derived(derived) => derived.parameters.iter().fold(0, |all, p| all | p.sources()),
             Maker::Provider(_) => 0,
@@ -167,13 +167,13 @@ impl Maker {
 
 impl Query {
     /// A query of a body's rows, in whatever order they come.
-    pub fn new(body: Body, columns: Vec<OutputColumn>) -> Self {
+    pub(crate) fn new(body: Body, columns: Vec<OutputColumn>) -> Self {
         let (order, limit, described) = Default::default();
         Self { body, columns, described, order, limit, counts_all: false }
     }
 
     /// SQL_CALC_FOUND_ROWS: has rows be counted beyond the outermost LIMIT, or not.
-    pub fn count_all(&mut self, on: bool) {
+    pub(crate) fn count_all(&mut self, on: bool) {
         self.counts_all = on;
         if let Body::Block(block) = &mut self.body {
             block.counts_all = on;
@@ -181,13 +181,13 @@ impl Query {
     }
 
     /// Calls `f` with each expression in it.
-    pub fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
+    pub(crate) fn each_expr(&self, f: &mut dyn FnMut(&Expr)) {
         self.order.iter().for_each(|term| f(&term.expr));
         self.body.each_expr(f);
     }
 
     /// True if running it again may give something else, though its parameters are the same.
-    pub fn is_volatile(&self) -> bool {
+    pub(crate) fn is_volatile(&self) -> bool {
         let mut found = false;
         self.each_expr(&mut |e| {
             found |= e.is_volatile()

@@ -40,7 +40,7 @@ pub(crate) struct CachedPlan {
     /// The plan, if there is one.
     plan: Option<Box<dyn Any + Send + Sync>>,
     /// When the account was found to have the privileges that the statement needs.
-    pub granted: Option<crate::privilege::Stamp>,
+    pub(crate) granted: Option<crate::privilege::Stamp>,
 }
 
 impl std::fmt::Debug for CachedPlan {

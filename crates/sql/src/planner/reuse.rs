@@ -26,19 +26,19 @@ pub(crate) struct Repeated {
 
 /// Items that are computed once for a row.
 #[derive(Debug)]
-pub struct Reused {
+pub(crate) struct Reused {
     /// The frame's slot for those of each row that is read; the next one is for those of each row
     /// that comes out.
     pub slot: usize,
     /// What GROUP BY goes by: computed before rows are grouped.
-    pub of_rows: Vec<Value>,
+    pub(crate) of_rows: Vec<Value>,
     /// What ORDER BY goes by: computed before rows are sorted.
-    pub of_output: Vec<Value>,
+    pub(crate) of_output: Vec<Value>,
 }
 
 /// An item that is computed once for a row.
 #[derive(Debug)]
-pub struct Value {
+pub(crate) struct Value {
     /// What it is called.
     pub name: Box<str>,
     /// What it is.

@@ -34,7 +34,7 @@ mod materialize;
 
 /// A subquery's block, before its join was planned.
 #[derive(Debug, Clone)]
-pub struct Flat {
+pub(crate) struct Flat {
     slots: Vec<Slot>,
     list: List,
     items: Vec<Expr>,
@@ -87,7 +87,7 @@ pub(crate) struct SemiJoins {
     /// The slots of each one's nest, one bit each, and the condition that it was.
     pub conditions: Vec<(u64, Expr)>,
     /// What can take the place of the nests.
-    pub materialized: Vec<Materialized>,
+    pub(crate) materialized: Vec<Materialized>,
 }
 
 /// A block that is being joined with the sources of its conditions' subqueries.

@@ -8,8 +8,7 @@ use crate::expression::resolve::{Source, collate};
 use crate::expression::{Expr, Node, Resolver};
 use crate::output::OutputColumn;
 use datum::error::{self, Result, SqlError};
-use datum::types::expression_type::Made;
-use datum::types::{Collation, Family, Type, code};
+use datum::types::{Collation, Family, Made, Type, code};
 use syntax::ast::{self, QueryBody};
 
 /// Plans a query whose body is no plain SELECT.

@@ -8,8 +8,7 @@ use super::semi_join;
 use crate::expression::subquery::{Candidate, Quantifier, Subquery, Test, new_id};
 use crate::expression::{Expr, Node, Resolver};
 use datum::error::{self, Result};
-use datum::types::Type;
-use datum::types::expression_type::Made;
+use datum::types::{Made, Type};
 use syntax::ast::{self, BinaryOp};
 
 /// A subquery whose test is not known yet.

@@ -210,7 +210,7 @@ fn is_own_password(cx: &Context, alter: &AlterUser) -> bool {
 
 impl Context {
     /// Error 1227 unless the session's account may do what it likes with this one (S1).
-    pub fn need_power_over(&self, account: &UserAtHost) -> Result<()> {
+    pub(crate) fn need_power_over(&self, account: &UserAtHost) -> Result<()> {
         Checker { cx: self, grants: self.grants_now() }.over(account)
     }
 }

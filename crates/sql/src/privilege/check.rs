@@ -9,12 +9,13 @@ use std::sync::atomic::Ordering;
 
 use super::Grants;
 use super::accounts::is_own;
+use super::kill_number::check_kill_number;
 use super::needs::Needs;
 use super::set::{self, Dynamic, Privileges as P};
-use crate::admin::control;
 use crate::catalog::UserAtHost;
 use crate::session::Context;
 use crate::statement_class::StatementClass;
+use crate::system_schemas;
 use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::visit;
@@ -111,7 +112,7 @@ impl Checker<'_> {
     fn statement(&self, kind: &StatementKind) -> Result<()> {
         use StatementKind as S;
         if let S::Kill { id, .. } = kind {
-            return control::check_number(id);
+            return check_kill_number(id);
         }
         let evaluated = visit::expressions_of(kind);
         if !evaluated.is_empty() {
@@ -378,10 +379,10 @@ impl Checker<'_> {
     /// that.
     fn shared_table(&self, name: &ObjectName, privileges: P) -> Result<()> {
         let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
-        if crate::system_tables::asks_for_process(database, &name.name) {
+        if system_schemas::asks_for_process(database, &name.name) {
             self.global(P::PROCESS, "PROCESS")?;
         }
-        if privileges == P::SELECT && crate::system_tables::is_open_to_all(database, &name.name) {
+        if privileges == P::SELECT && system_schemas::is_open_to_all(database, &name.name) {
             return Ok(());
         }
         let missing = privileges.without(self.grants.in_database(database));
@@ -536,21 +537,21 @@ impl Checker<'_> {
 
 impl Context {
     /// True if there is such a table, and it has such a column.
-    pub fn has_column(&self, name: &ObjectName, column: &str) -> bool {
+    pub(crate) fn has_column(&self, name: &ObjectName, column: &str) -> bool {
         let table = self.visible_table(name.database.as_deref(), &name.name);
         table.is_ok_and(|table| table.columns.iter().any(|c| c.name.eq_ignore_ascii_case(column)))
     }
 
     /// Error 1227 unless the account has one of `any` for everything, or the dynamic privilege.
     /// `shown` is what the error asks for.
-    pub fn need_any(&self, any: P, dynamic: &str, shown: &str) -> Result<()> {
+    pub(crate) fn need_any(&self, any: P, dynamic: &str, shown: &str) -> Result<()> {
         let grants = self.grants_now();
         Checker { cx: self, grants }.any(any, dynamic, shown)
     }
 
     /// Error 1227 unless the account has a privilege, named as in GRANT, for everything: a static
     /// or a dynamic one.
-    pub fn need_privilege(&self, name: &str) -> Result<()> {
+    pub(crate) fn need_privilege(&self, name: &str) -> Result<()> {
         let of_name = set::find(name).unwrap_or(P::NONE);
         self.need_any(of_name, name, name)
     }

@@ -6,25 +6,25 @@ use stdx::cursor::{Cursor, Truncated, put_lenenc, put_lenenc_bytes};
 
 use super::set::{Dynamic, Privileges};
 use crate::catalog::show::quote;
-use crate::expression::like;
+use crate::like;
 use datum::types::Collation;
 
 /// An account's privileges.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Grants {
+pub(crate) struct Grants {
     /// Static privileges for everything, `ON *.*`.
-    pub global: Privileges,
+    pub(crate) global: Privileges,
     /// Dynamic privileges.
-    pub dynamic: Dynamic,
+    pub(crate) dynamic: Dynamic,
     /// Dynamic privileges that it may give away.
-    pub grantable: Dynamic,
+    pub(crate) grantable: Dynamic,
     /// For databases, by name or pattern as it was granted: `db`, `test\_%`.
     pub databases: BTreeMap<String, Privileges>,
 }
 
 impl Grants {
     /// Everything, and the right to give it away.
-    pub fn everything() -> Self {
+    pub(crate) fn everything() -> Self {
         Grants {
             global: Privileges::ALL | Privileges::GRANT,
             dynamic: Dynamic::ALL,
@@ -34,23 +34,23 @@ impl Grants {
     }
 
     /// True if it may do everything with everything, whatever dynamic privileges it has.
-    pub fn is_unlimited(&self) -> bool {
+    pub(crate) fn is_unlimited(&self) -> bool {
         self.global.has(Privileges::ALL)
     }
 
     /// True if it has a dynamic privilege of this name.
-    pub fn has_dynamic(&self, name: &str) -> bool {
+    pub(crate) fn has_dynamic(&self, name: &str) -> bool {
         Dynamic::named(name).is_some_and(|dynamic| self.dynamic.has(dynamic))
     }
 
     /// True if it can make any account of any account.
-    pub fn is_administrator(&self) -> bool {
+    pub(crate) fn is_administrator(&self) -> bool {
         self.global.has(Privileges::ALL | Privileges::GRANT)
     }
 
     /// What it may do in a database, by whatever grant. The pattern that names the database most
     /// exactly counts alone.
-    pub fn in_database(&self, name: &str) -> Privileges {
+    pub(crate) fn in_database(&self, name: &str) -> Privileges {
         self.global | self.of_database(name)
     }
 
@@ -70,7 +70,7 @@ impl Grants {
 
     /// What it may do in every database that a pattern stands for, so that it can give that away:
     /// by a pattern that stands for all of them, or by the very same.
-    pub fn in_databases_like(&self, wanted: &str) -> Privileges {
+    pub(crate) fn in_databases_like(&self, wanted: &str) -> Privileges {
         if let Some(same) = self.databases.get(wanted) {
             return self.global | *same;
         }
@@ -80,49 +80,49 @@ impl Grants {
     }
 
     /// What it may do with the columns of a database's tables, as COLUMNS has it.
-    pub fn of_columns(&self, database: &str) -> String {
+    pub(crate) fn of_columns(&self, database: &str) -> String {
         let mine = if is_listed_schema(database) { Privileges::SELECT } else { self.in_database(database) };
         let names: Vec<&str> = mine.and(Privileges::OF_COLUMN).names().collect();
         names.join(",").to_ascii_lowercase()
     }
 
     /// True if it may know that a database is there.
-    pub fn sees_database(&self, name: &str) -> bool {
+    pub(crate) fn sees_database(&self, name: &str) -> bool {
         is_listed_schema(name)
             || self.global.has_any(Privileges::OF_DATABASE | Privileges::SHOW_DATABASES)
             || !self.of_database(name).is_empty()
     }
 
     /// True if it may know which tables a database has.
-    pub fn sees_tables(&self, database: &str) -> bool {
+    pub(crate) fn sees_tables(&self, database: &str) -> bool {
         self.in_database(database).has_any(Privileges::OF_DATABASE)
     }
 
     /// True if it may know a database's tables and their definitions: by a privilege that is about
     /// tables.
-    pub fn sees_definitions(&self, database: &str) -> bool {
+    pub(crate) fn sees_definitions(&self, database: &str) -> bool {
         is_listed_schema(database) || self.in_database(database).has_any(Privileges::OF_TABLE)
     }
 
     /// True if it may know the columns of a database's tables.
-    pub fn sees_columns(&self, database: &str) -> bool {
+    pub(crate) fn sees_columns(&self, database: &str) -> bool {
         is_listed_schema(database) || self.in_database(database).has_any(Privileges::OF_COLUMN)
     }
 
     /// True if it may know which functions a database has.
-    pub fn sees_routines(&self, database: &str) -> bool {
+    pub(crate) fn sees_routines(&self, database: &str) -> bool {
         let of_routine = Privileges::EXECUTE | Privileges::CREATE_ROUTINE | Privileges::ALTER_ROUTINE;
         self.in_database(database).has_any(of_routine) || self.sees_all_routines()
     }
 
     /// True if it may read the text of every function.
-    pub fn sees_all_routines(&self) -> bool {
+    pub(crate) fn sees_all_routines(&self) -> bool {
         let shows = Dynamic::named("SHOW_ROUTINE").unwrap_or(Dynamic::NONE);
         self.global.has(Privileges::SELECT) || self.dynamic.has(shows)
     }
 
     /// The statements that make an account have this: the rows of SHOW GRANTS.
-    pub fn statements(&self, user: &str, host: &str) -> Vec<String> {
+    pub(crate) fn statements(&self, user: &str, host: &str) -> Vec<String> {
         let account = format!("{}@{}", quote(user), quote(host));
         let option = |may| if may { " WITH GRANT OPTION" } else { "" };
         let names = match self.global.names().next() {
@@ -151,7 +151,7 @@ impl Grants {
 
     /// For the catalog: three sets as u64, the number of databases, and for each its name and a
     /// set.
-    pub fn encode(&self, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         for set in [self.global.0, self.dynamic.0, self.grantable.0] {
             out.extend_from_slice(&set.to_le_bytes());
         }
@@ -163,7 +163,7 @@ impl Grants {
     }
 
     /// What [`Self::encode`] wrote.
-    pub fn decode(c: &mut Cursor<'_>) -> Result<Self, Truncated> {
+    pub(crate) fn decode(c: &mut Cursor<'_>) -> Result<Self, Truncated> {
         let (global, dynamic, grantable) = (c.u64()?, c.u64()?, c.u64()?);
         let mut databases = BTreeMap::new();
         for _ in 0..c.lenenc()? {

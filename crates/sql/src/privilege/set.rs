@@ -9,7 +9,7 @@ pub(crate) struct StaticPrivilege {
     /// In upper case.
     pub name: &'static str,
     /// It makes sense for a database.
-    pub of_database: bool,
+    pub(crate) of_database: bool,
     /// The column Context of SHOW PRIVILEGES.
     pub context: &'static str,
     /// The column Comment of SHOW PRIVILEGES.
@@ -33,7 +33,7 @@ macro_rules! privileges {
         impl Privileges {
             $(
                 #[doc = $name]
-                pub const $symbol: Privileges = Privileges(1 << PrivilegeBit::$symbol as u64);
+                pub(crate) const $symbol: Privileges = Privileges(1 << PrivilegeBit::$symbol as u64);
             )*
         }
     };
@@ -120,16 +120,16 @@ const _: () = assert!(STATIC.len() < 63 && DYNAMIC.len() < 64);
 
 /// A set of static privileges, GRANT OPTION among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub struct Privileges(pub(crate) u64);
+pub(crate) struct Privileges(pub(crate) u64);
 
 impl Privileges {
     pub(crate) const NONE: Privileges = Privileges(0);
     /// GRANT OPTION: to give away what one has.
-    pub const GRANT: Privileges = Privileges(1 << 63);
+    pub(crate) const GRANT: Privileges = Privileges(1 << 63);
     /// Every static privilege but GRANT OPTION.
-    pub const ALL: Privileges = Privileges((1 << STATIC.len()) - 1);
+    pub(crate) const ALL: Privileges = Privileges((1 << STATIC.len()) - 1);
     /// Those that can be granted for a database, but GRANT OPTION.
-    pub const OF_DATABASE: Privileges = {
+    pub(crate) const OF_DATABASE: Privileges = {
         let (mut bits, mut i) = (0, 0);
         while i < STATIC.len() {
             if STATIC[i].of_database {
@@ -141,10 +141,10 @@ impl Privileges {
     };
 
     /// Those that are about the columns of tables.
-    pub const OF_COLUMN: Privileges =
+    pub(crate) const OF_COLUMN: Privileges =
         Privileges(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::REFERENCES.0);
     /// Those that are about tables.
-    pub const OF_TABLE: Privileges = Privileges(
+    pub(crate) const OF_TABLE: Privileges = Privileges(
         Self::OF_COLUMN.0
             | Self::DELETE.0
             | Self::CREATE.0
@@ -157,32 +157,32 @@ impl Privileges {
     );
 
     /// True if none is in it.
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// True if all of `others` are in it.
-    pub fn has(self, others: Privileges) -> bool {
+    pub(crate) fn has(self, others: Privileges) -> bool {
         self.0 & others.0 == others.0
     }
 
     /// True if any of `others` is in it.
-    pub fn has_any(self, others: Privileges) -> bool {
+    pub(crate) fn has_any(self, others: Privileges) -> bool {
         self.0 & others.0 != 0
     }
 
     /// Those of it that `others` lacks.
-    pub fn without(self, others: Privileges) -> Privileges {
+    pub(crate) fn without(self, others: Privileges) -> Privileges {
         Privileges(self.0 & !others.0)
     }
 
     /// Those that both have.
-    pub fn and(self, others: Privileges) -> Privileges {
+    pub(crate) fn and(self, others: Privileges) -> Privileges {
         Privileges(self.0 & others.0)
     }
 
     /// Their names, in MySQL's order; GRANT OPTION has its own place in every text.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
         STATIC.iter().enumerate().filter(move |(i, _)| self.0 >> i & 1 != 0).map(|(_, p)| p.name)
     }
 }
@@ -203,41 +203,36 @@ impl fmt::Display for Privileges {
 
 /// A set of dynamic privileges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub struct Dynamic(pub(crate) u64);
+pub(crate) struct Dynamic(pub(crate) u64);
 
 impl Dynamic {
     pub(crate) const NONE: Dynamic = Dynamic(0);
     /// Every one.
-    pub const ALL: Dynamic = Dynamic((1 << DYNAMIC.len()) - 1);
+    pub(crate) const ALL: Dynamic = Dynamic((1 << DYNAMIC.len()) - 1);
 
     /// The set of this one; `None` if there is none of this name.
-    pub fn named(name: &str) -> Option<Dynamic> {
+    pub(crate) fn named(name: &str) -> Option<Dynamic> {
         let place = DYNAMIC.iter().position(|known| known.eq_ignore_ascii_case(name))?;
         Some(Dynamic(1 << place))
     }
 
     /// True if none is in it.
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// True if all of `others` are in it.
-    pub fn has(self, others: Dynamic) -> bool {
+    pub(crate) fn has(self, others: Dynamic) -> bool {
         self.0 & others.0 == others.0
     }
 
     /// Those of it that `others` lacks.
-    pub fn without(self, others: Dynamic) -> Dynamic {
+    pub(crate) fn without(self, others: Dynamic) -> Dynamic {
         Dynamic(self.0 & !others.0)
     }
 
-    /// Those that both have.
-    pub fn and(self, others: Dynamic) -> Dynamic {
-        Dynamic(self.0 & others.0)
-    }
-
     /// Their names, sorted.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
         DYNAMIC.iter().enumerate().filter(move |(i, _)| self.0 >> i & 1 != 0).map(|(_, name)| *name)
     }
 }

@@ -9,11 +9,11 @@ use syntax::ast::{Explain, Expr, Ident, ObjectName, StatementKind, TableContent}
 pub(crate) struct UsedTable<'a> {
     pub(crate) name: &'a ObjectName,
     /// The alias that it is used under.
-    pub alias: Option<&'a Ident>,
+    pub(crate) alias: Option<&'a Ident>,
     /// Its rows or its definition change.
     pub writes: bool,
     /// Its definition is changed: under whatever alias it was locked.
-    pub defines: bool,
+    pub(crate) defines: bool,
 }
 
 /// What a statement or an expression uses.

@@ -14,7 +14,7 @@ use syntax::ast::{
 
 impl Routine {
     /// Compiles a function; errors are those that CREATE FUNCTION gives.
-    pub fn compile(function: &FunctionDef) -> Result<Routine> {
+    pub(crate) fn compile(function: &FunctionDef) -> Result<Routine> {
         let text = function.text();
         let statement = parse_one(&text, function.sql_mode)?;
         let StatementKind::CreateRoutine(create) = statement.kind else {

@@ -80,7 +80,7 @@ fn key(name: &str) -> Box<str> {
 
 /// What an instruction sees; nothing by default.
 #[derive(Debug, Default, Clone)]
-pub struct Locals(Option<(Arc<Variables>, usize)>);
+pub(crate) struct Locals(Option<(Arc<Variables>, usize)>);
 
 impl Locals {
     pub(super) fn at(variables: &Arc<Variables>, instruction: usize) -> Locals {
@@ -88,7 +88,7 @@ impl Locals {
     }
 
     /// A variable by name: its place in the frame and its type.
-    pub fn find(&self, name: &str) -> Option<(usize, &DataType)> {
+    pub(crate) fn find(&self, name: &str) -> Option<(usize, &DataType)> {
         let (variables, at) = self.0.as_ref()?;
         let number = variables.find(name, *at)?;
         Some((number, &variables.get(number)?.ty))

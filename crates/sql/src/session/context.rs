@@ -47,12 +47,11 @@ use transactions::TransactionState;
 pub(crate) use statistics::Examined;
 
 pub(crate) use settings::UserVariables;
-pub use settings::{Modes, statement_memory_max};
-pub(crate) use statement::OutOfRange;
-pub use statement::StatementStatus;
+pub(crate) use settings::statement_memory_max;
+pub(crate) use statement::{OutOfRange, StatementStatus};
 
 /// A session's state, as statements need it.
-pub struct Context {
+pub(crate) struct Context {
     /// The server.
     pub(crate) instance: Arc<Instance>,
     /// The client.
@@ -136,17 +135,17 @@ impl Context {
     }
 
     /// Counts something.
-    pub fn count(&self, counter: Counter) {
+    pub(crate) fn count(&self, counter: Counter) {
         self.statistics.counters.count(counter);
     }
 
     /// The default database: inside a function the function's own.
-    pub fn default_database(&self) -> Option<&str> {
+    pub(crate) fn default_database(&self) -> Option<&str> {
         self.statement.frames.last().map(Frame::database).or(self.settings.default_database.as_deref())
     }
 
     /// USE, unchecked.
-    pub fn set_default_database(&mut self, name: Option<String>) {
+    pub(crate) fn set_default_database(&mut self, name: Option<String>) {
         let collation = match &name {
             Some(name) => self.catalog().state().database(name).map(|d| d.collation),
             None => None,
@@ -162,7 +161,7 @@ impl Context {
     }
 
     /// Runs a subquery with the values that it takes from around it.
-    pub fn with_parameters<T>(
+    pub(crate) fn with_parameters<T>(
         &mut self,
         values: Vec<Datum<'static>>,
         run: impl FnOnce(&mut Self) -> Result<T>,
@@ -174,7 +173,7 @@ impl Context {
     }
 
     /// Runs a statement, whose subqueries' results are its own (S1 of `expression/subquery.rs`).
-    pub fn with_own_results<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(crate) fn with_own_results<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let around = (
             std::mem::take(&mut self.statement.subquery_results),
             std::mem::take(&mut self.statement.misread),

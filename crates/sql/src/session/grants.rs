@@ -36,7 +36,7 @@ impl CachedGrants {
 
 impl Context {
     /// What the account may do now; nothing once it has been dropped.
-    pub fn grants(&mut self) -> &Arc<Grants> {
+    pub(crate) fn grants(&mut self) -> &Arc<Grants> {
         if self.connection.cached_grants.epoch != self.catalog().accounts_epoch().load(Ordering::Acquire) {
             self.connection.cached_grants = CachedGrants::of(self.catalog(), &self.connection.account);
         }
@@ -44,7 +44,7 @@ impl Context {
     }
 
     /// Error 1820 if the session began with a password that had expired, and has not changed it.
-    pub fn check_password_valid(&mut self, kind: &StatementKind) -> Result<()> {
+    pub(crate) fn check_password_valid(&mut self, kind: &StatementKind) -> Result<()> {
         use StatementKind as S;
         if !self.connection.began_expired {
             return Ok(());
@@ -61,7 +61,7 @@ impl Context {
 
     /// What may be done now: what the account could do when the statement began, or the definer of
     /// the function that runs.
-    pub fn grants_now(&self) -> &Grants {
+    pub(crate) fn grants_now(&self) -> &Grants {
         let inside = self.statement.frames.last().and_then(|frame| frame.grants());
         inside.unwrap_or(&self.connection.cached_grants.grants)
     }

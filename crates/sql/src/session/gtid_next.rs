@@ -40,7 +40,7 @@ pub(crate) enum GtidNext {
 
 /// GTIDs that sessions own, and which sessions.
 #[derive(Debug, Default)]
-pub struct OwnedGtids(Mutex<BTreeMap<Gtid, u64>>);
+pub(crate) struct OwnedGtids(Mutex<BTreeMap<Gtid, u64>>);
 
 impl OwnedGtids {
     fn take(&self, gtid: Gtid, session: u64) -> bool {
@@ -57,7 +57,7 @@ impl OwnedGtids {
     }
 
     /// `@@global.gtid_owned`: `uuid:n#session`, one after the other.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let owned = self.0.lock();
         owned.iter().map(|(gtid, session)| format!("{gtid}#{session}")).collect::<Vec<_>>().join(",\n")
     }
@@ -82,7 +82,7 @@ pub(crate) fn parse(text: &str) -> Result<Option<Gtid>> {
 
 impl Context {
     /// Error 1766 inside of a transaction, 1790 if the session owns a GTID.
-    pub fn check_gtid_next_settable(&self) -> Result<()> {
+    pub(crate) fn check_gtid_next_settable(&self) -> Result<()> {
         if self.transactions.open.is_some() {
             return Err(error::VARIABLE_NOT_SETTABLE_IN_TRANSACTION.with(&[&"gtid_next"]));
         }
@@ -93,7 +93,7 @@ impl Context {
     }
 
     /// Step 1. Waits while another session owns the GTID.
-    pub fn set_gtid_next(&mut self, gtid: Option<Gtid>) -> Result<()> {
+    pub(crate) fn set_gtid_next(&mut self, gtid: Option<Gtid>) -> Result<()> {
         let Some(gtid) = gtid else {
             self.log.gtid_next = GtidNext::Automatic;
             return Ok(());
@@ -113,7 +113,7 @@ impl Context {
     }
 
     /// A transaction of this session is in the log.
-    pub fn committed(&mut self, gtid: Gtid) {
+    pub(crate) fn committed(&mut self, gtid: Gtid) {
         self.tracker.committed(gtid);
         self.forget_original_commit();
         self.gtid_used();
@@ -138,7 +138,7 @@ impl Context {
     }
 
     /// Whether the statement may run: false if it belongs to a transaction that is in the log.
-    pub fn passes_gtid_next(&mut self, kind: &StatementKind) -> Result<bool> {
+    pub(crate) fn passes_gtid_next(&mut self, kind: &StatementKind) -> Result<bool> {
         match self.log.gtid_next {
             // The log has BEGIN before it.
             GtidNext::Owned(_) if create_start::of(kind).is_some() && !has_changes(self) => Ok(true),
@@ -156,7 +156,7 @@ impl Context {
 
     /// A statement has failed: outside of a transaction this gives the GTID up, unless it was about
     /// a variable.
-    pub fn statement_failed(&mut self, kind: &StatementKind) {
+    pub(crate) fn statement_failed(&mut self, kind: &StatementKind) {
         if self.transactions.open.is_none() && !matches!(kind, StatementKind::Set(_)) {
             self.gtid_used();
         }
@@ -164,7 +164,7 @@ impl Context {
 
     /// COMMIT of nothing, by a session that owns a GTID: the log gets a transaction without
     /// changes.
-    pub fn commit_empty(&mut self) -> Result<()> {
+    pub(crate) fn commit_empty(&mut self) -> Result<()> {
         if self.log.owned_gtid().is_none() {
             return Ok(());
         }
@@ -173,7 +173,7 @@ impl Context {
     }
 
     /// The same for a definition that changes nothing.
-    pub fn log_empty(&mut self) -> Result<()> {
+    pub(crate) fn log_empty(&mut self) -> Result<()> {
         let Some(gtid) = self.log.owned_gtid() else { return Ok(()) };
         let (begin, commit) = (self.bracket_event(b"BEGIN".to_vec()), self.bracket_event(b"COMMIT".to_vec()));
         let committed =

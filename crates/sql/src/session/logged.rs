@@ -26,7 +26,7 @@ const FULL_METADATA: u64 = 1;
 
 impl Context {
     /// What the events of a transaction that begins now have in common.
-    pub fn group_context(&self) -> GroupContext {
+    pub(crate) fn group_context(&self) -> GroupContext {
         let globals = self.instance.globals();
         let mut context =
             GroupContext::new(globals.uint(ids::SERVER_ID) as u32, self.statement.timestamp(), VERSION);
@@ -84,7 +84,7 @@ impl Context {
     }
 
     /// A DDL statement as the log has it, which makes these changes.
-    pub fn ddl_event(&self, text: LoggedText, changes: &[Change]) -> QueryEvent<'static> {
+    pub(crate) fn ddl_event(&self, text: LoggedText, changes: &[Change]) -> QueryEvent<'static> {
         use Change as C;
         let mut event = self.query_event(text.sql);
         let status = &mut event.status;

@@ -19,7 +19,7 @@ const KILL_SEEN_AFTER: Duration = Duration::from_millis(50);
 
 /// The server's named locks.
 #[derive(Debug, Default)]
-pub struct NamedLocks {
+pub(crate) struct NamedLocks {
     state: Mutex<NamedLockTable>,
     released: Condvar,
 }
@@ -73,7 +73,7 @@ impl NamedLockTable {
 impl NamedLocks {
     /// Takes a lock, waiting for `limit` at most (for ever if `None`); false if the time is over.
     /// Error 3058 for a deadlock, 1317 if the statement was killed.
-    pub fn acquire(
+    pub(crate) fn acquire(
         &self,
         name: &str,
         session: u64,
@@ -107,7 +107,7 @@ impl NamedLocks {
 
     /// Gives back one hold of a lock: true if it was the session's, false if another's, `None` if
     /// nobody's.
-    pub fn release(&self, name: &str, session: u64) -> Option<bool> {
+    pub(crate) fn release(&self, name: &str, session: u64) -> Option<bool> {
         let mut state = self.state.lock();
         let held = state.held.get_mut(name)?;
         if held.owner != session {
@@ -122,7 +122,7 @@ impl NamedLocks {
     }
 
     /// Gives back all of a session's locks; how many holds there were.
-    pub fn release_all(&self, session: u64) -> u64 {
+    pub(crate) fn release_all(&self, session: u64) -> u64 {
         let mut released = 0;
         self.state.lock().held.retain(|_, held| {
             let own = held.owner == session;
@@ -136,7 +136,7 @@ impl NamedLocks {
     }
 
     /// The session that holds a lock.
-    pub fn owner(&self, name: &str) -> Option<u64> {
+    pub(crate) fn owner(&self, name: &str) -> Option<u64> {
         self.state.lock().held.get(name).map(|held| held.owner)
     }
 }

@@ -43,13 +43,13 @@ pub(crate) struct TransactionInfo {
     /// When the first statement that has used a table began, in microseconds since 1970.
     pub since: u64,
     /// Rows changed, as of the last statement that ended.
-    pub rows_changed: u64,
+    pub(crate) rows_changed: u64,
     /// It outlives its statements.
-    pub explicit: bool,
+    pub(crate) explicit: bool,
     /// START TRANSACTION READ ONLY.
-    pub read_only: bool,
+    pub(crate) read_only: bool,
     /// Its isolation level.
-    pub isolation: Isolation,
+    pub(crate) isolation: Isolation,
 }
 
 impl OpenTransaction {

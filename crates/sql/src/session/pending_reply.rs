@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::Context;
 use crate::catalog::metadata_lock::Guards;
 use crate::catalog::metadata_lock::barrier::Pass;
+use binlog::LogPosition;
 use binlog::log::Committed;
-use binlog::position::LogPosition;
 use datum::error::Result;
 use storage::{Engine, PendingCommit};
 use syntax::ast::StatementKind;
@@ -86,7 +86,7 @@ impl Context {
 
     /// Waits until what the transaction has read through locks is as durable as the settings ask:
     /// no client learns of a transaction before (C5 of ARCHITECTURE.md).
-    pub fn await_locked_reads(&self) -> Result<()> {
+    pub(crate) fn await_locked_reads(&self) -> Result<()> {
         self.locked_reads().map_or(Ok(()), |pending_reply| pending_reply.wait().map(drop))
     }
 

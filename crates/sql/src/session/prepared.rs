@@ -57,9 +57,9 @@ pub(super) struct Parsed {
     /// The tree.
     pub statement: Statement,
     /// The plan of its last execution.
-    pub cached_plan: Mutex<CachedPlan>,
+    pub(crate) cached_plan: Mutex<CachedPlan>,
     /// Where its executions are counted.
-    pub tally: Mutex<Option<Arc<Tally>>>,
+    pub(crate) tally: Mutex<Option<Arc<Tally>>>,
 }
 
 impl Parsed {
@@ -162,7 +162,7 @@ impl Session {
     pub fn prepare(&mut self, text: &[u8]) -> Result<Description> {
         let _bounded = self.cx.begin_bounds();
         let client = self.cx.settings.client_charset();
-        let shown = client_text::shown(text, client);
+        let shown = client_text::to_utf8_lossy(text, client);
         self.cx.interrupt.statement_begins();
         self.process.begin(&shown, self.cx.instance.env().monotonic_coarse());
         self.cx.begin_moment();

@@ -35,7 +35,7 @@ impl Context {
     /// The same before a statement that names something to be changed other than the session's
     /// temporary tables, whether it would change anything or not. Tables that functions write are
     /// asked for when they do.
-    pub fn check_statement_writable(&self, kind: &StatementKind) -> Result<()> {
+    pub(crate) fn check_statement_writable(&self, kind: &StatementKind) -> Result<()> {
         if !self.instance.globals().bool(ids::READ_ONLY) || !self.changes_what_is_shared(kind) {
             return Ok(());
         }

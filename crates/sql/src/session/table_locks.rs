@@ -19,6 +19,7 @@ use crate::catalog::metadata_lock::{Guard, MetadataLock, MetadataLockType, Waite
 use crate::catalog::{Change, TableDef, database_or};
 use crate::privilege::{UsedTable, Uses, uses_of};
 use crate::routine::Routine;
+use crate::system_schemas;
 use datum::bounds::Ticker;
 use datum::error::{self, Result};
 use syntax::ast::{Ident, LockTable, ObjectName, StatementKind, TableLock};
@@ -105,7 +106,7 @@ impl Context {
     }
 
     /// LOCK TABLES. What was open is committed.
-    pub fn lock_tables(&mut self, tables: &[LockTable]) -> Result<()> {
+    pub(crate) fn lock_tables(&mut self, tables: &[LockTable]) -> Result<()> {
         self.locks.tables.tables = None;
         if self.locks.tables.global.is_some() && tables.iter().any(|t| t.mode == TableLock::Write) {
             return Err(error::CANT_UPDATE_WITH_READLOCK.plain());
@@ -126,7 +127,7 @@ impl Context {
     }
 
     /// FLUSH TABLES t WITH READ LOCK.
-    pub fn lock_flushed(&mut self, tables: &[ObjectName]) -> Result<()> {
+    pub(crate) fn lock_flushed(&mut self, tables: &[ObjectName]) -> Result<()> {
         if self.locks.tables.has_tables() || self.locks.tables.global.is_some() {
             return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
         }
@@ -182,7 +183,7 @@ impl Context {
     /// DROP TABLE under LOCK TABLES gives the table's lock back at once: a session that waits for
     /// the name goes on, and waits for what else it needs. A table that was replaced under the same
     /// name keeps its lock.
-    pub fn unlock_dropped(&mut self, tables: &[Arc<TableDef>]) {
+    pub(crate) fn unlock_dropped(&mut self, tables: &[Arc<TableDef>]) {
         let catalog = self.instance.catalog().state();
         let Some(locked) = &mut self.locks.tables.tables else { return };
         for table in tables.iter().filter(|t| catalog.table(&t.database, &t.name).is_none()) {
@@ -192,7 +193,7 @@ impl Context {
     }
 
     /// UNLOCK TABLES: commits if there are locks of LOCK TABLES.
-    pub fn unlock_tables(&mut self) -> Result<()> {
+    pub(crate) fn unlock_tables(&mut self) -> Result<()> {
         if self.locks.tables.has_tables() {
             self.commit()?;
             self.locks.tables.tables = None;
@@ -212,7 +213,7 @@ impl Context {
     }
 
     /// FLUSH TABLES WITH READ LOCK.
-    pub fn lock_global(&mut self) -> Result<()> {
+    pub(crate) fn lock_global(&mut self) -> Result<()> {
         if self.locks.tables.has_tables() {
             return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
         }
@@ -226,7 +227,7 @@ impl Context {
 
     /// Ends what the session has open, its GTID too, and keeps everybody's commits away: the log is
     /// about to begin anew.
-    pub fn begin_reset(&mut self) -> Result<Closed> {
+    pub(crate) fn begin_reset(&mut self) -> Result<Closed> {
         if self.locks.tables.has_tables() {
             return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
         }
@@ -236,7 +237,7 @@ impl Context {
     }
 
     /// LOCK INSTANCE FOR BACKUP.
-    pub fn lock_instance(&mut self) -> Result<()> {
+    pub(crate) fn lock_instance(&mut self) -> Result<()> {
         if self.locks.tables.backup.is_none() {
             let closed =
                 self.instance.ddl_barrier().close(&self.interrupt, self.settings.metadata_timeout())?;
@@ -276,7 +277,7 @@ impl Context {
     }
 
     /// What a DDL statement holds while it runs.
-    pub fn enter_definition(&self) -> Result<(Option<Pass>, Option<Pass>)> {
+    pub(crate) fn enter_definition(&self) -> Result<(Option<Pass>, Option<Pass>)> {
         self.pass_global_lock()?;
         let definitions = match self.locks.tables.backup.is_some() {
             true => None,
@@ -291,7 +292,7 @@ impl Context {
     /// does with them, and those that the functions use which it calls, whether these come to it or
     /// not. A lock is one use of the table: the statement and its functions share none, nor do two
     /// functions.
-    pub fn check_locked(&self, kind: &StatementKind) -> Result<()> {
+    pub(crate) fn check_locked(&self, kind: &StatementKind) -> Result<()> {
         let Some(locked) = &self.locks.tables.tables else { return Ok(()) };
         let owns = |name: &ObjectName, column: &str| self.has_column(name, column);
         let uses = uses_of(kind, &owns);
@@ -347,7 +348,7 @@ impl Context {
         taken: &HashSet<(String, String)>,
     ) -> Result<Option<(String, String)>> {
         let own = self.temporary_table(Some(database), &used.name.name).is_some();
-        if own || crate::system_tables::schema(database).is_some() {
+        if own || system_schemas::is_system(database) {
             return Ok(None);
         }
         let alias = used.alias.unwrap_or(&used.name.name);
@@ -387,7 +388,7 @@ impl Context {
 
     /// Exclusive locks of the tables that a DDL statement changes, in the order of their names
     /// (M1 of `catalog/metadata_lock.rs`); LOCK TABLES may have them already.
-    pub fn lock_definitions(&self, mut tables: Vec<Arc<TableDef>>) -> Result<Vec<Guard>> {
+    pub(crate) fn lock_definitions(&self, mut tables: Vec<Arc<TableDef>>) -> Result<Vec<Guard>> {
         tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));
         let mut guards: Vec<Guard> = Vec::new();
         for table in &tables {
@@ -400,7 +401,7 @@ impl Context {
 
     /// What ALTER TABLE holds as long as it runs; `None` if LOCK TABLES has the table to itself
     /// already.
-    pub fn lock_to_alter(&self, table: &TableDef) -> Result<Option<Guard>> {
+    pub(crate) fn lock_to_alter(&self, table: &TableDef) -> Result<Option<Guard>> {
         match self.locks.tables.kind_of(&table.lock) {
             Some(MetadataLockType::Exclusive) => Ok(None),
             _ => self.lock_metadata(&table.lock, MetadataLockType::Upgradable, false, &[]).map(Some),
@@ -408,7 +409,7 @@ impl Context {
     }
 
     /// What its holder takes besides; `None` as above.
-    pub fn lock_further(
+    pub(crate) fn lock_further(
         &self,
         table: &TableDef,
         kind: MetadataLockType,

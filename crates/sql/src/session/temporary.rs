@@ -42,7 +42,7 @@ impl Context {
 
     /// A table as the session's statements see it, for looking at its definition; errors 1046, 1049
     /// and 1146.
-    pub fn visible_table(&self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
+    pub(crate) fn visible_table(&self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
         match self.temporary_table(database, name) {
             Some(table) => Ok(table.clone()),
             None => self.catalog().table(database_or(database, self.default_database())?, name),

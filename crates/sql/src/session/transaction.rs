@@ -20,38 +20,38 @@ use crate::catalog::foreign_key::TableName;
 use crate::catalog::metadata_lock::{Guard, Guards, MetadataLockType};
 use crate::status::Counter;
 use crate::variables::ids;
-use datum::error::{self, Result};
+use datum::error::{self, Result, SqlError};
 use datum::value::temporal::SECOND;
 use syntax::ast;
 
 /// The session's open transaction.
-pub struct SessionTransaction {
+pub(crate) struct SessionTransaction {
     /// The storage engine's side: snapshot, row locks, write set.
-    pub storage_transaction: Box<Transaction>,
+    pub(crate) storage_transaction: Box<Transaction>,
     /// BEGIN opened it, or autocommit is off: it outlives its statements.
-    pub explicit: bool,
+    pub(crate) explicit: bool,
     /// BEGIN opened it, or a statement has used a table: else it goes with the statement,
     /// autocommit or not.
     pub used: bool,
     /// What SET TRANSACTION had said of it.
     characteristics: Characteristics,
     /// START TRANSACTION READ ONLY.
-    pub read_only: bool,
+    pub(crate) read_only: bool,
     /// What its snapshot holds of the log, if it began WITH CONSISTENT SNAPSHOT.
     pub start: Option<Published>,
     /// Savepoints by name, the newest last.
-    pub savepoints: Vec<(String, Savepoint)>,
+    pub(crate) savepoints: Vec<(String, Savepoint)>,
     /// Tables in use.
     tables: Guards,
 }
 
 /// What SET TRANSACTION says of the next one.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Characteristics {
+pub(crate) struct Characteristics {
     /// Its isolation level.
-    pub isolation: Option<ast::Isolation>,
+    pub(crate) isolation: Option<ast::Isolation>,
     /// READ ONLY, READ WRITE.
-    pub read_only: Option<bool>,
+    pub(crate) read_only: Option<bool>,
 }
 
 impl Characteristics {
@@ -74,7 +74,7 @@ impl SessionTransaction {
 
 impl Context {
     /// The open transaction, opened now if there is none.
-    pub fn transaction(&mut self) -> &mut SessionTransaction {
+    pub(crate) fn transaction(&mut self) -> &mut SessionTransaction {
         if self.transactions.open.is_none() {
             let explicit = !self.settings.autocommit();
             self.open_transaction(explicit, None);
@@ -83,7 +83,7 @@ impl Context {
     }
 
     /// The storage engine's side of the open transaction, opened now if there is none.
-    pub fn storage_transaction(&mut self) -> &mut Transaction {
+    pub(crate) fn storage_transaction(&mut self) -> &mut Transaction {
         &mut self.transaction().storage_transaction
     }
 
@@ -149,12 +149,16 @@ impl Context {
 
     /// A table for a statement that reads it: its definition stays as it is until the transaction
     /// ends.
-    pub fn open_table(&mut self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
+    pub(crate) fn open_table(&mut self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
         self.open(database, name, MetadataLockType::Read)
     }
 
     /// A table for a statement that changes its rows.
-    pub fn open_table_to_write(&mut self, database: Option<&str>, name: &str) -> Result<Arc<TableDef>> {
+    pub(crate) fn open_table_to_write(
+        &mut self,
+        database: Option<&str>,
+        name: &str,
+    ) -> Result<Arc<TableDef>> {
         self.open(database, name, MetadataLockType::Write)
     }
 
@@ -296,13 +300,13 @@ impl Context {
 
     /// [`Self::check_writable`] for a table whose rows are to change: a temporary one is no matter
     /// of the transaction's.
-    pub fn check_writable_table(&mut self, table: &TableDef) -> Result<()> {
+    pub(crate) fn check_writable_table(&mut self, table: &TableDef) -> Result<()> {
         if table.is_temporary() { Ok(()) } else { self.check_writable() }
     }
 
     /// Error 1792 in a read-only transaction; and what a global read lock means for a statement
     /// that changes rows.
-    pub fn check_writable(&mut self) -> Result<()> {
+    pub(crate) fn check_writable(&mut self) -> Result<()> {
         if self.transaction().read_only {
             return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.plain());
         }
@@ -311,7 +315,7 @@ impl Context {
     }
 
     /// SET TRANSACTION holds for the next transaction: an implicit commit counts as one.
-    pub fn forget_next_transaction(&mut self) {
+    pub(crate) fn forget_next_transaction(&mut self) {
         if !std::mem::take(&mut self.transactions.next).is_default() {
             self.tracker.transactions.one_shot_used();
         }
@@ -319,7 +323,7 @@ impl Context {
 
     /// Error 1792 for a definition, or what is like one, in a transaction that is READ ONLY, or if
     /// the next one would be. What commits implicitly has done so: what counts then is the session.
-    pub fn check_definition_writable(&self, kind: &ast::StatementKind) -> Result<()> {
+    pub(crate) fn check_definition_writable(&self, kind: &ast::StatementKind) -> Result<()> {
         use ast::{MaintenanceVerb as V, SetItem, StatementKind as S, TableLock};
         let own =
             |name: &ast::ObjectName| self.temporary_table(name.database.as_deref(), &name.name).is_some();
@@ -350,7 +354,7 @@ impl Context {
     }
 
     /// BEGIN, START TRANSACTION.
-    pub fn begin(&mut self, options: ast::TransactionOptions) -> Result<()> {
+    pub(crate) fn begin(&mut self, options: ast::TransactionOptions) -> Result<()> {
         self.commit()?;
         self.forget_locked_tables();
         let next = self.transactions.next;
@@ -380,8 +384,17 @@ impl Context {
         self.transaction().start = log.published_at(position, before).ok();
     }
 
+    /// What the session sees of the log, once that is durable: a crash could take back what is
+    /// behind. In a transaction WITH CONSISTENT SNAPSHOT it is what the snapshot sees.
+    pub(crate) fn published_log(&self) -> Result<Published> {
+        let log = self.instance.log();
+        let published = self.transactions.snapshot_start().cloned().unwrap_or_else(|| log.published());
+        log.ensure_durable(published.position).map_err(SqlError::internal)?;
+        Ok(published)
+    }
+
     /// AND CHAIN: begins a transaction like the one that has ended.
-    pub fn begin_chained(&mut self, ended: Option<Characteristics>) -> Result<()> {
+    pub(crate) fn begin_chained(&mut self, ended: Option<Characteristics>) -> Result<()> {
         self.transactions.next = ended.unwrap_or(self.transactions.next);
         self.begin(ast::TransactionOptions::default())?;
         self.tracker.transactions.chained();
@@ -412,7 +425,7 @@ impl Context {
     }
 
     /// COMMIT, and what statements that commit implicitly do first.
-    pub fn commit(&mut self) -> Result<()> {
+    pub(crate) fn commit(&mut self) -> Result<()> {
         self.refuse_in_branch()?;
         self.commit_open()
     }
@@ -503,7 +516,7 @@ impl Context {
     }
 
     /// ROLLBACK TO SAVEPOINT.
-    pub fn rollback_to(&mut self, name: &str) -> Result<()> {
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
         let place = self.find_savepoint(name)?;
         let open = self.transaction();
         open.savepoints.truncate(place + 1);
@@ -514,14 +527,14 @@ impl Context {
     }
 
     /// RELEASE SAVEPOINT.
-    pub fn release(&mut self, name: &str) -> Result<()> {
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
         let place = self.find_savepoint(name)?;
         self.transaction().savepoints.truncate(place);
         Ok(())
     }
 
     /// Begins a statement's part of the transaction.
-    pub fn begin_statement(&mut self, text: &[u8]) {
+    pub(crate) fn begin_statement(&mut self, text: &[u8]) {
         let timestamp = self.statement.timestamp();
         let settings = *self.settings.decoded();
         let log_text = settings.logs_texts && self.statement.frames.is_empty();
@@ -544,7 +557,7 @@ impl Context {
 
     /// Ends it: keeps its changes, or takes them back. A lost transaction is rolled back as a
     /// whole.
-    pub fn end_statement(&mut self, succeeded: bool) {
+    pub(crate) fn end_statement(&mut self, succeeded: bool) {
         let Some(open) = &mut self.transactions.open else { return };
         if succeeded {
             open.storage_transaction.end_statement();

@@ -1,5 +1,8 @@
 //! `@@name`, on top of the registry in [`crate::variables`]. SET is in [`crate::admin::set`].
 
+use binlog::gtid::GtidSet;
+use binlog::log::Log;
+
 use super::Context;
 use crate::variables::{self as registry, Value, VariableId, ids};
 use datum::error::{self, Result};
@@ -67,12 +70,18 @@ fn computed<'a>(cx: &mut Context, id: VariableId) -> Option<Datum<'a>> {
     })
 }
 
+/// `gtid_purged`; empty if the oldest log file can't be read.
+fn gtid_purged(log: &Log) -> GtidSet {
+    log.gtid_purged().unwrap_or_else(|error| {
+        tracing::warn!(%error, "the oldest log file's GTIDs can't be read");
+        GtidSet::new()
+    })
+}
+
 fn computed_global<'a>(cx: &Context, id: VariableId) -> Option<Datum<'a>> {
     match id {
         ids::GTID_EXECUTED => Some(Datum::owned(cx.instance.log().gtid_executed().to_string())),
-        ids::GTID_PURGED => {
-            Some(Datum::owned(crate::admin::binary_log::purged(cx.instance.log()).to_string()))
-        }
+        ids::GTID_PURGED => Some(Datum::owned(gtid_purged(cx.instance.log()).to_string())),
         ids::GTID_OWNED => Some(Datum::owned(cx.instance.owned_gtids().text())),
         _ => None,
     }

@@ -13,9 +13,7 @@
 use std::sync::Arc;
 
 use binlog::event::EncodedQuery;
-use storage::Xid;
-use storage::engine::FinishedBranch;
-use storage::prepared::XID_PART_MAX;
+use storage::{FinishedBranch, XID_PART_MAX, Xid};
 
 use super::Context;
 use crate::catalog::metadata_lock::Guard;
@@ -65,7 +63,7 @@ fn xid_of(given: &ast::Xid) -> Result<Xid> {
 impl Context {
     /// Within a branch: error 1399 for what would end its transaction, and for any statement once
     /// it is idle.
-    pub fn check_branch(&self, kind: &StatementKind) -> Result<()> {
+    pub(crate) fn check_branch(&self, kind: &StatementKind) -> Result<()> {
         use StatementKind as S;
         let Some(branch) = &self.transactions.branch else { return Ok(()) };
         let ends = commits_implicitly(kind)
@@ -80,7 +78,7 @@ impl Context {
     }
 
     /// Runs an XA statement other than XA RECOVER.
-    pub fn xa(&mut self, statement: &Xa) -> Result<()> {
+    pub(crate) fn xa(&mut self, statement: &Xa) -> Result<()> {
         match statement {
             Xa::Start { join: true, .. } | Xa::Start { resume: true, .. } => Err(error::XAER_INVAL.plain()),
             Xa::Start { xid, .. } => self.xa_start(xid_of(xid)?),

@@ -25,7 +25,7 @@ const LABEL: u8 = 12;
 const JSON: u8 = 13;
 
 /// Appends a value.
-pub fn put(value: &Datum<'_>, out: &mut Vec<u8>) {
+pub(crate) fn put(value: &Datum<'_>, out: &mut Vec<u8>) {
     match value {
         Datum::Null => out.push(NULL),
         Datum::Int(v) => put_tagged(INT, &v.to_le_bytes(), out),
@@ -62,7 +62,7 @@ pub fn put(value: &Datum<'_>, out: &mut Vec<u8>) {
 }
 
 /// Appends a row's values.
-pub fn put_row(values: &[Datum<'_>], out: &mut Vec<u8>) {
+pub(crate) fn put_row(values: &[Datum<'_>], out: &mut Vec<u8>) {
     values.iter().for_each(|value| put(value, out));
 }
 
@@ -82,7 +82,7 @@ fn put_date(date: Date, out: &mut Vec<u8>) {
 }
 
 /// Appends bytes after their length.
-pub fn put_text(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn put_text(text: &[u8], out: &mut Vec<u8>) {
     let mut len = text.len();
     while len >= 0x80 {
         out.push(len as u8 | 0x80);
@@ -93,7 +93,7 @@ pub fn put_text(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Takes the next value off `bytes`.
-pub fn take<'a>(bytes: &mut &'a [u8]) -> Result<Datum<'a>> {
+pub(crate) fn take<'a>(bytes: &mut &'a [u8]) -> Result<Datum<'a>> {
     let [tag] = take_array(bytes)?;
     Ok(match tag {
         NULL => Datum::Null,
@@ -126,12 +126,12 @@ pub fn take<'a>(bytes: &mut &'a [u8]) -> Result<Datum<'a>> {
 }
 
 /// The values of a row that has as many.
-pub fn fill_row<'a>(mut bytes: &'a [u8], values: &mut [Datum<'a>]) -> Result<()> {
+pub(crate) fn fill_row<'a>(mut bytes: &'a [u8], values: &mut [Datum<'a>]) -> Result<()> {
     values.iter_mut().try_for_each(|value| take(&mut bytes).map(|taken| *value = taken))
 }
 
 /// The values of a row, after those that `values` holds.
-pub fn take_row<'a>(mut bytes: &'a [u8], values: &mut Vec<Datum<'a>>) -> Result<()> {
+pub(crate) fn take_row<'a>(mut bytes: &'a [u8], values: &mut Vec<Datum<'a>>) -> Result<()> {
     while !bytes.is_empty() {
         values.push(take(&mut bytes)?);
     }
@@ -157,7 +157,7 @@ fn take_time(bytes: &mut &[u8]) -> Result<Time> {
 }
 
 /// Takes bytes off, after their length.
-pub fn take_text<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8]> {
+pub(crate) fn take_text<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8]> {
     let (mut len, mut shift) = (0_usize, 0);
     loop {
         let [byte] = take_array(bytes)?;

@@ -22,7 +22,7 @@ const NO_SPACE: i32 = 28;
 const IO_ERROR: i32 = 5;
 
 /// A temporary file of an operation.
-pub struct SpillFile {
+pub(crate) struct SpillFile {
     shared: Arc<Spill>,
     interrupt: Arc<Interrupt>,
     purpose: Purpose,
@@ -34,7 +34,7 @@ pub struct SpillFile {
 
 /// A block of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SpillBlock {
+pub(crate) struct SpillBlock {
     offset: u64,
     len: u32,
 }
@@ -57,7 +57,7 @@ impl SpillFile {
     /// # Errors
     /// 1114 if the disk is full and MySQL would have kept the rows in a table, 1026 if it cannot be
     /// written otherwise, 1317 if the statement was killed.
-    pub fn append(&mut self, block: &[u8]) -> Result<SpillBlock> {
+    pub(crate) fn append(&mut self, block: &[u8]) -> Result<SpillBlock> {
         self.check_interrupt()?;
         let len = u32::try_from(block.len()).map_err(|_| error::OUT_OF_SORTMEMORY.plain())?;
         self.write(block).map_err(|e| match e.kind() {
@@ -87,7 +87,7 @@ impl SpillFile {
     ///
     /// # Errors
     /// 1024 if it cannot be read, 1317 if the statement was killed.
-    pub fn read(&self, place: SpillBlock, block: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn read(&self, place: SpillBlock, block: &mut Vec<u8>) -> Result<()> {
         self.check_interrupt()?;
         block.resize(place.len as usize, 0);
         let read = self.file.read_exact_at(block, place.offset);

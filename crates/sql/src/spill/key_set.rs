@@ -16,7 +16,7 @@ use datum::error::Result;
 
 /// Encoded values, in memory or in a file. Filled first, then probed.
 #[derive(Debug)]
-pub struct KeySet {
+pub(crate) struct KeySet {
     keys: HashSet<Vec<u8>>,
     budget: Budget,
     /// While it is made: the keys that were too many.
@@ -36,12 +36,12 @@ struct Sorted {
 
 impl KeySet {
     /// No key.
-    pub fn new(budget: Budget) -> Self {
+    pub(crate) fn new(budget: Budget) -> Self {
         Self { keys: HashSet::new(), budget, sorter: None, sorted: None }
     }
 
     /// Adds a key.
-    pub fn insert(&mut self, key: Vec<u8>) -> Result<()> {
+    pub(crate) fn insert(&mut self, key: Vec<u8>) -> Result<()> {
         if let Some(sorter) = &mut self.sorter {
             return sorter.push(&key, &[]);
         }
@@ -59,7 +59,7 @@ impl KeySet {
     }
 
     /// No further key comes.
-    pub fn finish(&mut self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         let Some(sorter) = self.sorter.take() else { return Ok(()) };
         let mut sorted = sorter.finish()?;
         let (mut file, mut writer) = (self.budget.file()?, Writer::new(self.budget.block_size()));
@@ -76,7 +76,7 @@ impl KeySet {
     }
 
     /// True if the key is among them.
-    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+    pub(crate) fn contains(&self, key: &[u8]) -> Result<bool> {
         match &self.sorted {
             None => Ok(self.keys.contains(key)),
             Some(sorted) => sorted.contains(key),

@@ -13,7 +13,7 @@ const NUMBER: usize = 8;
 
 /// Rows put off.
 #[derive(Debug)]
-pub struct PutOff {
+pub(crate) struct PutOff {
     by_key: Sorter,
     next: u64,
     record: Vec<u8>,
@@ -21,19 +21,19 @@ pub struct PutOff {
 
 impl PutOff {
     /// Nothing yet, with as much memory as an operation has that is short of it.
-    pub fn new(budget: &Budget) -> Self {
+    pub(crate) fn new(budget: &Budget) -> Self {
         budget.count(Counter::CreatedTmpDiskTables);
         Self { by_key: Sorter::new(budget.another(), u64::MAX), next: 0, record: Vec::new() }
     }
 
     /// The same, where only the first row of each key counts.
-    pub fn unique(budget: &Budget) -> Self {
+    pub(crate) fn unique(budget: &Budget) -> Self {
         let Self { by_key, next, record } = Self::new(budget);
         Self { by_key: by_key.unique(), next, record }
     }
 
     /// Puts a row off.
-    pub fn push(&mut self, key: &[u8], values: &[Datum<'_>]) -> Result<()> {
+    pub(crate) fn push(&mut self, key: &[u8], values: &[Datum<'_>]) -> Result<()> {
         self.record.clear();
         self.record.extend_from_slice(&self.next.to_be_bytes());
         self.next += 1;
@@ -42,13 +42,13 @@ impl PutOff {
     }
 
     /// Notes a key without a row.
-    pub fn mark(&mut self, key: &[u8]) -> Result<()> {
+    pub(crate) fn mark(&mut self, key: &[u8]) -> Result<()> {
         self.by_key.push(key, &[])
     }
 
     /// Shows `wanted` all keys in order, and whether there is a row; the rows that it wants, in the
     /// order in which they came.
-    pub fn rows(self, mut wanted: impl FnMut(&[u8], bool) -> bool) -> Result<Rows> {
+    pub(crate) fn rows(self, mut wanted: impl FnMut(&[u8], bool) -> bool) -> Result<Rows> {
         let mut by_number = Sorter::new(self.by_key.budget().another(), u64::MAX);
         let mut sorted = self.by_key.finish()?;
         while let Some((key, record)) = sorted.advance()? {
@@ -66,11 +66,11 @@ impl PutOff {
 
 /// Rows in the order in which they came.
 #[derive(Debug)]
-pub struct Rows(Sorted);
+pub(crate) struct Rows(Sorted);
 
 impl Rows {
     /// Calls `each` with the rows until it says false.
-    pub fn drain(mut self, mut each: impl FnMut(&mut [Datum<'_>]) -> Result<bool>) -> Result<()> {
+    pub(crate) fn drain(mut self, mut each: impl FnMut(&mut [Datum<'_>]) -> Result<bool>) -> Result<()> {
         while let Some((_, row)) = self.0.advance()? {
             let mut values = Vec::new();
             codec::take_row(row, &mut values)?;

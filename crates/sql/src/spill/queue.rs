@@ -8,7 +8,7 @@ use datum::error::Result;
 
 /// Records that wait; all are put in before the first is taken out.
 #[derive(Debug)]
-pub struct Queue {
+pub struct RecordQueue {
     budget: Budget,
     /// Each after its length, as long as there is room.
     memory: Vec<u8>,
@@ -17,7 +17,7 @@ pub struct Queue {
     reading: Option<(SpillFile, Stream, Reader)>,
 }
 
-impl Queue {
+impl RecordQueue {
     pub(crate) fn new(budget: Budget) -> Self {
         Self { budget, memory: Vec::new(), at: 0, writing: None, reading: None }
     }

@@ -53,7 +53,7 @@ struct Arena {
 
 /// Memory that a sort recycles: empty chunks and room for entries.
 #[derive(Debug, Default)]
-pub struct SortMemory {
+pub(crate) struct SortMemory {
     chunks: Vec<Vec<u8>>,
     entries: Vec<Entry>,
 }
@@ -145,7 +145,7 @@ impl Arena {
 
 /// Sorts records.
 #[derive(Debug)]
-pub struct Sorter {
+pub(crate) struct Sorter {
     budget: Budget,
     limit: usize,
     /// Only the first of equal keys is wanted.
@@ -166,7 +166,7 @@ struct Written {
 
 impl Sorter {
     /// A sorter that gives at most `limit` records.
-    pub fn new(budget: Budget, limit: u64) -> Self {
+    pub(crate) fn new(budget: Budget, limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let SortMemory { chunks, entries } = budget.sort_memory();
         let arena = Arena { chunks, used: 0 };
@@ -174,25 +174,20 @@ impl Sorter {
     }
 
     /// The same of keys that differ: the first record of each. There is no limit then.
-    pub fn unique(self) -> Self {
+    pub(crate) fn unique(self) -> Self {
         Self { unique: true, limit: usize::MAX, ..self }
     }
 
     /// The budget that it keeps to.
-    pub fn budget(&self) -> &Budget {
+    pub(crate) fn budget(&self) -> &Budget {
         &self.budget
-    }
-
-    /// True if nothing was taken in.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.written.is_none()
     }
 
     /// Takes a record in.
     ///
     /// # Errors
     /// 1038 for one of more than 4 GiB; those of its file.
-    pub fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
+    pub(crate) fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
         if self.limit == 0 || self.bound.as_ref().is_some_and(|bound| key >= bound.as_slice()) {
             return Ok(());
         }
@@ -296,7 +291,7 @@ impl Sorter {
     }
 
     /// The records in order.
-    pub fn finish(mut self) -> Result<Sorted> {
+    pub(crate) fn finish(mut self) -> Result<Sorted> {
         let Some(mut written) = self.written.take() else {
             self.budget.check_interrupt()?;
             self.sort();
@@ -313,7 +308,7 @@ impl Sorter {
 
 /// Sorted records.
 #[derive(Debug)]
-pub struct Sorted(From);
+pub(crate) struct Sorted(From);
 
 /// Where they come from.
 #[derive(Debug)]
@@ -326,7 +321,7 @@ enum From {
 
 impl Sorted {
     /// Goes on to the next record, and returns its key and payload.
-    pub fn advance(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+    pub(crate) fn advance(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         match &mut self.0 {
             From::Memory { arena, entries, next, .. } => {
                 let Some(e) = entries.get(*next) else { return Ok(None) };

@@ -15,7 +15,7 @@ const HEAD: usize = 8;
 
 /// Gathers records into blocks, and writes these.
 #[derive(Debug)]
-pub struct Writer {
+pub(crate) struct Writer {
     size: usize,
     block: Vec<u8>,
     stream: Stream,
@@ -23,26 +23,26 @@ pub struct Writer {
 
 /// Records that were written.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub(crate) struct Stream {
     blocks: Vec<SpillBlock>,
     records: u64,
 }
 
 impl Stream {
     /// How many records there are.
-    pub fn records(&self) -> u64 {
+    pub(crate) fn records(&self) -> u64 {
         self.records
     }
 }
 
 impl Writer {
     /// A writer of blocks of about so many bytes.
-    pub fn new(size: usize) -> Self {
+    pub(crate) fn new(size: usize) -> Self {
         Self { size, block: Vec::new(), stream: Stream::default() }
     }
 
     /// Writes a record; true if a block begins with it.
-    pub fn push(&mut self, file: &mut SpillFile, key: &[u8], payload: &[u8]) -> Result<bool> {
+    pub(crate) fn push(&mut self, file: &mut SpillFile, key: &[u8], payload: &[u8]) -> Result<bool> {
         if !self.block.is_empty() && self.block.len() + HEAD + key.len() + payload.len() > self.size {
             self.flush(file)?;
         }
@@ -64,7 +64,7 @@ impl Writer {
     }
 
     /// Writes what is left; what was written.
-    pub fn finish(mut self, file: &mut SpillFile) -> Result<Stream> {
+    pub(crate) fn finish(mut self, file: &mut SpillFile) -> Result<Stream> {
         if !self.block.is_empty() {
             self.flush(file)?;
         }
@@ -85,7 +85,7 @@ pub(super) fn put_record(key: &[u8], payload: &[u8], out: &mut Vec<u8>) -> Resul
 
 /// Reads records from the first on.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub(crate) struct Reader {
     block: Vec<u8>,
     next_block: usize,
     key: Range<usize>,
@@ -94,7 +94,7 @@ pub struct Reader {
 
 impl Reader {
     /// Goes on to the next record; false after the last one.
-    pub fn advance(&mut self, file: &SpillFile, stream: &Stream) -> Result<bool> {
+    pub(crate) fn advance(&mut self, file: &SpillFile, stream: &Stream) -> Result<bool> {
         if self.payload.end == self.block.len() {
             let Some(&place) = stream.blocks.get(self.next_block) else { return Ok(false) };
             self.next_block += 1;
@@ -118,7 +118,7 @@ impl Reader {
     }
 
     /// Goes in front of a block's first record.
-    pub fn seek(&mut self, file: &SpillFile, stream: &Stream, block: usize) -> Result<()> {
+    pub(crate) fn seek(&mut self, file: &SpillFile, stream: &Stream, block: usize) -> Result<()> {
         (self.key, self.payload) = (0..0, 0..0);
         if self.next_block != block + 1 {
             let place = stream.blocks.get(block).ok_or_else(damaged)?;
@@ -131,17 +131,17 @@ impl Reader {
     }
 
     /// True if the record is the last one of its block.
-    pub fn is_at_block_end(&self) -> bool {
+    pub(crate) fn is_at_block_end(&self) -> bool {
         self.payload.end == self.block.len()
     }
 
     /// The record's key.
-    pub fn key(&self) -> &[u8] {
+    pub(crate) fn key(&self) -> &[u8] {
         &self.block[self.key.clone()]
     }
 
     /// The record's payload.
-    pub fn payload(&self) -> &[u8] {
+    pub(crate) fn payload(&self) -> &[u8] {
         &self.block[self.payload.clone()]
     }
 }

@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use env::sim::Fault;
-use env::{Env, PIECE, SimEnv};
+use env::{Env, Fault, PIECE, SimEnv};
 use proptest::prelude::*;
 use storage::Interrupt;
 use storage::lock::Killed;

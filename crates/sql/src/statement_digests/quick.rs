@@ -5,9 +5,8 @@
 use xxhash_rust::xxh3::Xxh3;
 
 use datum::bounds::Ticker;
-use syntax::lexer::Lexer;
 use syntax::parser::VERSION;
-use syntax::token::Token;
+use syntax::{Lexer, Token};
 
 /// The hash of the text's first statement; `None` if its session was killed meanwhile.
 pub(super) fn key(text: &[u8], sql_mode: u64) -> Option<u128> {

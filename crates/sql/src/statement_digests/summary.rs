@@ -11,11 +11,11 @@ pub(crate) struct Summary {
     /// The default database.
     pub schema: Option<Box<str>>,
     /// SHA-256 of the normalized text, in hexadecimal digits, and the text.
-    pub digest: Option<(String, Box<str>)>,
+    pub(crate) digest: Option<(String, Box<str>)>,
     /// Microseconds since 1970.
-    pub first_seen: u64,
+    pub(crate) first_seen: u64,
     /// The text of the slowest one, when it was seen, and its time in picoseconds.
-    pub sample: (Box<[u8]>, u64, u64),
+    pub(crate) sample: (Box<[u8]>, u64, u64),
     sums: Sums,
 }
 

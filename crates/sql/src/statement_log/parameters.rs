@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use crate::session::Parameter;
 use datum::types::Charset;
 use datum::value::Datum;
-use syntax::lexer::Lexer;
 use syntax::parser::VERSION;
-use syntax::token::Token;
+use syntax::{Lexer, Token};
 
 /// The statement with each `?` replaced by its value. Values beyond `len_max` bytes of text in all
 /// are left out.

@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 
 use syntax::ast::{PrepareSource, SetItem, StatementKind};
-use syntax::keyword::Keyword as K;
-use syntax::lexer::Lexer;
 use syntax::parser::VERSION;
-use syntax::token::{Lexeme, Token};
+use syntax::{Keyword as K, Lexeme, Lexer, Token};
 
 /// What stands for a password.
 const SECRET: &[u8] = b"<secret>";

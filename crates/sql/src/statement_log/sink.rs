@@ -21,13 +21,13 @@ const ROW_TEXT_MAX: usize = 1 << 20;
 
 /// A statement, or another command, in a log.
 #[derive(Debug, Default)]
-pub struct LogRow {
+pub(crate) struct LogRow {
     /// When it was logged.
     pub at: UnixMicros,
     /// Seconds since 1970 when the statement began.
     pub began: u64,
     /// `user[account] @ host [address]`
-    pub user_host: Box<str>,
+    pub(crate) user_host: Box<str>,
     /// The connection's id.
     pub thread: u64,
     /// `server_id`
@@ -37,16 +37,16 @@ pub struct LogRow {
     /// How long the statement took.
     pub took: Duration,
     /// How long it waited for locks on rows and tables.
-    pub lock_time: Duration,
+    pub(crate) lock_time: Duration,
     /// Rows sent to the client.
-    pub rows_sent: u64,
+    pub(crate) rows_sent: u64,
     /// Rows read of tables and indexes.
-    pub rows_examined: u64,
+    pub(crate) rows_examined: u64,
     /// The default database.
     pub database: Box<str>,
     pub(crate) last_insert_id: u64,
     /// The first number that AUTO_INCREMENT gave.
-    pub insert_id: u64,
+    pub(crate) insert_id: u64,
     /// The statement, in UTF-8 but for what a client sent otherwise.
     pub text: Box<[u8]>,
 }

@@ -38,7 +38,7 @@ impl StatementLogs {
                 let Some(logs) = Weak::upgrade(&logs) else { return Ok(()) };
                 let sink = if name == "general_log_file" { &logs.general } else { &logs.slow };
                 match value {
-                    Value::Text(path) if may_be_log(path) && sink.can_open(path) => {
+                    Value::Text(path) if may_be_statement_log(path) && sink.can_open(path) => {
                         sink.set_path(path);
                         Ok(())
                     }
@@ -52,7 +52,7 @@ impl StatementLogs {
 /// True if one of the logs may be written to this file. Lines are appended to what is there: only a
 /// file whose name ends in `.log` is taken, so that neither a file of the database nor a
 /// configuration can be named.
-pub fn may_be_log(path: &str) -> bool {
+pub fn may_be_statement_log(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|ending| ending == "log")
 }
 

@@ -8,11 +8,11 @@ macro_rules! counters {
         pub enum Counter { $($variant,)* }
 
         /// How many counters there are.
-        pub const COUNTERS: usize = [$(Counter::$variant),*].len();
+        pub(crate) const COUNTERS: usize = [$(Counter::$variant),*].len();
 
         impl Counter {
             /// Every counter.
-            pub const ALL: [Counter; COUNTERS] = [$(Counter::$variant),*];
+            pub(crate) const ALL: [Counter; COUNTERS] = [$(Counter::$variant),*];
 
             /// The name that `SHOW STATUS` shows.
             pub fn name(self) -> &'static str {
@@ -20,7 +20,7 @@ macro_rules! counters {
             }
 
             /// True if a session has no count of its own.
-            pub fn is_global(self) -> bool {
+            pub(crate) fn is_global(self) -> bool {
                 match self { $(Counter::$variant => counters!(@global $($global)?),)* }
             }
         }

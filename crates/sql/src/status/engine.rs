@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use storage::{Engine, LockManager, Store};
 
 /// Adds the engine's rows to the status.
-pub fn register(status: &Status, engine: &Arc<Engine>) {
+pub(crate) fn register(status: &Status, engine: &Arc<Engine>) {
     let engine = Arc::downgrade(engine);
     status.add_source(move |rows| {
         if let Some(engine) = Weak::upgrade(&engine) {

@@ -34,7 +34,7 @@ pub struct Distribution {
     /// Of all values counted, in the unit of `help`.
     pub sum: u64,
     /// Exclusive upper bounds of 50 %, 99 % and 99.9 % of the values.
-    pub quantiles: [u64; 3],
+    pub(crate) quantiles: [u64; 3],
     /// Exclusive upper bound and count of each bucket that counted something, ascending.
     pub buckets: Vec<(u64, u64)>,
 }
@@ -100,7 +100,7 @@ impl Rows {
 
 impl Distribution {
     /// The mean; 0 if nothing was counted.
-    pub fn mean(&self) -> u64 {
+    pub(crate) fn mean(&self) -> u64 {
         self.sum.checked_div(self.count).unwrap_or(0)
     }
 

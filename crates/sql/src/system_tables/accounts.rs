@@ -2,8 +2,8 @@
 
 use super::schemas::CATALOG;
 use super::{Each, Wanted};
-use crate::admin::listing::cells;
 use crate::catalog::UserDef;
+use crate::listing::cells;
 use crate::privilege::Privileges as P;
 use crate::session::Context;
 use datum::error::Result;

@@ -26,7 +26,7 @@ pub(super) const YES_NO: &[&str] = &["YES", "NO"];
 
 /// A document of its text; `None` if the text is none.
 fn json(text: &[u8]) -> Option<Vec<u8>> {
-    json::encode(&json::parse::parse(text).ok()?).ok()
+    json::encode(&json::parse(text).ok()?).ok()
 }
 
 /// A column of a system table.

@@ -2,9 +2,9 @@
 
 use super::schemas::CATALOG;
 use super::{Each, Wanted};
-use crate::admin::listing::cells;
-use crate::admin::show::{column_extra, column_key};
 use crate::catalog::{ColumnDef, show};
+use crate::listing::cells;
+use crate::listing::definitions::{column_extra, column_key};
 use crate::session::Context;
 use datum::error::Result;
 use datum::types::{Collation, DataType};

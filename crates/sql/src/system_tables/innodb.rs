@@ -9,8 +9,8 @@
 
 use super::column::{SystemColumn, columns};
 use super::{Each, SystemTable, Wanted, locks, none};
-use crate::admin::listing::cells;
 use crate::catalog::TableDef;
+use crate::listing::cells;
 use crate::session::Context;
 use crate::status::engine::PAGE;
 use datum::error::Result;

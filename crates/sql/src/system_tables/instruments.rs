@@ -4,7 +4,7 @@
 use super::column::{ASCII, MB4, MB4_BIN, YES_NO, columns};
 use super::mysql::moment;
 use super::{Each, SystemTable, Wanted, none};
-use crate::admin::listing::cells;
+use crate::listing::cells;
 use crate::session::Context;
 use crate::statement_digests::Sum;
 use datum::error::Result;

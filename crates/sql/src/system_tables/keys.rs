@@ -2,11 +2,11 @@
 
 use super::schemas::CATALOG;
 use super::{Each, Wanted};
-use crate::admin::listing::cells;
-use crate::admin::show::key_part;
 use crate::catalog::show::action_words;
 use crate::catalog::statistics::TableStatistics;
 use crate::catalog::{IndexDef, TableDef};
+use crate::listing::cells;
+use crate::listing::definitions::key_part;
 use crate::session::Context;
 use datum::error::Result;
 use datum::value::Datum;

@@ -21,10 +21,10 @@ use storage::lock::{ListedLock, LockMode, LockPlace, NAMES, Span};
 use storage::transaction::Isolation;
 
 use super::{Each, Wanted};
-use crate::admin::listing::cells;
 use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::MetadataLockType;
 use crate::instance::Process;
+use crate::listing::cells;
 use crate::session::Context;
 use crate::session::open_transaction::TransactionInfo;
 use datum::error::{Result, SqlError};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::column::{ASCII, N_Y, NAMES, WORDS, columns};
 use super::{Each, SystemTable, Wanted, none};
-use crate::admin::listing::cells;
+use crate::listing::cells;
 use crate::privilege::Privileges as P;
 use crate::session::Context;
 use datum::error::Result;

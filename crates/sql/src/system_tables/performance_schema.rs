@@ -3,9 +3,8 @@
 
 use super::column::{ASCII, MB4, SystemColumn, YES_NO, columns};
 use super::{Each, SystemTable, Wanted, locks, server};
-use crate::admin::listing::{Listing, cells};
-use crate::admin::show::server::processes_of;
-use crate::admin::show::variables;
+use crate::listing::server::processes_of;
+use crate::listing::{Listing, cells, variables};
 use crate::session::Context;
 use datum::error::Result;
 use datum::value::Datum;

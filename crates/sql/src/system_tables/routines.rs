@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::columns::type_cells;
 use super::schemas::CATALOG;
 use super::{Each, Wanted};
-use crate::admin::listing::cells;
-use crate::admin::show;
 use crate::catalog::{FunctionDef, UserAtHost, parse_one};
+use crate::listing::cells;
+use crate::listing::definitions::{sees_body, sees_routine};
 use crate::session::Context;
 use crate::variables::{Value, ids};
 use datum::error::{Result, SqlError};
@@ -20,7 +20,7 @@ fn functions(cx: &Context, wanted: &Wanted) -> Vec<Arc<FunctionDef>> {
     let state = cx.catalog().state();
     let databases = state.databases.iter().filter(|(name, _)| wanted.schema(name));
     let all = databases.flat_map(|(_, database)| database.functions.values());
-    all.filter(|function| show::sees_routine(cx, function)).cloned().collect()
+    all.filter(|function| sees_routine(cx, function)).cloned().collect()
 }
 
 /// A function's statement.
@@ -51,7 +51,7 @@ pub(super) fn routines(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Res
         row.extend(cells![
             declared,
             "SQL",
-            show::sees_body(cx, &function).then(|| function.body.clone()),
+            sees_body(cx, &function).then(|| function.body.clone()),
             None::<&str>,
             "SQL",
             "SQL",

@@ -1,9 +1,9 @@
 //! Databases and tables: SCHEMATA, TABLES, PARTITIONS.
 
 use super::{Each, SystemSchema, Wanted, listed};
-use crate::admin::listing::cells;
-use crate::admin::show::{sizes, times};
 use crate::catalog::TableDef;
+use crate::listing::cells;
+use crate::listing::definitions::{sizes, times};
 use crate::session::Context;
 use datum::error::Result;
 use datum::types::Collation;

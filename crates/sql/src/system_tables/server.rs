@@ -1,8 +1,7 @@
 //! The server as a whole: what SHOW lists of it, as tables.
 
 use super::{Each, Wanted};
-use crate::admin::listing::{Listing, cells};
-use crate::admin::show::server;
+use crate::listing::{Listing, cells, server};
 use crate::session::Context;
 use datum::error::Result;
 use datum::types::Collation;

@@ -104,7 +104,6 @@ pub struct Variable {
     pub(super) read_only: bool,
     /// A session keeps the value that it began with.
     pub(super) inherited: bool,
-    pub(super) computed: bool,
     pub(super) option: bool,
     pub(super) admin: Asks,
     pub(super) help: &'static str,
@@ -121,11 +120,6 @@ impl Variable {
         &self.kind
     }
 
-    /// Where it has a value.
-    pub fn scope(&self) -> Scope {
-        self.scope
-    }
-
     /// True if it can be given on the command line and in my.cnf.
     pub fn is_option(&self) -> bool {
         self.option
@@ -134,12 +128,6 @@ impl Variable {
     /// True if `SET` refuses it (the command line may still set it).
     pub fn is_read_only(&self) -> bool {
         self.read_only
-    }
-
-    /// True if its value is asked of the session, the log or the clock instead of being stored
-    /// here.
-    pub fn is_computed(&self) -> bool {
-        self.computed
     }
 
     /// True if only the value that it has is accepted (V1).
@@ -154,7 +142,7 @@ impl Variable {
 
     /// What changing even the session's value asks for; the server's value always asks for
     /// SYSTEM_VARIABLES_ADMIN.
-    pub fn asks(&self) -> Asks {
+    pub(crate) fn asks(&self) -> Asks {
         self.admin
     }
 
@@ -164,12 +152,12 @@ impl Variable {
     }
 
     /// True if the server has a value.
-    pub fn has_global(&self) -> bool {
+    pub(crate) fn has_global(&self) -> bool {
         self.scope != Scope::Session
     }
 
     /// True if each session has a value.
-    pub fn has_session(&self) -> bool {
+    pub(crate) fn has_session(&self) -> bool {
         self.scope != Scope::Global
     }
 
@@ -181,7 +169,6 @@ impl Variable {
             effect: Effect::Live,
             read_only: false,
             inherited: false,
-            computed: false,
             option: true,
             admin: Asks::Nothing,
             help: "",
@@ -225,12 +212,6 @@ impl Variable {
 
     pub(super) const fn harmless(mut self) -> Self {
         self.effect = Effect::Harmless;
-        self
-    }
-
-    pub(super) const fn computed(mut self) -> Self {
-        self.computed = true;
-        self.option = false;
         self
     }
 

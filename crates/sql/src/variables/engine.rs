@@ -13,7 +13,7 @@ use storage::lock::LockManager;
 
 /// The engine's options as the server starts. `base_name` stands in front of the log files'
 /// numbers.
-pub fn engine_options(globals: &GlobalVariables, base_name: &str, server_uuid: Uuid) -> EngineOptions {
+pub(crate) fn engine_options(globals: &GlobalVariables, base_name: &str, server_uuid: Uuid) -> EngineOptions {
     let usize_of = |id| usize::try_from(globals.uint(id)).unwrap_or(usize::MAX);
     let mut options = EngineOptions::new(log_options(globals, base_name, server_uuid));
     options.memtable_size = usize_of(ids::DURAMEN_MEMTABLE_SIZE);
@@ -43,7 +43,7 @@ fn log_options(globals: &GlobalVariables, base_name: &str, server_uuid: Uuid) ->
 }
 
 /// From now on `SET GLOBAL` of the log's settings changes the log.
-pub fn follow(globals: &Arc<GlobalVariables>, log: &Arc<Log>) {
+pub(crate) fn follow(globals: &Arc<GlobalVariables>, log: &Arc<Log>) {
     on_change(globals, log, ids::SYNC_BINLOG, |log, n| {
         log.set_sync_binlog(u32::try_from(n).unwrap_or(u32::MAX))
     });
@@ -79,7 +79,7 @@ pub fn follow(globals: &Arc<GlobalVariables>, log: &Arc<Log>) {
 }
 
 /// From now on `SET GLOBAL duramen_gather_hot_rows` changes the locks' ways.
-pub fn follow_locks(globals: &GlobalVariables, locks: &Arc<LockManager>) {
+pub(crate) fn follow_locks(globals: &GlobalVariables, locks: &Arc<LockManager>) {
     locks.set_gathering(globals.bool(ids::DURAMEN_GATHER_HOT_ROWS));
     let locks = Arc::downgrade(locks);
     globals.on_change(ids::DURAMEN_GATHER_HOT_ROWS, move |value| {

@@ -94,7 +94,7 @@ impl VariableError {
     }
 
     /// The SQLSTATE that goes with the number.
-    pub fn sqlstate(&self) -> &'static str {
+    pub(crate) fn sqlstate(&self) -> &'static str {
         match self {
             Self::WrongValue { .. }
             | Self::WrongType(_)

@@ -98,7 +98,7 @@ impl GlobalVariables {
 
     /// `SET GLOBAL`. `strict`: the session's `sql_mode` has STRICT_ALL_TABLES, so nothing is
     /// adjusted to the range.
-    pub fn set(
+    pub(crate) fn set(
         &self,
         id: VariableId,
         assigned: &Assigned,
@@ -118,7 +118,12 @@ impl GlobalVariables {
 
     /// The value that [`Self::set`] would give it, or what that would refuse, but for hooks:
     /// nothing is changed.
-    pub fn check(&self, id: VariableId, assigned: &Assigned, strict: bool) -> Result<Value, VariableError> {
+    pub(crate) fn check(
+        &self,
+        id: VariableId,
+        assigned: &Assigned,
+        strict: bool,
+    ) -> Result<Value, VariableError> {
         self.converted(id, assigned, strict).map(|converted| converted.value)
     }
 

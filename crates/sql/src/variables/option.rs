@@ -23,7 +23,7 @@ pub struct OptionError {
 
 impl Variable {
     /// Converts an option's value; none means that the option was given without one.
-    pub fn parse_option(&self, value: Option<&str>) -> Result<Value, OptionError> {
+    pub(crate) fn parse_option(&self, value: Option<&str>) -> Result<Value, OptionError> {
         let refused = || OptionError {
             name: self.name,
             value: value.unwrap_or_default().to_owned(),

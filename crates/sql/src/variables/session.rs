@@ -53,7 +53,7 @@ impl SessionVariables {
     }
 
     /// `SET SESSION`; warning where the value was adjusted to the range.
-    pub fn set(
+    pub(crate) fn set(
         &mut self,
         globals: &GlobalVariables,
         id: VariableId,
@@ -86,8 +86,7 @@ impl SessionVariables {
 
 /// What `@@name` (no scope), `@@session.name` or `@@global.name` reads.
 ///
-/// Computed variables ([`super::Variable::is_computed`]) are the caller's to answer; this gives
-/// their default.
+/// What is asked of the session or the log is the caller's to answer; this gives its default.
 pub fn read(
     globals: &GlobalVariables,
     session: &SessionVariables,

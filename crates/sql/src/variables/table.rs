@@ -10,6 +10,8 @@ mod semi_sync;
 mod server;
 pub use server::VERSION;
 mod statement;
+#[cfg(test)]
+pub(crate) use statement::BLOCK_ENCRYPTION_MODES;
 
 use super::definition::{Variable, VariableId};
 use std::sync::LazyLock;

@@ -54,7 +54,7 @@ impl Variable {
     }
 
     /// The value as `SELECT @@name` gives it: a number for a switch, text for enums and sets.
-    pub fn select(&self, value: &Value) -> Value {
+    pub(crate) fn select(&self, value: &Value) -> Value {
         match (value, &self.kind) {
             (Value::Bool(b), _) => Value::Int((*b).into()),
             (

@@ -8,10 +8,9 @@ use std::sync::Arc;
 use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use env::{Env, SimEnv};
 use sql::catalog::UserAtHost;
-use sql::instance::OpenOptions;
 use sql::status::Status;
 use sql::variables::GlobalVariables;
-use sql::{Connection, Datum, Instance, Session, SqlError};
+use sql::{Connection, Datum, Instance, OpenOptions, Session, SqlError};
 
 const UUID: &str = "11111111-2222-3333-4444-555555555555";
 

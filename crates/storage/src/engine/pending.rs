@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use binlog::LogPosition;
 use binlog::log::{CommitError, CommitHook, Committed, Ticket};
-use binlog::position::LogPosition;
 
 use super::{EngineStatus, Shared};
 use crate::batch::WriteBatch;

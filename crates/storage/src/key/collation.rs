@@ -138,7 +138,7 @@ impl Collation {
     }
 
     /// The first `count` characters of `text`.
-    pub fn prefix<'a>(&self, text: &'a [u8], count: usize) -> &'a [u8] {
+    pub(crate) fn prefix<'a>(&self, text: &'a [u8], count: usize) -> &'a [u8] {
         let starts_character = |b: u8| b & 0xc0 != 0x80;
         let end = match self.characters {
             Characters::Bytes => Some(count),

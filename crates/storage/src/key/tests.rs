@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use binlog::row::{
-    ColumnType, Date, DateTime, Decimal, RowImageBuilder, Time, Timestamp, Value, code, column_type,
+    BINARY_COLLATION, ColumnType, Date, DateTime, Decimal, RowImageBuilder, Time, Timestamp, Value, code,
 };
 
 use super::collation::BinaryCollations;
@@ -79,9 +79,9 @@ const TYPES: &[ColumnType] = &[
     ColumnType::new(code::ENUM, 2),
     ColumnType::new(code::SET, 3),
     ColumnType::new(code::VARCHAR, 300).with_charset(46),
-    ColumnType::new(code::VARCHAR, 20).with_charset(column_type::BINARY),
+    ColumnType::new(code::VARCHAR, 20).with_charset(BINARY_COLLATION),
     ColumnType::new(code::STRING, 20).with_charset(47),
-    ColumnType::new(code::STRING, 20).with_charset(column_type::BINARY),
+    ColumnType::new(code::STRING, 20).with_charset(BINARY_COLLATION),
     ColumnType::new(code::BLOB, 2).with_charset(309),
 ];
 
@@ -140,7 +140,7 @@ fn random_value(random: &mut Random, ty: &ColumnType) -> (Option<Vec<u8>>, Ordin
             let letters = b"\0\x01 \x1f!ab\x7f";
             text.extend((0..random.index(6)).map(|_| letters[random.index(letters.len())]));
             let ordinal = match (ty.code, ty.charset) {
-                (code::STRING, column_type::BINARY) => Ordinal::Padded(text.clone(), 0),
+                (code::STRING, BINARY_COLLATION) => Ordinal::Padded(text.clone(), 0),
                 (_, 46 | 47) => Ordinal::Padded(text.clone(), b' '),
                 _ => Ordinal::Bytes(text.clone()),
             };

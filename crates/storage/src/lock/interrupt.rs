@@ -107,7 +107,7 @@ impl Interrupt {
     }
 
     /// True if [`Interrupt::abort`] was called for this transaction.
-    pub fn is_aborted(&self, owner: OwnerId) -> bool {
+    pub(crate) fn is_aborted(&self, owner: OwnerId) -> bool {
         self.abort.load(Ordering::Acquire) == owner.0
     }
 

@@ -322,7 +322,12 @@ impl TransactionLocks {
     ///
     /// # Errors
     /// Those of [`Self::lock`]. The range may be locked all the same.
-    pub fn lock_range(&mut self, tree: TreeId, span: Span, policy: WaitPolicy) -> Result<(), LockError> {
+    pub(crate) fn lock_range(
+        &mut self,
+        tree: TreeId,
+        span: Span,
+        policy: WaitPolicy,
+    ) -> Result<(), LockError> {
         self.lock_name()?;
         let (first, writers) = self.manager.ranges.add(self.owner, tree, span);
         if first {
@@ -337,7 +342,7 @@ impl TransactionLocks {
     ///
     /// # Errors
     /// Those of [`Self::lock_range`].
-    pub fn lock_gap(&mut self, tree: TreeId, key: &[u8], acquired: Acquired) -> Result<(), LockError> {
+    pub(crate) fn lock_gap(&mut self, tree: TreeId, key: &[u8], acquired: Acquired) -> Result<(), LockError> {
         let place = self.held.len().saturating_sub(1);
         // With the key's lock held nobody has put anything there.
         self.lock_range(tree, Span::key(key), WaitPolicy::NoWait)?;
@@ -351,7 +356,7 @@ impl TransactionLocks {
     ///
     /// # Errors
     /// Those of [`Self::lock`].
-    pub fn begin_writing(&mut self) -> Result<(), LockError> {
+    pub(crate) fn begin_writing(&mut self) -> Result<(), LockError> {
         if self.writer.is_none() {
             self.lock_name()?;
             let writer = Arc::new(Writer { owner: self.owner, notes: Mutex::default() });
@@ -366,14 +371,14 @@ impl TransactionLocks {
     ///
     /// # Errors
     /// Another has a range with this key; it is to be tried again when that one has ended.
-    pub fn enter_ranges(&mut self, tree: TreeId, key: &[u8]) -> Result<(), OwnerId> {
+    pub(crate) fn enter_ranges(&mut self, tree: TreeId, key: &[u8]) -> Result<(), OwnerId> {
         let writer = self.writer.as_ref().expect("begin_writing comes before");
         self.note_bytes += NOTE_LEN + key.len();
         self.manager.ranges.note(writer, tree, key)
     }
 
     /// About how much memory the notes of its keys take, in bytes.
-    pub fn note_bytes(&self) -> usize {
+    pub(crate) fn note_bytes(&self) -> usize {
         self.note_bytes
     }
 
@@ -381,7 +386,7 @@ impl TransactionLocks {
     ///
     /// # Errors
     /// Those of [`Self::lock`].
-    pub fn wait_for_end(&mut self, other: OwnerId, policy: WaitPolicy) -> Result<(), LockError> {
+    pub(crate) fn wait_for_end(&mut self, other: OwnerId, policy: WaitPolicy) -> Result<(), LockError> {
         self.lock(NAMES, &other.0.to_be_bytes(), LockMode::Shared, policy)?;
         self.unlock_newest();
         Ok(())

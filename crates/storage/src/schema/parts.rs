@@ -75,7 +75,7 @@ impl Index {
     ///
     /// # Errors
     /// If the key is not one of this index.
-    pub fn part_ends(&self, key: &[u8], ends: &mut Vec<usize>) -> Result<(), KeyError> {
+    pub(crate) fn part_ends(&self, key: &[u8], ends: &mut Vec<usize>) -> Result<(), KeyError> {
         ends.clear();
         let mut end = 0;
         for codec in &self.codecs {

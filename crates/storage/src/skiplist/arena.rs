@@ -2,7 +2,7 @@
 
 use super::HEIGHT_MAX;
 use super::node::{ALIGN, DELETED, HEADER, KEY_LEN_MASK, Node, OLDER};
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};

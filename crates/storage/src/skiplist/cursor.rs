@@ -3,7 +3,7 @@
 use super::ahead::Ahead;
 use super::{Node, SkipList};
 use crate::entry::Entry;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use std::sync::Arc;
 
 /// A place in a list, which it keeps alive.

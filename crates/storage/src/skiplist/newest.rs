@@ -9,7 +9,7 @@
 //! here, as in the list; other threads may find it a moment later.
 
 use super::Node;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -1,7 +1,7 @@
 //! A node's bytes, in the layout that `skiplist.rs` describes, and what is read from them.
 
 use crate::entry::{Entry, order};
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use std::cmp::Ordering::Less;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};

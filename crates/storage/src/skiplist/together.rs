@@ -7,7 +7,7 @@
 
 use super::node::SEARCH_LINES;
 use super::{HEIGHT_MAX, Node, Writer};
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
 

@@ -3,7 +3,7 @@
 use super::arena::NodeLinks;
 use super::newest::NewestLookup;
 use super::{Arena, Node, SkipList};
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use parking_lot::MutexGuard;
 use std::sync::atomic::Ordering;
 

@@ -25,7 +25,7 @@
 //! Nothing here trusts the bytes: a block that does not hold together reads as [`Damaged`].
 
 use crate::entry::{Entry, order};
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::block::BlockBuilder;
 use super::{FORMAT_VERSION, Handle, MAGIC, PACKED_LZ4, PACKED_NOT, TableMeta, checksum, filter, key_hash};
 use crate::entry::{Entry, order};
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use env::{File, Trail};
 use std::cmp::Ordering;
 use std::io;

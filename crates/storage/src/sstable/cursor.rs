@@ -5,7 +5,7 @@ use super::block::{Block, BlockCursor};
 use super::table::Table;
 use crate::entry::Entry;
 use crate::error::StoreError;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use crate::cache::{BlockCache, Cached};
 use crate::entry::{Value, order};
 use crate::error::StoreError;
 use crate::view::Found;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use env::{Env, File, OpenMode};
 use parking_lot::Mutex;
 use std::cmp::Ordering;

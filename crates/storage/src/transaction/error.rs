@@ -52,22 +52,3 @@ pub enum TransactionError {
     #[error(transparent)]
     Commit(#[from] CommitError),
 }
-
-impl TransactionError {
-    /// True if the whole transaction must roll back, not just the statement.
-    pub fn ends_transaction(&self) -> bool {
-        match self {
-            TransactionError::Lock(error) => error.ends_transaction(),
-            TransactionError::Commit(_) => true,
-            _ => false,
-        }
-    }
-
-    /// True if the same transaction may succeed when it is tried again.
-    pub fn is_retryable(&self) -> bool {
-        matches!(
-            self,
-            TransactionError::Lock(LockError::Deadlock | LockError::WaitTimeout | LockError::Aborted)
-        )
-    }
-}

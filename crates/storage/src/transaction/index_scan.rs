@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 
 use crate::entry::{TreeId, Value};
 use crate::schema::TableSchema;

@@ -1,6 +1,6 @@
 //! Reading one key: as the snapshot has it, or the newest version under a lock; own changes first.
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use smallvec::SmallVec;
 
 use crate::entry::{TreeId, Value};

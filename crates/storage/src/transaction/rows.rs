@@ -12,8 +12,8 @@ use crate::entry::{TREE_LEN, TreeId};
 use crate::lock::{Acquired, OwnerId, WaitPolicy};
 use crate::schema::{Index, Row, RowKeys, TableSchema, row_changes};
 use crate::write_set::{Mark, OwnWrite};
+use binlog::LogPosition;
 use binlog::event::QueryEvent;
-use binlog::position::LogPosition;
 
 use super::images::{PartialImages, RowImages};
 use super::read::Locking;

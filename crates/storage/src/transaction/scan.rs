@@ -17,7 +17,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 
 use crate::cursor::Cursor;
 use crate::entry::{TreeId, Value};
@@ -309,7 +309,7 @@ impl Scan {
     }
 
     /// True if it stands on a row.
-    pub fn is_valid(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         !matches!(self.current, CurrentRow::Nowhere)
     }
 

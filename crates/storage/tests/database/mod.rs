@@ -10,23 +10,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
 
+use binlog::LogPosition;
 use binlog::event::{EncodedQuery, QueryEvent};
 use binlog::group::GroupContext;
 use binlog::gtid::Uuid;
 use binlog::log::LogOptions;
-use binlog::position::LogPosition;
 use binlog::row::{ColumnType, Fields, RowImageBuilder, Value, code};
 use env::{Env, SimEnv};
 use parking_lot::Mutex;
-use storage::engine::{Engine, EngineError, EngineOptions};
 use storage::key::collation::BinaryCollations;
 use storage::lock::Interrupt;
-use storage::replay::{Cause, ReplayError, ReplayTarget};
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 use storage::transaction::{
     Direction, Isolation, KeyRange, ReadMode, Transaction, TransactionError, TransactionOptions,
 };
-use storage::{Store, StoreError, TreeId, WriteBatch};
+use storage::{
+    Cause, Engine, EngineError, EngineOptions, ReplayError, ReplayTarget, Store, StoreError, TreeId,
+    WriteBatch,
+};
 
 pub const UUID: Uuid = Uuid([7; 16]);
 pub const DIR: &str = "/data";

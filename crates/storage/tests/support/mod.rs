@@ -1,7 +1,7 @@
 //! A store, a model of it, and random steps for both.
 #![allow(dead_code, reason = "each test program uses a part")]
 
-use binlog::position::{FileNumber, LogPosition};
+use binlog::{FileNumber, LogPosition};
 use env::{Env, OpenMode, SimEnv};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};

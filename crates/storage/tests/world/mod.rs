@@ -9,13 +9,12 @@ use std::sync::Arc;
 
 use binlog::event::{Event, FormatDescription, RowsEvent, TableMapEvent, TransactionPayloadEvent, decode};
 use binlog::log::{CommitError, Committed, LogError};
-use binlog::position::{FileNumber, LogPosition};
 use binlog::row::{RowImage, Value};
+use binlog::{FileNumber, LogPosition};
 use env::SimEnv;
 use stdx::random::Random;
-use storage::engine::{EngineOptions, PendingCommit};
 use storage::transaction::{TransactionBuffers, TransactionError};
-use storage::{EngineError, Snapshot};
+use storage::{EngineError, EngineOptions, PendingCommit, Snapshot};
 
 use crate::database::{self, Database, Row, all_rows};
 use session::{Now, Session};

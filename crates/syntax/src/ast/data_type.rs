@@ -142,7 +142,7 @@ pub enum GeometryKind {
 
 impl DataType {
     /// What was said of the character set, if the type has one.
-    pub fn charset_mut(&mut self) -> Option<&mut Charset> {
+    pub(crate) fn charset_mut(&mut self) -> Option<&mut Charset> {
         use DataType::*;
         match self {
             Char { charset, .. }

@@ -1,7 +1,6 @@
 //! SELECT and what stands for it: VALUES, TABLE, set operations; the tables they read.
 
-use super::{ColumnName, DataType};
-use super::{Expr, ExprKind, Ident, JsonOn, ObjectName, OrderItem, Span, Text, WindowSpec};
+use super::{DataType, Expr, Ident, JsonOn, ObjectName, OrderItem, Span, Text, WindowSpec};
 
 /// A query expression: a body, and what applies to the whole of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -258,19 +257,10 @@ impl Query {
     }
 
     /// The body's SELECT, if it is a plain one.
-    pub fn as_select(&self) -> Option<&Select> {
+    #[cfg(test)]
+    pub(crate) fn as_select(&self) -> Option<&Select> {
         match &self.body {
             QueryBody::Select(select) => Some(select),
-            _ => None,
-        }
-    }
-}
-
-impl SelectItem {
-    /// The column, if the item is a bare one.
-    pub fn as_column(&self) -> Option<&ColumnName> {
-        match self {
-            SelectItem::Expr { expr: Expr { kind: ExprKind::Column(name), .. }, .. } => Some(name),
             _ => None,
         }
     }

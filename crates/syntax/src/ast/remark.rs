@@ -80,7 +80,7 @@ impl PartialEq for Remarks {
 
 impl Remarks {
     /// Adds a warning.
-    pub fn add(&mut self, remark: Remark) {
+    pub(crate) fn add(&mut self, remark: Remark) {
         if self.list.len() < REMARKS_MAX {
             self.list.push(remark);
         }

@@ -470,16 +470,6 @@ pub enum CheckOption {
     Local,
 }
 
-impl KeyPart {
-    /// The column, unless the part is an expression.
-    pub fn column(&self) -> Option<&Ident> {
-        match self {
-            KeyPart::Column { name, .. } => Some(name),
-            KeyPart::Expression { .. } => None,
-        }
-    }
-}
-
 impl From<Ident> for ColumnName {
     fn from(column: Ident) -> ColumnName {
         ColumnName { database: None, table: None, column }

@@ -4,7 +4,7 @@ use super::{Expr, ExprKind as K};
 
 impl Expr {
     /// Its operands, from left to right; none of a subquery's, aggregate's or window's.
-    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+    pub(crate) fn children_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
             K::AssignUserVariable { value: x, .. }
             | K::Unary { operand: x, .. }

@@ -68,7 +68,7 @@ pub(super) enum HintOf {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct BlockHints {
     /// JOIN_FIXED_ORDER
-    pub fixed_order: bool,
+    pub(crate) fixed_order: bool,
 }
 
 /// A hint comment being read.

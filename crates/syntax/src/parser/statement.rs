@@ -2,7 +2,7 @@
 
 use super::table::ViewStart;
 use super::{Parsed, Parser};
-use crate::ast::{Remarks, RoutineKind, Span, Statement, StatementKind};
+use crate::ast::{Remarks, Span, Statement, StatementKind};
 use crate::keyword::Keyword as K;
 use crate::token::Token;
 
@@ -316,17 +316,6 @@ impl Parser<'_> {
         match self.expect_any(&[K::TRANSACTION, K::REPLICA, K::SLAVE])? {
             K::TRANSACTION => self.transaction_options(),
             _ => self.start_replica(),
-        }
-    }
-}
-
-/// The word that names the kind in MySQL's messages.
-impl RoutineKind {
-    /// `FUNCTION` or `PROCEDURE`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RoutineKind::Function => "FUNCTION",
-            RoutineKind::Procedure => "PROCEDURE",
         }
     }
 }

@@ -40,7 +40,7 @@ pub enum Node<'a> {
 
 impl<'a> Json<'a> {
     /// The document `null`, which is not SQL's NULL.
-    pub const NULL: Json<'static> = Json { kind: LITERAL, data: &[0] };
+    pub(crate) const NULL: Json<'static> = Json { kind: LITERAL, data: &[0] };
 
     /// A document's root. No bytes at all are JSON null.
     ///

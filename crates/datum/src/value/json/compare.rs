@@ -51,7 +51,7 @@ fn kind(node: &Node<'_>) -> TypePrecedence {
 }
 
 /// True for the column types of byte strings.
-pub fn is_blob(field_type: u8) -> bool {
+pub(crate) fn is_blob(field_type: u8) -> bool {
     matches!(field_type, 249..=code::BLOB | code::VARCHAR | code::VAR_STRING | code::STRING)
 }
 

@@ -101,7 +101,7 @@ fn opaque_decimal(d: &Decimal) -> Result<Vec<u8>> {
 }
 
 /// The decimal inside an opaque value.
-pub fn decimal(bytes: &[u8]) -> Option<Decimal> {
+pub(crate) fn decimal(bytes: &[u8]) -> Option<Decimal> {
     let [precision, scale, digits @ ..] = bytes else { return None };
     let valid = *precision <= 65 && scale <= precision && *scale <= 30;
     let len = row::decimal::encoded_len(*precision, *scale);
@@ -135,12 +135,12 @@ pub fn to_scalar<'a>(value: Json<'a>) -> Option<Datum<'a>> {
 }
 
 /// [`to_scalar`] of a whole document's bytes; `None` also if they are damaged.
-pub fn document_scalar(document: &[u8]) -> Option<Datum<'_>> {
+pub(crate) fn document_scalar(document: &[u8]) -> Option<Datum<'_>> {
     to_scalar(Json::document(document).ok()?)
 }
 
 /// A document as a number; `whole` is false for what is none.
-pub fn to_number<T>(
+pub(crate) fn to_number<T>(
     document: &[u8],
     zero: T,
     convert: impl FnOnce(&Datum<'_>) -> Converted<T>,
@@ -152,7 +152,7 @@ pub fn to_number<T>(
 }
 
 /// A document as a date or time, which only strings, dates and times are.
-pub fn to_temporal(document: &[u8]) -> Option<Datum<'_>> {
+pub(crate) fn to_temporal(document: &[u8]) -> Option<Datum<'_>> {
     document_scalar(document)
         .filter(|d| matches!(d, Datum::Bytes(_) | Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_)))
 }

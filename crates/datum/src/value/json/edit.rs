@@ -5,7 +5,7 @@ use binlog::row::RowError;
 
 use super::Tree;
 use super::path::{Index, Leg};
-use binlog::row::json::view::key_order;
+use binlog::row::json::key_order;
 
 /// What JSON_SET and its sisters do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,10 @@ pub enum Mode {
 }
 
 /// The value at a path without wildcards.
-pub fn locate<'t, 'a>(root: &'t mut Tree<'a>, legs: &[Leg]) -> Result<Option<&'t mut Tree<'a>>, RowError> {
+pub(crate) fn locate<'t, 'a>(
+    root: &'t mut Tree<'a>,
+    legs: &[Leg],
+) -> Result<Option<&'t mut Tree<'a>>, RowError> {
     let mut tree = root;
     for leg in legs {
         let next = match leg {

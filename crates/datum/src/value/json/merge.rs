@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use binlog::row::json::view::key_order;
+use binlog::row::json::key_order;
 
 use super::{Tree, damaged};
 use crate::bounds::Ticker;

@@ -47,14 +47,14 @@ pub struct Index {
 
 impl Index {
     /// The cell among `len`, if there is one.
-    pub fn within(self, len: usize) -> Option<usize> {
+    pub(crate) fn within(self, len: usize) -> Option<usize> {
         let offset = self.offset as usize;
         let at = if self.from_last { len.checked_sub(offset + 1)? } else { offset };
         (at < len).then_some(at)
     }
 
     /// Cells before it among `len`, at most all.
-    pub fn clamped(self, len: usize) -> usize {
+    pub(crate) fn clamped(self, len: usize) -> usize {
         let offset = self.offset as usize;
         if self.from_last { len.saturating_sub(offset.saturating_add(1)) } else { offset.min(len) }
     }

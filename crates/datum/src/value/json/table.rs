@@ -74,7 +74,7 @@ pub enum Answer {
 }
 
 /// Takes a row.
-pub type Put<'p> = dyn FnMut(&mut Vec<Datum<'static>>) -> Result<()> + 'p;
+pub(crate) type Put<'p> = dyn FnMut(&mut Vec<Datum<'static>>) -> Result<()> + 'p;
 
 impl JsonTable {
     /// A table of `width` columns, each of which is in one level. `rules`: how values become

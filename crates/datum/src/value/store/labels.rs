@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use super::Target;
 use crate::error::Result;
-use crate::types::data_type::trim_member;
-use crate::types::{Charset, Collation, Members};
+use crate::types::{Charset, Collation, Members, trim_member};
 use crate::value::Datum;
 
 /// A member by its text or its number. What the member's character set has no form for is no
@@ -59,7 +58,7 @@ pub(super) fn label<'a>(number: u64, text: Vec<u8>) -> Datum<'a> {
 }
 
 /// The text of a SET's bits.
-pub fn set_text(bits: u64, members: &[Box<[u8]>]) -> Vec<u8> {
+pub(crate) fn set_text(bits: u64, members: &[Box<[u8]>]) -> Vec<u8> {
     let on = members.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1);
     on.map(|(_, m)| &**m).collect::<Vec<_>>().join(&b","[..])
 }

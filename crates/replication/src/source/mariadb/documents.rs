@@ -4,12 +4,8 @@
 //! declares such columns as BLOBs of four bytes' length, as its own are, and each row's documents
 //! become texts. Tables without them cost a test of their map's columns.
 
-use binlog::event::metadata::OptionalMetadata;
-use binlog::event::{EventError, RowsData, RowsEvent, TableMapEvent};
-use binlog::row::column_type::{ColumnType, code};
-use binlog::row::image::{RowImage, RowImageBuilder};
-use binlog::row::json;
-use binlog::row::{RowError, Value};
+use binlog::event::{EventError, OptionalMetadata, RowsData, RowsEvent, TableMapEvent};
+use binlog::row::{ColumnType, RowError, RowImage, RowImageBuilder, Value, code, json};
 
 /// A text of JSON is a BLOB of so many bytes' length.
 const LONG_BLOB: ColumnType = ColumnType::new(code::BLOB, 4);

@@ -9,7 +9,7 @@
 
 use binlog::event::{EventError, QueryEvent, StatusVars};
 use std::borrow::Cow;
-use storage::prepared::Xid;
+use storage::Xid;
 
 /// MySQL's collations that MariaDB 10.11 has under other names: name and number here, name and
 /// number there.

@@ -1,7 +1,7 @@
 //! Accounts: whose rights, and which.
 
-use crate::admin::listing::{Listing, cells, text};
 use crate::catalog::UserAtHost;
+use crate::listing::{Listing, cells, text};
 use crate::privilege::{DYNAMIC, Privileges, STATIC};
 use crate::session::Context;
 use datum::error::{self, Result};

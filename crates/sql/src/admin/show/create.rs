@@ -1,8 +1,9 @@
 //! SHOW CREATE: the statement that makes an object.
 
 use super::objects;
-use crate::admin::listing::{Listing, cells, name, text};
-use crate::catalog::{FunctionDef, database_or, show};
+use crate::catalog::{database_or, show};
+use crate::listing::definitions::{sees_body, sees_routine};
+use crate::listing::{Listing, cells, name, text};
 use crate::session::Context;
 use crate::system_tables;
 use crate::variables::{Value, ids};
@@ -70,16 +71,6 @@ pub(super) fn routine(cx: &Context, kind: RoutineKind, of: &ObjectName) -> Resul
         function.database_collation.name(),
     ]);
     Ok(out)
-}
-
-/// True if the account may know of a function: by a privilege on it, or as its definer.
-pub(crate) fn sees_routine(cx: &Context, function: &FunctionDef) -> bool {
-    cx.grants_now().sees_routines(&function.database) || function.definer == cx.connection.account
-}
-
-/// True if it may read the function's text as well.
-pub(crate) fn sees_body(cx: &Context, function: &FunctionDef) -> bool {
-    cx.grants_now().sees_all_routines() || function.definer == cx.connection.account
 }
 
 /// SHOW CREATE USER. Everybody sees their own account.

@@ -9,7 +9,7 @@ mod sections;
 
 use std::fmt::Write as _;
 
-use super::super::listing::{Listing, cells, text};
+use crate::listing::{Listing, cells, text};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
 use datum::value::DateTime;

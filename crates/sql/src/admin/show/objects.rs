@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::admin::listing::{Column, Listing, cells, int, moment, name, text, uint};
 use crate::catalog::objects::FunctionDef;
-use crate::catalog::statistics::TableStatistics;
-use crate::catalog::table::Default;
-use crate::catalog::{ColumnDef, IndexDef, TableDef, database_or, show};
+use crate::catalog::{ColumnDef, TableDef, database_or, show};
+use crate::listing::definitions::{
+    as_shown, column_extra, column_key, key_part, sees_routine, sizes, times, yes_no,
+};
+use crate::listing::{Column, Listing, cells, int, moment, name, text, uint};
 use crate::session::Context;
 use crate::system_tables::{self, SystemSchema, SystemTable};
-use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
-use datum::value::temporal::SECOND;
-use datum::value::{DateTime, Datum};
+use datum::value::Datum;
 use syntax::ast::{ObjectName, RoutineKind};
 
 /// The database that was named, or the default one; error 1049 if there is none of this name.
@@ -33,15 +32,6 @@ pub(super) fn table(cx: &Context, given: &ObjectName) -> Result<Arc<TableDef>> {
         }
         None => Ok(as_shown(cx, cx.visible_table(Some(database), &given.name)?)),
     }
-}
-
-/// A table as it is shown: the key that it got for want of one is not, unless the session wants
-/// that.
-pub(crate) fn as_shown(cx: &Context, table: Arc<TableDef>) -> Arc<TableDef> {
-    if cx.settings.variables().bool(ids::SHOW_GENERATED_KEY) {
-        return table;
-    }
-    table.without_generated_key().map_or(table, Arc::new)
 }
 
 /// The columns of the table that was named; those of a system table too.
@@ -203,25 +193,6 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
     Ok(out)
 }
 
-/// What is known of a table's size, in rows and bytes: rows, bytes of a row, of all rows, the limit
-/// (there is none), of indexes, and those that are free (space is shared by all tables). NULL where
-/// the table can't be read.
-pub(crate) fn sizes(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
-    let Some(known) = table.exact_statistics(&cx.instance) else { return vec![Datum::Null; 6] };
-    let average = known.data_length().checked_div(known.rows()).unwrap_or(0);
-    cells![known.rows(), average, known.data_length(), 0_u64, known.index_length(), 0_u64]
-}
-
-/// When a table was made or altered last, when its rows were changed last since the server started,
-/// and when they were checked last, which nobody keeps: CREATE_TIME, UPDATE_TIME, CHECK_TIME.
-pub(crate) fn times(cx: &Context, table: &TableDef) -> Vec<Datum<'static>> {
-    let shown = |seconds: Option<u32>| {
-        let utc = i64::from(seconds?) * SECOND;
-        DateTime::from_unix_micros(cx.settings.zone().to_local(utc), 0)
-    };
-    cells![shown(table.created), shown(cx.instance.change_times().last(table.id)), None::<DateTime>]
-}
-
 /// SHOW COLUMNS, DESCRIBE.
 pub(super) fn columns(cx: &Context, given: &ObjectName, full: bool) -> Result<Listing> {
     let table = Columns::of(cx, given)?;
@@ -260,59 +231,6 @@ pub(super) fn columns(cx: &Context, given: &ObjectName, full: bool) -> Result<Li
     Ok(out)
 }
 
-fn yes_no(yes: bool) -> &'static str {
-    if yes { "YES" } else { "NO" }
-}
-
-/// How a column takes part in keys: it is in the primary key, is a unique key, or is the first of a
-/// key.
-pub(crate) fn column_key(table: &TableDef, column: usize) -> &'static str {
-    let first_of = |index: &&IndexDef| index.parts.first().is_some_and(|part| part.column == column);
-    // Without a primary key the first unique one without NULL stands for it.
-    let has_no_null = |index: &&IndexDef| {
-        index.unique
-            && index.parts.iter().all(|p| !table.columns[p.column].nullable && p.prefix_len.is_none())
-    };
-    let primary = table.shown_indexes().find(|index| index.name == "PRIMARY");
-    let primary = primary.or_else(|| table.shown_indexes().find(has_no_null));
-    if primary.is_some_and(|index| index.parts.iter().any(|part| part.column == column)) {
-        return "PRI";
-    }
-    let mut key = "";
-    for index in table.indexes.iter().filter(first_of) {
-        match index.unique && index.parts.len() == 1 {
-            true => return "UNI",
-            false => key = "MUL",
-        }
-    }
-    key
-}
-
-/// What else a column is: AUTO_INCREMENT, generated, invisible.
-pub(crate) fn column_extra(table: &TableDef, number: usize) -> String {
-    let column: &ColumnDef = &table.columns[number];
-    let mut words = Vec::new();
-    if table.auto_column == Some(number) {
-        words.push("auto_increment".to_owned());
-    }
-    if let Some(generated) = &column.generated {
-        words.push(if generated.stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" }.to_owned());
-    }
-    if matches!(column.default, Default::Now | Default::Expression(_)) {
-        words.push("DEFAULT_GENERATED".to_owned());
-    }
-    if column.on_update_now {
-        words.push(match column.ty.decimals() {
-            0 => "on update CURRENT_TIMESTAMP".to_owned(),
-            digits => format!("on update CURRENT_TIMESTAMP({digits})"),
-        });
-    }
-    if !column.visible {
-        words.push("INVISIBLE".to_owned());
-    }
-    words.join(" ")
-}
-
 /// SHOW INDEX: a row for each part of each index.
 pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
     let columns = Columns::of(cx, given)?;
@@ -345,34 +263,6 @@ pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
     Ok(out)
 }
 
-/// What SHOW INDEX and information_schema.STATISTICS describe one part of a key, from its number
-/// on.
-pub(crate) fn key_part(
-    table: &TableDef,
-    index: &IndexDef,
-    number: usize,
-    known: Option<&TableStatistics>,
-) -> Vec<Datum<'static>> {
-    let cardinality = known.and_then(|known| table.cardinality(known, &index.name, number + 1));
-    let part = &index.parts[number];
-    let column = &table.columns[part.column];
-    let expression = column.key_expression();
-    cells![
-        number as u64 + 1,
-        expression.is_none().then_some(column.name.as_str()),
-        if part.descending { "D" } else { "A" },
-        cardinality.map(|values| values as i64),
-        part.prefix_len.map(i64::from),
-        None::<&str>,
-        if column.nullable { "YES" } else { "" },
-        "BTREE",
-        "",
-        index.comment.as_str(),
-        yes_no(index.visible),
-        expression.map(show::plain_expression),
-    ]
-}
-
 fn session_columns() -> [Column; 3] {
     [text("character_set_client", 64), text("collation_connection", 64), text("Database Collation", 64)]
 }
@@ -394,7 +284,7 @@ pub(super) fn routines(cx: &Context, kind: RoutineKind) -> Listing {
     if kind == RoutineKind::Function {
         let state = cx.catalog().state();
         let all = state.databases.values().flat_map(|d| d.functions.values());
-        for function in all.filter(|function| super::sees_routine(cx, function)) {
+        for function in all.filter(|function| sees_routine(cx, function)) {
             out.push(routine(function));
         }
     }

@@ -1,6 +1,6 @@
 //! Replication as SHOW sees it: this server has replicas, and no source.
 
-use crate::admin::listing::{Listing, cells, text, uint};
+use crate::listing::{Listing, cells, text, uint};
 use crate::session::Context;
 use crate::variables::ids;
 

@@ -33,7 +33,7 @@ use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::table::Default;
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use datum::error::{self, Result, SqlError};
 use datum::value::Datum;
 use syntax::ast::{AlterAction, AlterAlgorithm, AlterTable, CreateIndex, DropIndex, StatementKind};
@@ -48,27 +48,27 @@ pub(crate) struct Alter {
     /// What has to be done before it can be committed.
     pub work: AlterWork,
     /// The client gets the number of rows: MySQL would have copied them.
-    pub counts_rows: bool,
+    pub(crate) counts_rows: bool,
     /// For the client.
     pub warnings: Vec<SqlError>,
     /// The table as it will be, but for its trees and numbers.
-    pub finished: Finished,
+    pub(crate) finished: Finished,
     draft: Draft,
     options: Options,
     database: String,
     name: String,
     /// AUTO_INCREMENT was given.
-    pub auto_increment: Option<u64>,
+    pub(crate) auto_increment: Option<u64>,
     /// What becomes of the row id, and where numbers begin, as actions that the log's text has in
     /// front of the statement's own ([`row_id`]).
-    pub actions_in_front: Option<String>,
+    pub(crate) actions_in_front: Option<String>,
     /// The log is to say that columns are placed in the order of the actions.
-    pub placed_in_order: bool,
+    pub(crate) placed_in_order: bool,
     /// What the log says where the statement says FIRST, if not that
     /// ([`row_id::instead_of_first`]).
-    pub instead_of_first: Option<String>,
+    pub(crate) instead_of_first: Option<String>,
     /// It renames the table, or asks for nothing: MySQL says no number of rows then.
-    pub is_renaming: bool,
+    pub(crate) is_renaming: bool,
     /// What becomes [`TableDef::created`]: now, unless only the name changes.
     created: Option<u32>,
     /// Tables whose rows mean something else from then on, besides this one.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use binlog::position::LogPosition;
+use binlog::LogPosition;
 use storage::build::FIRST_BUILT;
 use storage::schema::KeyPart;
 
@@ -295,8 +295,13 @@ pub(super) fn drop(drop: &DropTable, state: &CatalogState, settings: &Settings) 
         }
     }
     plan.logged = without_temporary(&plan.changes);
-    let dropped = |change| if let &Change::DropTable(ref table) = change { Some(table) } else { None };
-    check_drops(&plan.changes.iter().filter_map(dropped).collect::<Vec<_>>(), state, settings)?;
+    let mut dropped = Vec::with_capacity(plan.changes.len());
+    for change in &plan.changes {
+        if let Change::DropTable(table) = change {
+            dropped.push(table);
+        }
+    }
+    check_drops(&dropped, state, settings)?;
     if missing.is_empty() {
         return Ok(plan);
     }

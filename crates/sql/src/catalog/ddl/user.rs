@@ -71,8 +71,8 @@ fn apply(given: &UserOptions, options: &mut AccountOptions) -> Result<()> {
 /// object.
 fn merged(kept: Option<&str>, patch: &str) -> Result<String> {
     let invalid = || error::INVALID_USER_ATTRIBUTE_JSON.plain();
-    let kept = json::parse::parse(kept.unwrap_or("{}").as_bytes()).map_err(|_| invalid())?;
-    let patch = json::parse::parse(patch.as_bytes()).ok().filter(Tree::is_object).ok_or_else(invalid)?;
+    let kept = json::parse(kept.unwrap_or("{}").as_bytes()).map_err(|_| invalid())?;
+    let patch = json::parse(patch.as_bytes()).ok().filter(Tree::is_object).ok_or_else(invalid)?;
     let all = json::merge::patch(kept, patch)?;
     Ok(String::from_utf8_lossy(&json::to_text(&json::encode(&all)?)).into_owned())
 }

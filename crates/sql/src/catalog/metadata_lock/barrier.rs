@@ -15,7 +15,7 @@ use datum::error::{self, Result};
 
 /// Entered by many, closed by few.
 #[derive(Debug, Default)]
-pub struct Barrier {
+pub(crate) struct Barrier {
     // One enters and then checks whether it is closed, the other closes and then checks who is
     // inside: sequentially consistent, so that at least one of them sees the other.
     inside: AtomicU64,
@@ -26,11 +26,11 @@ pub struct Barrier {
 
 /// One operation inside; leaves when dropped.
 #[derive(Debug)]
-pub struct Pass(Arc<Barrier>);
+pub(crate) struct Pass(Arc<Barrier>);
 
 /// Keeps the barrier closed until dropped.
 #[derive(Debug)]
-pub struct Closed(Arc<Barrier>);
+pub(crate) struct Closed(Arc<Barrier>);
 
 /// How often a waiter checks whether it was killed.
 const KILL_CHECK: Duration = Duration::from_millis(50);
@@ -40,7 +40,7 @@ impl Barrier {
     ///
     /// # Errors
     /// 1205 when the time is over, 1317 when killed.
-    pub fn enter(self: &Arc<Self>, interrupt: &Interrupt, timeout: Duration) -> Result<Pass> {
+    pub(crate) fn enter(self: &Arc<Self>, interrupt: &Interrupt, timeout: Duration) -> Result<Pass> {
         loop {
             let pass = self.enter_unchecked();
             if self.closed.load(SeqCst) == 0 {
@@ -57,7 +57,7 @@ impl Barrier {
     }
 
     /// Waits while it is closed.
-    pub fn wait_open(&self, interrupt: &Interrupt, timeout: Duration) -> Result<()> {
+    pub(crate) fn wait_open(&self, interrupt: &Interrupt, timeout: Duration) -> Result<()> {
         if self.closed.load(SeqCst) == 0 {
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl Barrier {
     }
 
     /// Closes it, and waits until nobody is inside.
-    pub fn close(self: &Arc<Self>, interrupt: &Interrupt, timeout: Duration) -> Result<Closed> {
+    pub(crate) fn close(self: &Arc<Self>, interrupt: &Interrupt, timeout: Duration) -> Result<Closed> {
         self.closed.fetch_add(1, SeqCst);
         let closed = Closed(self.clone());
         self.wait(interrupt, timeout, || self.inside.load(SeqCst) == 0)?;

@@ -14,7 +14,7 @@ use datum::error::{self, Result};
 
 /// The waits of all sessions. The latch is a leaf, taken inside of the locks' own.
 #[derive(Default)]
-pub struct Waits(Mutex<Vec<Wait>>);
+pub(crate) struct Waits(Mutex<Vec<Wait>>);
 
 struct Wait {
     session: u64,
@@ -32,19 +32,9 @@ pub(super) struct Listed<'a> {
 }
 
 impl Waits {
-    /// How many sessions wait now.
-    pub fn len(&self) -> usize {
-        self.0.lock().len()
-    }
-
     /// The sessions that wait, for what, and how they want it.
-    pub fn list(&self) -> Vec<(u64, Arc<MetadataLock>, MetadataLockType)> {
+    pub(crate) fn list(&self) -> Vec<(u64, Arc<MetadataLock>, MetadataLockType)> {
         self.0.lock().iter().map(|wait| (wait.session, wait.lock.clone(), wait.kind)).collect()
-    }
-
-    /// True if nobody waits.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Lists a wait. Error 1213 if it closes a cycle and is the one to give way.
@@ -157,7 +147,7 @@ mod tests {
             assert_eq!(second.is_err(), told);
             assert_eq!(waits.is_victim(1), !told);
             drop((first, second));
-            assert!(waits.is_empty());
+            assert!(waits.0.lock().is_empty());
         }
     }
 

@@ -13,7 +13,7 @@ use datum::value::Datum;
 
 /// What GROUP_CONCAT has besides its argument.
 #[derive(Debug, Clone)]
-pub struct Concat {
+pub(crate) struct Concat {
     /// What the texts are sorted by.
     pub order: Vec<OrderTerm>,
     /// What stands between the texts.

@@ -15,7 +15,7 @@ use datum::value::Datum;
 
 /// Rows of values.
 #[derive(Debug, Default)]
-pub struct RowSet {
+pub(crate) struct RowSet {
     width: usize,
     length: usize,
     values: Vec<Datum<'static>>,
@@ -38,7 +38,7 @@ struct Written {
 
 /// What is read of rows in a file.
 #[derive(Debug, Default)]
-pub struct RowReader {
+pub(crate) struct RowReader {
     block: Vec<u8>,
     /// The rows in the block.
     rows: Range<usize>,
@@ -50,12 +50,12 @@ pub struct RowReader {
 
 impl RowSet {
     /// An empty set of rows with so many columns.
-    pub fn new(cx: &Context, width: usize) -> Self {
+    pub(crate) fn new(cx: &Context, width: usize) -> Self {
         Self { width, budget: Some(cx.budget(Purpose::Table)), ..Self::default() }
     }
 
     /// Adds a row.
-    pub fn push(&mut self, values: &mut [Datum<'_>]) -> Result<()> {
+    pub(crate) fn push(&mut self, values: &mut [Datum<'_>]) -> Result<()> {
         self.length += 1;
         if let Some(written) = &mut self.written {
             return written.push(values, self.length - 1);
@@ -87,17 +87,21 @@ impl RowSet {
     }
 
     /// True if rows are read without a file.
-    pub fn is_in_memory(&self) -> bool {
+    pub(crate) fn is_in_memory(&self) -> bool {
         self.written.is_none()
     }
 
     /// A row of a set in memory.
-    pub fn row(&self, number: usize) -> &[Datum<'static>] {
+    pub(crate) fn row(&self, number: usize) -> &[Datum<'static>] {
         self.values.get(number * self.width..(number + 1) * self.width).unwrap_or_default()
     }
 
     /// A row, wherever it is. A reader is one set's.
-    pub fn read<'r>(&'r self, number: usize, reader: &'r mut RowReader) -> Result<&'r [Datum<'static>]> {
+    pub(crate) fn read<'r>(
+        &'r self,
+        number: usize,
+        reader: &'r mut RowReader,
+    ) -> Result<&'r [Datum<'static>]> {
         let Some(written) = &self.written else { return Ok(self.row(number)) };
         if !reader.rows.contains(&number) {
             written.load(number, self.length, reader)?;
@@ -107,12 +111,12 @@ impl RowSet {
     }
 
     /// How many rows there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.length
     }
 
     /// True if there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.length == 0
     }
 }

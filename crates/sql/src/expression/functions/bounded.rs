@@ -12,7 +12,7 @@ use datum::value::Datum;
 
 /// A function's value, if it is not too long. Documents have no other form, so that they are an
 /// error.
-pub fn checked<'a>(cx: &mut Context, name: &str, value: Datum<'a>) -> Result<Datum<'a>> {
+pub(crate) fn checked<'a>(cx: &mut Context, name: &str, value: Datum<'a>) -> Result<Datum<'a>> {
     // Loops within it that cannot fail end early, with half a result. SLEEP() has reported its
     // interruption by its value.
     if let Err(e) = bounds::check()
@@ -33,7 +33,7 @@ pub fn checked<'a>(cx: &mut Context, name: &str, value: Datum<'a>) -> Result<Dat
 
 /// True if a result of `len` bytes is too long, which makes it NULL with warning 1301.
 #[inline]
-pub fn too_long(cx: &mut Context, name: &str, len: usize) -> bool {
+pub(crate) fn too_long(cx: &mut Context, name: &str, len: usize) -> bool {
     let max = cx.settings.max_allowed_packet();
     if len > max {
         warn(cx, name);
@@ -49,13 +49,13 @@ fn warn(cx: &mut Context, name: &str) {
 
 /// Error 1301 for a document.
 #[cold]
-pub fn document_too_long(cx: &Context) -> SqlError {
+pub(crate) fn document_too_long(cx: &Context) -> SqlError {
     let max = cx.settings.max_allowed_packet();
     error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&"json_binary::serialize", &max])
 }
 
 /// A result that is put together piece by piece, and given up once it is too long.
-pub struct Growing {
+pub(crate) struct Growing {
     bytes: Vec<u8>,
     max: usize,
     is_too_long: bool,
@@ -63,13 +63,13 @@ pub struct Growing {
 
 impl Growing {
     /// Nothing yet.
-    pub fn new(cx: &Context) -> Self {
+    pub(crate) fn new(cx: &Context) -> Self {
         Self { bytes: Vec::new(), max: cx.settings.max_allowed_packet(), is_too_long: false }
     }
 
     /// Appends a piece; error 3170 or 1041 if there is no memory for it, 1317 if the statement was
     /// killed.
-    pub fn push(&mut self, piece: &[u8]) -> Result<()> {
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<()> {
         let len = self.bytes.len() + piece.len();
         if self.is_too_long || len > self.max {
             self.bytes = Vec::new();
@@ -88,12 +88,12 @@ impl Growing {
     }
 
     /// True if it is too long already: what follows makes no difference.
-    pub fn is_too_long(&self) -> bool {
+    pub(crate) fn is_too_long(&self) -> bool {
         self.is_too_long
     }
 
     /// The text, or NULL with the warning.
-    pub fn finish<'a>(self, cx: &mut Context, name: &str) -> Datum<'a> {
+    pub(crate) fn finish<'a>(self, cx: &mut Context, name: &str) -> Datum<'a> {
         if self.is_too_long {
             warn(cx, name);
             return Datum::Null;

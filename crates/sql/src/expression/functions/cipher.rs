@@ -31,28 +31,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
     f("aes_encrypt", (2, 6), encrypted_type, aes_encrypt),
 ];
 
-/// Values of `block_encryption_mode`.
-pub const MODES: &[&str] = &[
-    "aes-128-ecb",
-    "aes-192-ecb",
-    "aes-256-ecb",
-    "aes-128-cbc",
-    "aes-192-cbc",
-    "aes-256-cbc",
-    "aes-128-cfb1",
-    "aes-192-cfb1",
-    "aes-256-cfb1",
-    "aes-128-cfb8",
-    "aes-192-cfb8",
-    "aes-256-cfb8",
-    "aes-128-cfb128",
-    "aes-192-cfb128",
-    "aes-256-cfb128",
-    "aes-128-ofb",
-    "aes-192-ofb",
-    "aes-256-ofb",
-];
-
 const BLOCK: usize = 16;
 const ITERATIONS: std::ops::RangeInclusive<u32> = 1000..=65_535;
 
@@ -85,7 +63,7 @@ struct Mode {
 }
 
 impl Mode {
-    /// From its place in [`MODES`].
+    /// From a place among the values of `block_encryption_mode`.
     fn at(place: u64) -> Self {
         let (algorithm, key_len) = match place % 3 {
             0 => (&AES_128, 16),
@@ -268,10 +246,11 @@ fn aes_decrypt<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::variables::BLOCK_ENCRYPTION_MODES;
 
     #[test]
     fn every_mode_there_and_back() {
-        for place in 0..MODES.len() as u64 {
+        for place in 0..BLOCK_ENCRYPTION_MODES.len() as u64 {
             let mode = Mode::at(place);
             for len in 0..40 {
                 let text = vec![b'x'; len];
@@ -281,7 +260,7 @@ mod tests {
                     mode.decrypt(&key, [7; BLOCK], secret).unwrap(),
                     text,
                     "{}",
-                    MODES[place as usize]
+                    BLOCK_ENCRYPTION_MODES[place as usize]
                 );
             }
         }

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use super::locale::Locale;
 use super::temporal::{day_of_year, parts_argument, time_argument, week_of_mode, weekday_of};
 use super::{Call, Function, f, not_null};
+use crate::locale::Locale;
 use crate::session::Context;
 use datum::bounds::Ticker;
 use datum::error::Result;
@@ -151,15 +151,17 @@ fn ordinal(day: u8) -> &'static str {
 }
 
 /// `GET_FORMAT(of, region)`: the manual's table.
-pub static GET_FORMAT_DATE: Function = f("get_format", (1, 1), super::text_of_at_most::<17>, get_date_format);
+pub(crate) static GET_FORMAT_DATE: Function =
+    f("get_format", (1, 1), super::text_of_at_most::<17>, get_date_format);
 /// The same of times.
-pub static GET_FORMAT_TIME: Function = f("get_format", (1, 1), super::text_of_at_most::<17>, get_time_format);
+pub(crate) static GET_FORMAT_TIME: Function =
+    f("get_format", (1, 1), super::text_of_at_most::<17>, get_time_format);
 /// The same of both.
-pub static GET_FORMAT_DATETIME: Function =
+pub(crate) static GET_FORMAT_DATETIME: Function =
     f("get_format", (1, 1), super::text_of_at_most::<17>, get_datetime_format);
 
 /// GET_FORMAT for what stands before its comma.
-pub fn get_format(of: GetFormatOf) -> &'static Function {
+pub(crate) fn get_format(of: GetFormatOf) -> &'static Function {
     match of {
         GetFormatOf::Date => &GET_FORMAT_DATE,
         GetFormatOf::Time => &GET_FORMAT_TIME,
@@ -193,7 +195,7 @@ fn get_datetime_format<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expression::functions::locale;
+    use crate::locale;
 
     fn show(text: &str, format: &str) -> Option<String> {
         let d = datum::value::temporal_text::parse_datetime(text.as_bytes()).unwrap().value;

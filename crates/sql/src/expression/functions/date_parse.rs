@@ -1,8 +1,8 @@
 //! STR_TO_DATE: text read by a format, the inverse of DATE_FORMAT.
 
-use super::locale::{self, Locale};
 use super::{Call, Function, Typing, f, not_null};
 use crate::expression::Expr;
+use crate::locale::{self, Locale};
 use crate::session::Context;
 use datum::error::{self, Result};
 use datum::types::{Family, Type};

@@ -1,8 +1,8 @@
 //! Numbers made readable: FORMAT, FORMAT_BYTES, FORMAT_PICO_TIME.
 
-use super::locale::{self, Locale};
 use super::{Call, Function, Typing, f, not_null};
 use crate::expression::Expr;
+use crate::locale::{self, Locale};
 use crate::session::Context;
 use datum::error::{self, Result};
 use datum::types::{Coercibility, Collation, Family, Type};

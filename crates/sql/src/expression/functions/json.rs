@@ -6,15 +6,15 @@
 //! - [`inspect`]: what reads documents. [`make`]: what makes and merges them. [`change`]: what
 //!   changes them at paths. [`search`]: JSON_SEARCH. [`value`]: JSON_VALUE.
 
-pub mod change;
-pub mod inspect;
-pub mod make;
-pub mod search;
-pub mod value;
+pub(crate) mod change;
+pub(crate) mod inspect;
+pub(crate) mod make;
+pub(crate) mod search;
+pub(crate) mod value;
 
 use std::borrow::Cow;
 
-pub use value::JsonValue;
+pub(crate) use value::JsonValue;
 
 use super::{Call, Function, MANY, Typing, bounded, f, int};
 use crate::expression::{Expr, Node};
@@ -27,7 +27,7 @@ use datum::value::json::{self, Json, ParseError, Path, Tree};
 
 /// What an argument is to a JSON function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     /// A document, or its text.
     Document,
     /// Text such as `$.a[0]`.
@@ -128,7 +128,7 @@ fn short_text(_: &[Expr], _: &Typing) -> Type {
 }
 
 /// The JSON functions with plain arguments.
-pub static FUNCTIONS: &[Function] = &[
+pub(crate) static FUNCTIONS: &[Function] = &[
     f("json_array", (0, MANY), json_type, make::array).with_roles(values),
     f("json_array_append", (3, MANY), json_type, change::array_append).with_roles(path_values),
     f("json_array_insert", (3, MANY), json_type, change::array_insert).with_roles(path_values),
@@ -158,10 +158,11 @@ pub static FUNCTIONS: &[Function] = &[
 ];
 
 /// `value MEMBER OF (document)`, which the grammar knows apart.
-pub static MEMBER_OF: Function = f("member of", (2, 2), boolean, inspect::member_of).with_roles(member_roles);
+pub(crate) static MEMBER_OF: Function =
+    f("member of", (2, 2), boolean, inspect::member_of).with_roles(member_roles);
 
 /// The document that an argument is; the errors name the argument, from 1, and the function.
-pub fn document<'a>(
+pub(crate) fn document<'a>(
     value: Datum<'a>,
     charset: Charset,
     argument: usize,
@@ -238,7 +239,7 @@ impl<'a> Call<'a> {
 }
 
 /// The error of a path that is none.
-pub fn bad_path(at: usize) -> SqlError {
+pub(crate) fn bad_path(at: usize) -> SqlError {
     error::INVALID_JSON_PATH.with(&[&at])
 }
 

@@ -7,7 +7,7 @@ use super::{Call, Typing, not_null};
 use crate::expression::{Expr, arithmetic, compare};
 use crate::session::Context;
 use datum::error::{self, NumberType, Result};
-use datum::types::expression_type::NOT_FIXED;
+use datum::types::NOT_FIXED;
 use datum::types::{Collation, Family, Type, code};
 use datum::value::{DateTime, Datum, Decimal};
 

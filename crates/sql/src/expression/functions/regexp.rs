@@ -29,7 +29,7 @@ use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Coercibility, Collation, Type, code};
 use datum::value::Datum;
 
-pub use self::pattern::Cache;
+pub(crate) use self::pattern::Cache;
 
 type Value<'a> = Result<Datum<'a>>;
 
@@ -62,7 +62,7 @@ fn part_type(arguments: &[Expr], typing: &Typing) -> Type {
 ///
 /// # Errors
 /// 3995 with the collations of the two that do not go together.
-pub fn check_character_sets(function: &Function, arguments: &[Expr]) -> Result<()> {
+pub(crate) fn check_character_sets(function: &Function, arguments: &[Expr]) -> Result<()> {
     let count = if function.name == "regexp_replace" { 3 } else { 2 };
     let texts: Vec<&Type> =
         arguments.iter().take(count).map(|a| &a.ty).filter(|ty| ty.family.is_text()).collect();

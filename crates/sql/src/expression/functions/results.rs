@@ -110,7 +110,7 @@ static TABLE: &[ResultMetadata] = &[
 ];
 
 /// The type of a call, with what the table says of the function.
-pub fn type_of(function: &Function, arguments: &[Expr], ty: Type) -> Type {
+pub(crate) fn type_of(function: &Function, arguments: &[Expr], ty: Type) -> Type {
     let Ok(found) = TABLE.binary_search_by_key(&function.name, |metadata| metadata.name) else { return ty };
     let ResultMetadata { nulls, width, .. } = TABLE[found];
     let nullable = match nulls {
@@ -123,7 +123,7 @@ pub fn type_of(function: &Function, arguments: &[Expr], ty: Type) -> Type {
 }
 
 /// True if one of the operands can be NULL.
-pub fn any_nullable(operands: &[Expr]) -> bool {
+pub(crate) fn any_nullable(operands: &[Expr]) -> bool {
     operands.iter().any(|operand| operand.ty.nullable)
 }
 

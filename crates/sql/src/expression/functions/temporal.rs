@@ -21,7 +21,7 @@ fn constant_fsp(arguments: &[Expr]) -> u8 {
 ///
 /// # Errors
 /// 1426 if more are asked for.
-pub fn check_precision(function: &Function, arguments: &[Expr]) -> Result<()> {
+pub(crate) fn check_precision(function: &Function, arguments: &[Expr]) -> Result<()> {
     let names = ["now", "curtime", "sysdate", "utc_time", "utc_timestamp"];
     let Some(digits) = arguments.first().and_then(Expr::as_constant) else { return Ok(()) };
     let digits = digits.to_integer().value;
@@ -433,7 +433,7 @@ fn week_from(n: i64, start: i64, lead: i64, first_weekday: bool) -> i64 {
 }
 
 /// WEEK(date, mode); `None` unless the date is real.
-pub fn week(date: Date, mode: u8) -> Option<u8> {
+pub(crate) fn week(date: Date, mode: u8) -> Option<u8> {
     // The manual's table: modes 1 and 3 count by four days, as do 4 and 6; 0, 2, 5 and 7 by the
     // first weekday.
     week_of(date, internal_mode(mode)).map(|(week, _)| week as u8)

@@ -33,7 +33,7 @@ fn binary_type(_: &[Expr], _: &Typing) -> Type {
 /// What makes this server's UUIDs differ: a node and a clock sequence drawn at the start, and a
 /// clock that never repeats.
 #[derive(Debug)]
-pub struct Generator {
+pub(crate) struct Generator {
     /// Node and clock sequence, as the last eight bytes have them.
     tail: [u8; 8],
     /// The last time stamp: units of 100 ns since 1582-10-15.
@@ -48,7 +48,7 @@ const GREGORIAN_OFFSET: u64 = 0x01b2_1dd2_1381_4000;
 
 impl Generator {
     /// One for a server that starts now.
-    pub fn new(env: &dyn Env) -> Self {
+    pub(crate) fn new(env: &dyn Env) -> Self {
         let mut tail = [0; 8];
         env.random(&mut tail);
         tail[0] = tail[0] & 0x3f | 0x80;

@@ -55,7 +55,7 @@ fn parameter_wanted(name: &str, number: usize, count: usize) -> Option<fn(Expr) 
 const CONTROL_FLOW: &[&str] = &["if", "ifnull", "coalesce", "nullif", "isnull", "mod", "name_const"];
 
 /// True for a call of a stored function, whether there is one or not.
-pub fn is_stored(call: &ast::FunctionCall) -> bool {
+pub(crate) fn is_stored(call: &ast::FunctionCall) -> bool {
     let is_known =
         |name: &str| CONTROL_FLOW.contains(&name) || name == "grouping" || functions::find(name).is_some();
     call.database.is_some() || !is_known(&call.name.to_ascii_lowercase())

@@ -8,8 +8,7 @@ use crate::expression::functions::Typing;
 use crate::expression::{Expr, Node, cast};
 use datum::bounds::{self, Ticker};
 use datum::error::{self, Result, SqlError};
-use datum::types::expression_type::{Made, NOT_FIXED};
-use datum::types::{Charset, Coercibility, Collation, Family, Type, code};
+use datum::types::{Charset, Coercibility, Collation, Family, Made, NOT_FIXED, Type, code};
 use datum::value::Datum;
 
 /// The character set that a value's text is in: numbers and dates print in ASCII, which every set

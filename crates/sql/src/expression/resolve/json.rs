@@ -144,7 +144,7 @@ impl Resolver<'_> {
             Some(D::Integer { .. }) => cast::To::Signed,
             Some(D::Json) => cast::To::Json(Origin::PLAIN),
             Some(D::Char { length, charset }) => {
-                collation = datum::types::data_type::resolve_collation(charset, connection)?;
+                collation = datum::types::resolve_collation(charset, connection)?;
                 let length = length.map(|n| n.min(u64::from(u32::MAX)) as u32);
                 cast::To::Char(Charset::Utf8mb4, collation.charset(), length)
             }

@@ -185,7 +185,7 @@ impl Resolver<'_> {
     }
 
     /// The column that an assignment names.
-    pub fn assigned(&self, name: &ast::ColumnName) -> Result<Expr> {
+    pub(crate) fn assigned(&self, name: &ast::ColumnName) -> Result<Expr> {
         self.scope.find(name)?.ok_or_else(|| unknown_column(name, self.scope.clause))
     }
 
@@ -224,7 +224,7 @@ pub(crate) fn unknown_column(name: &ast::ColumnName, clause: &str) -> datum::err
 
 impl Scope {
     /// The column of this name; `None` if there is none, error 1052 if there are several.
-    pub fn find(&self, name: &ast::ColumnName) -> Result<Option<Expr>> {
+    pub(crate) fn find(&self, name: &ast::ColumnName) -> Result<Option<Expr>> {
         let mut found = None;
         let ambiguous = || error::NON_UNIQ_ERROR.with(&[&name.column, &self.clause]);
         if let (Some(visible), None) = (&self.visible, &name.table) {
@@ -321,7 +321,7 @@ impl Source {
     }
 
     /// The column of this name, in any case.
-    pub fn find(&self, name: &str) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
         match &self.columns {
             Columns::Table(table) => table.column_index(name),
             Columns::Made(columns) | Columns::Merged(columns, _) => {
@@ -345,7 +345,7 @@ impl Source {
     }
 
     /// The table, if it is one.
-    pub fn as_table(&self) -> Option<&TableDef> {
+    pub(crate) fn as_table(&self) -> Option<&TableDef> {
         match &self.columns {
             Columns::Table(table) => Some(table),
             _ => None,

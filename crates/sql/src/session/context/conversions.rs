@@ -7,7 +7,7 @@ use datum::value::{Datum, Decimal};
 impl Context {
     /// Adds a warning. Where a strict session stores, some are errors, and fail the statement at
     /// its end: [`super::statement::StatementState::take_strict_error`].
-    pub fn warn(&mut self, e: SqlError) {
+    pub(crate) fn warn(&mut self, e: SqlError) {
         if self.statement.storing && self.settings.decoded().modes.strict && is_strict(e.number) {
             if self.statement.strict_error.is_none() {
                 self.statement.strict_error = Some(e.clone());
@@ -18,7 +18,7 @@ impl Context {
     }
 
     /// Runs something whose warnings nobody is to see.
-    pub fn without_diagnostics<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn without_diagnostics<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let kept = (std::mem::take(&mut self.statement.diagnostics), self.statement.strict_error.take());
         let misread = std::mem::take(&mut self.statement.misread);
         let outcome = run(self);
@@ -28,7 +28,7 @@ impl Context {
     }
 
     /// Text that is no number: warning 1292, or the error where a strict session stores.
-    pub fn truncated(&mut self, kind: &str, value: &Datum<'_>) -> Result<()> {
+    pub(crate) fn truncated(&mut self, kind: &str, value: &Datum<'_>) -> Result<()> {
         let bytes = value.to_bytes();
         let shown: String = String::from_utf8_lossy(&bytes).chars().take(128).collect();
         let e = match value {
@@ -43,7 +43,7 @@ impl Context {
     }
 
     /// A value as a double.
-    pub fn double(&mut self, value: &Datum<'_>) -> Result<f64> {
+    pub(crate) fn double(&mut self, value: &Datum<'_>) -> Result<f64> {
         let converted = value.to_f64();
         // Nothing but spaces is zero without a warning.
         if !converted.whole && !matches!(value, Datum::Bytes(text) if text.trim_ascii().is_empty()) {
@@ -53,7 +53,7 @@ impl Context {
     }
 
     /// A value as an exact decimal.
-    pub fn decimal(&mut self, value: &Datum<'_>) -> Result<Decimal> {
+    pub(crate) fn decimal(&mut self, value: &Datum<'_>) -> Result<Decimal> {
         let converted = value.to_decimal();
         if !converted.whole {
             self.truncated("DECIMAL", value)?;
@@ -62,7 +62,7 @@ impl Context {
     }
 
     /// A value as an integer.
-    pub fn integer(&mut self, value: &Datum<'_>) -> Result<i128> {
+    pub(crate) fn integer(&mut self, value: &Datum<'_>) -> Result<i128> {
         let converted = value.to_integer();
         if !converted.whole {
             self.truncated("INTEGER", value)?;
@@ -71,7 +71,7 @@ impl Context {
     }
 
     /// Division by zero: NULL, with a warning, or the error where a strict session stores.
-    pub fn division_by_zero<'a>(&mut self) -> Result<Datum<'a>> {
+    pub(crate) fn division_by_zero<'a>(&mut self) -> Result<Datum<'a>> {
         if self.settings.decoded().modes.error_for_division_by_zero {
             if self.statement.storing && self.settings.decoded().modes.strict {
                 return Err(error::DIVISION_BY_ZERO.plain());

@@ -44,7 +44,7 @@ impl FunctionState {
 
 impl Context {
     /// A stored function, compiled; error 1305.
-    pub fn routine(&self, database: &str, name: &str) -> Result<Arc<Routine>> {
+    pub(crate) fn routine(&self, database: &str, name: &str) -> Result<Arc<Routine>> {
         let missing = || {
             let shown = format!("{database}.{name}");
             error::SP_DOES_NOT_EXIST.with(&[&"FUNCTION", &shown])
@@ -70,14 +70,14 @@ impl Context {
     }
 
     /// Sixteen random bytes.
-    pub fn random_bytes(&self) -> [u8; 16] {
+    pub(crate) fn random_bytes(&self) -> [u8; 16] {
         let mut bytes = [0; 16];
         self.instance.env().random(&mut bytes);
         bytes
     }
 
     /// Gives back what GET_LOCK took; how many holds there were.
-    pub fn release_named_locks(&mut self) -> u64 {
+    pub(crate) fn release_named_locks(&mut self) -> u64 {
         if !std::mem::take(&mut self.locks.holds_named) {
             return 0;
         }
@@ -85,13 +85,13 @@ impl Context {
     }
 
     /// `SLEEP(seconds)`: true if it was interrupted.
-    pub fn sleep(&self, seconds: f64) -> bool {
+    pub(crate) fn sleep(&self, seconds: f64) -> bool {
         let duration = Duration::from_secs_f64(seconds.min(1e9));
         !self.interrupt.sleep(duration)
     }
 
     /// Error 1317 if the connection, not only the statement, was killed.
-    pub fn check_connection(&self) -> Result<()> {
+    pub(crate) fn check_connection(&self) -> Result<()> {
         match self.interrupt.killed() {
             Some(Killed::Connection) => Err(error::QUERY_INTERRUPTED.plain()),
             _ => Ok(()),
@@ -99,7 +99,7 @@ impl Context {
     }
 
     /// Error 1317 if somebody killed the statement.
-    pub fn check_interrupt(&self) -> Result<()> {
+    pub(crate) fn check_interrupt(&self) -> Result<()> {
         match self.interrupt.killed_at_work() {
             None => Ok(()),
             Some(_) => Err(error::QUERY_INTERRUPTED.plain()),

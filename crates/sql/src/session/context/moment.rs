@@ -42,22 +42,22 @@ impl Context {
     }
 
     /// The statement's moment in the session's time zone.
-    pub fn now(&self) -> DateTime {
+    pub(crate) fn now(&self) -> DateTime {
         self.at(self.settings.zone().to_local(self.statement.moment))
     }
 
     /// The statement's moment in UTC.
-    pub fn now_utc(&self) -> DateTime {
+    pub(crate) fn now_utc(&self) -> DateTime {
         self.at(self.statement.moment)
     }
 
     /// This very moment in the session's time zone.
-    pub fn wall_clock(&self) -> DateTime {
+    pub(crate) fn wall_clock(&self) -> DateTime {
         self.at(self.settings.zone().to_local(self.instance.env().now() as i64))
     }
 
     /// The statement's day in the session's time zone.
-    pub fn today(&self) -> Date {
+    pub(crate) fn today(&self) -> Date {
         self.now().date
     }
 }

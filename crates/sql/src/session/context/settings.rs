@@ -10,7 +10,7 @@ use storage::transaction::RowImages;
 
 use super::Context;
 use crate::catalog::ddl::Settings;
-use crate::expression::functions::locale::{self, Locale};
+use crate::locale::{self, Locale};
 use crate::session::logged;
 use crate::variables::{GlobalVariables, SessionVariables, Value, ids, sql_mode};
 use datum::types::{Charset, Coercibility, Collation, Type};
@@ -21,7 +21,7 @@ use datum::value::zone::Zone;
 
 /// What the sql_mode means to values and expressions.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Modes {
+pub(crate) struct Modes {
     /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES.
     pub strict: bool,
     pub(crate) error_for_division_by_zero: bool,
@@ -30,14 +30,14 @@ pub struct Modes {
     pub(crate) no_auto_value_on_zero: bool,
     pub(crate) only_full_group_by: bool,
     /// TIME_TRUNCATE_FRACTIONAL.
-    pub truncate_fraction: bool,
+    pub(crate) truncate_fraction: bool,
     /// Which incomplete dates are allowed.
     pub dates: DateRules,
 }
 
 impl Modes {
     /// From the bits of `sql_mode`.
-    pub fn from_bits(bits: u64) -> Self {
+    pub(crate) fn from_bits(bits: u64) -> Self {
         let has = |bit| bits & bit != 0;
         Self {
             strict: has(sql_mode::STRICT_TRANS_TABLES | sql_mode::STRICT_ALL_TABLES),
@@ -254,7 +254,7 @@ impl SettingsState {
 
 impl Context {
     /// Changes the session's variables.
-    pub fn change_variables<T>(&mut self, change: impl FnOnce(&mut SessionVariables) -> T) -> T {
+    pub(crate) fn change_variables<T>(&mut self, change: impl FnOnce(&mut SessionVariables) -> T) -> T {
         let result = self.settings.change(change);
         self.tracker.configure(&self.settings.variables);
         let kept_max = self.settings.variables.uint(ids::MAX_ERROR_COUNT);
@@ -270,7 +270,7 @@ impl Context {
     }
 
     /// What storing a value depends on.
-    pub fn store_rules(&self, ignore: bool) -> store::Rules {
+    pub(crate) fn store_rules(&self, ignore: bool) -> store::Rules {
         store::Rules {
             strict: self.settings.decoded.modes.strict && !ignore,
             dates: self.settings.decoded.modes.dates,
@@ -281,7 +281,7 @@ impl Context {
     }
 
     /// What DDL depends on.
-    pub fn ddl_settings(&self) -> Settings {
+    pub(crate) fn ddl_settings(&self) -> Settings {
         let server = Collation::by_name(self.settings.variables.text(ids::COLLATION_SERVER));
         Settings {
             database: self.settings.default_database.clone(),
@@ -331,7 +331,7 @@ pub(super) fn decode(variables: &SessionVariables) -> DecodedSettings {
 
 /// `duramen_statement_memory_max`, in bytes: 0 is a quarter of the machine's memory, on small
 /// machines up to half of it, so that a plain INSERT of as many rows as a packet can have fits.
-pub fn statement_memory_max(set: u64) -> usize {
+pub(crate) fn statement_memory_max(set: u64) -> usize {
     const DEFAULT_WANTED: u64 = 2 << 30;
     /// What the statement takes that sets another value.
     const LEAST: u64 = 1 << 20;

@@ -26,23 +26,23 @@ pub(crate) struct OutOfRange {
 
 /// What a statement did, for the client and for ROW_COUNT() and its like.
 #[derive(Debug, Clone, Default)]
-pub struct StatementStatus {
+pub(crate) struct StatementStatus {
     /// ROW_COUNT(): of the statement before.
-    pub row_count: i64,
+    pub(crate) row_count: i64,
     pub(crate) found_rows: u64,
     /// LAST_INSERT_ID(): of the last statement that made one.
     pub last_insert_id: u64,
     /// What this statement's OK says.
-    pub insert_id: u64,
+    pub(crate) insert_id: u64,
     /// Rows changed by this statement.
-    pub affected: u64,
+    pub(crate) affected: u64,
     /// `Records: 1 ...`
     pub info: String,
 }
 
 impl StatementStatus {
     /// The OK packet's text of counts by name: `Records: 1  Duplicates: 0  Warnings: 0`.
-    pub fn set_info(&mut self, counts: &[(&str, u64)]) {
+    pub(crate) fn set_info(&mut self, counts: &[(&str, u64)]) {
         self.info.clear();
         for (name, count) in counts {
             let between = if self.info.is_empty() { "" } else { "  " };
@@ -209,7 +209,7 @@ impl StatementState {
     }
 
     /// Notes which expression's value is out of range, for what knows its columns' names
-    /// ([`crate::explain::blame`]).
+    /// (`executor::out_of_range`).
     #[cold]
     pub(crate) fn blame(&mut self, e: SqlError, expr: &Expr) -> SqlError {
         let Naming::Unnamed(ty) = e.naming else { return e };

@@ -19,5 +19,5 @@ pub(crate) struct Statistics {
 pub(crate) struct Examined {
     pub rows: u64,
     /// Tables and indexes that were read from one end to the other.
-    pub full_scans: u64,
+    pub(crate) full_scans: u64,
 }

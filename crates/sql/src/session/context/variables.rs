@@ -17,7 +17,7 @@ fn is_boolean(variable: &SystemVariable) -> bool {
 
 impl Context {
     /// `SET @name = value`
-    pub fn set_user_variable(&mut self, name: &str, value: Datum<'static>, ty: Type) {
+    pub(crate) fn set_user_variable(&mut self, name: &str, value: Datum<'static>, ty: Type) {
         self.tracker.state();
         let value = match value {
             Datum::Bits(b) | Datum::Label(_, b) => Datum::Bytes(b),
@@ -53,12 +53,12 @@ impl Context {
     }
 
     /// `@@name`
-    pub fn system_variable<'a>(&mut self, variable: &SystemVariable) -> Result<Datum<'a>> {
+    pub(crate) fn system_variable<'a>(&mut self, variable: &SystemVariable) -> Result<Datum<'a>> {
         session_variables::read(self, variable)
     }
 
     /// The type of `@@name`.
-    pub fn system_variable_type(&mut self, variable: &SystemVariable) -> Result<Type> {
+    pub(crate) fn system_variable_type(&mut self, variable: &SystemVariable) -> Result<Type> {
         Ok(match session_variables::read(self, variable)? {
             Datum::Int(_) if is_boolean(variable) => Type { length: 1, ..Type::INT },
             Datum::Int(_) => Type::INT,

@@ -51,14 +51,14 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("binlog_transaction_dependency_history_size", 25_000, 1, 1_000_000)
         .help_text("Keys remembered with the transaction that wrote them last, to tell replicas what depends on what"),
     choice("enforce_gtid_consistency", &["OFF", "ON", "WARN"], 1).fixed().help_text("Always"),
-    text("gtid_executed", "").fact().computed().help_text("GTIDs of all transactions in this server"),
+    text("gtid_executed", "").fact().help_text("GTIDs of all transactions in this server"),
     uint("gtid_executed_compression_period", 0, 0, u32::MAX as u64).harmless().help_text("No effect: no such table"),
     choice("gtid_mode", &["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"], 3)
         .fixed()
         .help_text("Every transaction has a GTID"),
-    text("gtid_next", "AUTOMATIC").session().computed().help_text("GTID of the next transaction"),
-    text("gtid_owned", "").both().fact().computed().help_text("GTIDs of transactions under way"),
-    text("gtid_purged", "").computed().help_text("GTIDs whose log files are removed, or that were declared so"),
+    text("gtid_next", "AUTOMATIC").session().help_text("GTID of the next transaction"),
+    text("gtid_owned", "").both().fact().help_text("GTIDs of transactions under way"),
+    text("gtid_purged", "").help_text("GTIDs whose log files are removed, or that were declared so"),
     switch("log_bin", true).read_only().fixed().no_option().help_text("The log is the database; it is always on"),
     text("log_bin_basename", "").fact().help_text("Log files without their numbers"),
     text("log_bin_index", "").fact().help_text("The file that lists the log files"),

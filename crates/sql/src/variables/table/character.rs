@@ -1,7 +1,7 @@
 //! Character sets, collations, languages and time zones.
 
 use super::super::definition::{Variable, VariableType, choice, other, text};
-use crate::expression::functions::locale;
+use crate::locale;
 
 const fn charset(name: &'static str, default: &'static str) -> Variable {
     other(name, VariableType::Charset { default, nullable: false })

@@ -1,17 +1,38 @@
 //! What a session's statements mean, and what a session describes itself.
 
 use super::super::definition::{Variable, VariableType, choice, double, other, switch, text, uint};
-use crate::expression::functions::cipher;
 use syntax::sql_mode;
 
 const ISOLATION: &[&str] = &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
+
+/// Values of `block_encryption_mode`: ciphers of AES_ENCRYPT().
+pub(crate) const BLOCK_ENCRYPTION_MODES: &[&str] = &[
+    "aes-128-ecb",
+    "aes-192-ecb",
+    "aes-256-ecb",
+    "aes-128-cbc",
+    "aes-192-cbc",
+    "aes-256-cbc",
+    "aes-128-cfb1",
+    "aes-192-cfb1",
+    "aes-256-cfb1",
+    "aes-128-cfb8",
+    "aes-192-cfb8",
+    "aes-256-cfb8",
+    "aes-128-cfb128",
+    "aes-192-cfb128",
+    "aes-256-cfb128",
+    "aes-128-ofb",
+    "aes-192-ofb",
+    "aes-256-ofb",
+];
 
 pub(super) const VARIABLES: &[Variable] = &[
     uint("auto_increment_increment", 1, 1, 65_535).both().help_text("Step between AUTO_INCREMENT values"),
     uint("auto_increment_offset", 1, 1, 65_535).both().help_text("First AUTO_INCREMENT value"),
     switch("autocommit", true).both().help_text("Each statement is a transaction"),
     switch("automatic_sp_privileges", true).harmless().help_text("No effect yet"),
-    choice("block_encryption_mode", cipher::MODES, 0).both().help_text("Mode of AES_ENCRYPT()"),
+    choice("block_encryption_mode", BLOCK_ENCRYPTION_MODES, 0).both().help_text("Mode of AES_ENCRYPT()"),
     choice("completion_type", &["NO_CHAIN", "CHAIN", "RELEASE"], 0)
         .both()
         .help_text("What COMMIT and ROLLBACK do besides"),
@@ -21,11 +42,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("default_week_format", 0, 0, 7).both().help_text("Mode of WEEK()"),
     uint("div_precision_increment", 4, 0, 30).both().help_text("Digits that a division adds"),
     switch("end_markers_in_json", false).both().harmless().help_text("No effect"),
-    uint("error_count", 0, 0, u64::MAX)
-        .session()
-        .read_only()
-        .computed()
-        .help_text("Errors of the last statement"),
+    uint("error_count", 0, 0, u64::MAX).session().read_only().help_text("Errors of the last statement"),
     choice("explain_format", &["TRADITIONAL", "TRADITIONAL_STRICT", "TREE", "JSON"], 0)
         .both()
         .help_text("Format of EXPLAIN without FORMAT"),
@@ -35,9 +52,9 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("TIMESTAMP columns are like others"),
     text("external_user", "").session().read_only().help_text("Name given by the authentication plugin"),
     switch("foreign_key_checks", true).both().help_text("Foreign keys are checked, and act"),
-    uint("identity", 0, 0, u64::MAX).session().computed().help_text("As last_insert_id"),
+    uint("identity", 0, 0, u64::MAX).session().help_text("As last_insert_id"),
     uint("insert_id", 0, 0, u64::MAX).session().help_text("Next AUTO_INCREMENT value; 0 for the table's"),
-    uint("last_insert_id", 0, 0, u64::MAX).session().computed().help_text("What LAST_INSERT_ID() gives"),
+    uint("last_insert_id", 0, 0, u64::MAX).session().help_text("What LAST_INSERT_ID() gives"),
     switch("low_priority_updates", false).both().harmless().admin_but_super().help_text("No effect"),
     uint("max_error_count", 1024, 0, 65_535)
         .both()
@@ -107,11 +124,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("sql_safe_updates", false).both().help_text("UPDATE and DELETE need a key or LIMIT"),
     uint("sql_select_limit", u64::MAX, 0, u64::MAX).both().help_text("Rows of a SELECT without LIMIT"),
     switch("sql_warnings", false).both().harmless().help_text("No effect"),
-    uint("statement_id", 0, 0, u64::MAX)
-        .session()
-        .read_only()
-        .computed()
-        .help_text("Number of the statement"),
+    uint("statement_id", 0, 0, u64::MAX).session().read_only().help_text("Number of the statement"),
     choice("terminology_use_previous", &["NONE", "BEFORE_8_0_26", "BEFORE_8_2_0"], 0)
         .both()
         .fixed()
@@ -127,9 +140,5 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("Off, replicas are told to relax checks of unique keys; here they are always checked"),
     switch("updatable_views_with_limit", true).both().harmless().help_text("No effect"),
     choice("use_secondary_engine", &["OFF", "ON", "FORCED"], 1).session().harmless().help_text("No effect"),
-    uint("warning_count", 0, 0, u64::MAX)
-        .session()
-        .read_only()
-        .computed()
-        .help_text("Warnings of the last statement"),
+    uint("warning_count", 0, 0, u64::MAX).session().read_only().help_text("Warnings of the last statement"),
 ];

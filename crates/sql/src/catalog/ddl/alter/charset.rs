@@ -4,8 +4,7 @@ use super::draft::Changed;
 use crate::catalog::draft::{DraftColumn, became_lob};
 use crate::catalog::table::Default;
 use datum::error::{self, Result};
-use datum::types::data_type::ROW_SIZE_MAX;
-use datum::types::{Collation, DataType};
+use datum::types::{Collation, DataType, ROW_SIZE_MAX};
 use datum::value::{Datum, store};
 use syntax::ast;
 
@@ -19,7 +18,7 @@ impl Changed {
     ) -> Result<()> {
         let words = ast::Charset { charset: charset.cloned(), collation: collation.cloned(), binary: false };
         let database = self.draft.environment.collation;
-        let to = datum::types::data_type::resolve_collation(&words, database)?;
+        let to = datum::types::resolve_collation(&words, database)?;
         self.draft.collation = to;
         self.has_options = true;
         self.converts_to = Some(to);

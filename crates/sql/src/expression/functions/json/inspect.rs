@@ -93,7 +93,7 @@ pub(super) fn valid<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         Datum::Json(_) => Datum::from_bool(true),
         Datum::Bytes(text) | Datum::Label(_, text) if charset != Charset::Binary => {
             let text = convert::utf8(text, charset);
-            Datum::from_bool(text.is_ok_and(|text| json::parse::parse(&text).is_ok()))
+            Datum::from_bool(text.is_ok_and(|text| json::parse(&text).is_ok()))
         }
         _ => Datum::from_bool(false),
     })

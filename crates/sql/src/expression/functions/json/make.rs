@@ -37,7 +37,7 @@ pub(super) fn object<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 }
 
 /// A member's name: anything but NULL (3158) and byte strings (3144).
-pub fn member_name(value: Datum<'_>, source: Origin) -> Result<Cow<'_, [u8]>> {
+pub(crate) fn member_name(value: Datum<'_>, source: Origin) -> Result<Cow<'_, [u8]>> {
     match value {
         Datum::Null => Err(error::JSON_DOCUMENT_NULL_KEY.plain()),
         Datum::Bits(_) => Err(error::INVALID_JSON_CHARSET.with(&[&"binary"])),
@@ -103,7 +103,7 @@ pub(super) fn unquote<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     if text.len() < 2 || !text.starts_with(b"\"") || !text.ends_with(b"\"") {
         return Ok(Datum::Bytes(text));
     }
-    match json::parse::parse(&text) {
+    match json::parse(&text) {
         Ok(Tree::String(inner)) => Ok(Datum::owned(inner.into_owned())),
         Ok(_) => Ok(Datum::owned(text.into_owned())),
         Err(e) => Err(unsuitable(Unsuitable::Text(e), 1, "json_unquote")),

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use super::super::not_null;
 use super::{Call, finish};
-use crate::expression::like;
+use crate::like;
 use crate::session::Context;
 use datum::bounds;
 use datum::error::{self, Result};

@@ -13,21 +13,21 @@ use datum::value::{Datum, Decimal};
 
 /// A call, with the clauses that only this function has.
 #[derive(Debug, Clone)]
-pub struct JsonValue {
+pub(crate) struct JsonValue {
     pub(crate) document: Expr,
     /// Where the value is.
     pub path: Arc<Path>,
     /// What it becomes.
-    pub returning: cast::To,
+    pub(crate) returning: cast::To,
     /// The answer if there is nothing at the path.
-    pub on_empty: Answer,
+    pub(crate) on_empty: Answer,
     /// The answer if there are several values, or it cannot become what it should.
-    pub on_error: Answer,
+    pub(crate) on_error: Answer,
 }
 
 /// What is answered instead of a value.
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// Also if the clause is omitted.
     Null,
     /// The statement fails.
@@ -47,13 +47,13 @@ impl Answer {
 
 impl JsonValue {
     /// What it is computed from.
-    pub fn operands(&self) -> Vec<&Expr> {
+    pub(crate) fn operands(&self) -> Vec<&Expr> {
         let answers = [&self.on_empty, &self.on_error].into_iter().filter_map(Answer::expr);
         std::iter::once(&self.document).chain(answers).collect()
     }
 
     /// Its value for `row`.
-    pub fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
+    pub(crate) fn eval<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Datum<'a>> {
         let value = self.document.eval(cx, row)?;
         if value.is_null() {
             return Ok(Datum::Null);
@@ -110,7 +110,7 @@ fn type_name(to: &cast::To) -> &'static str {
 
 /// A JSON value as another type has it, exactly or rounded; `None` if it has no such value. JSON
 /// null is NULL.
-pub fn convert_to(value: Json<'_>, to: &cast::To, cx: &mut Context) -> Result<Option<Datum<'static>>> {
+pub(crate) fn convert_to(value: Json<'_>, to: &cast::To, cx: &mut Context) -> Result<Option<Datum<'static>>> {
     use cast::To as T;
     let node = value.node().map_err(damaged)?;
     if let T::Json(_) | T::JsonScalar(_) = to {

@@ -34,7 +34,7 @@ const STEP_MAX: usize = 1 << 35;
 
 /// The patterns used last, the latest first.
 #[derive(Default)]
-pub struct Cache(Vec<(String, Arc<Pattern>)>);
+pub(crate) struct Cache(Vec<(String, Arc<Pattern>)>);
 
 impl Cache {
     /// The compiled form of a pattern, flags and all.

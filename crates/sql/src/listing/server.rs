@@ -1,7 +1,7 @@
 //! The server as a whole: engines, plugins, character sets, connections, conditions of the last
 //! statement.
 
-use crate::admin::listing::{Listing, cells, int, text, uint};
+use super::{Listing, cells, int, text, uint};
 use crate::catalog::UserAtHost;
 use crate::privilege::Privileges;
 use crate::session::Context;

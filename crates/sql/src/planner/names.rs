@@ -1,9 +1,9 @@
 //! What a plan's places are called: the columns of a block's slots, its groups, and what comes from
 //! around it.
 
+use super::{Block, Grouping, Operator, Query};
 use crate::catalog::TableDef;
 use crate::expression::Expr;
-use crate::planner::{Block, Grouping, Operator, Query};
 use syntax::unparse::ident;
 
 /// What a query takes from the one around it.

@@ -8,7 +8,7 @@
 use std::sync::LazyLock;
 
 /// The locales' names.
-pub const NAMES: &[&str] = &[
+pub(crate) const NAMES: &[&str] = &[
     "ar_AE", "ar_BH", "ar_DZ", "ar_EG", "ar_IN", "ar_IQ", "ar_JO", "ar_KW", "ar_LB", "ar_LY", "ar_MA",
     "ar_OM", "ar_QA", "ar_SA", "ar_SD", "ar_SY", "ar_TN", "ar_YE", "be_BY", "bg_BG", "ca_ES", "cs_CZ",
     "da_DK", "de_AT", "de_BE", "de_CH", "de_DE", "de_LU", "el_GR", "en_AU", "en_CA", "en_GB", "en_IN",
@@ -23,11 +23,11 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// The place of `en_US`, the default.
-pub const ENGLISH: usize = 35;
+pub(crate) const ENGLISH: usize = 35;
 
 /// How one of `lc_time_names` writes dates, and FORMAT numbers.
 #[derive(Debug)]
-pub struct Locale {
+pub(crate) struct Locale {
     /// The decimal point.
     pub point: &'static str,
     /// What stands between groups of digits; empty if there are none.
@@ -35,13 +35,13 @@ pub struct Locale {
     /// Digits of the groups beyond the first, which has three.
     pub group: usize,
     /// January to December.
-    pub months: [&'static str; 12],
+    pub(crate) months: [&'static str; 12],
     /// Their short forms.
-    pub months_short: [&'static str; 12],
+    pub(crate) months_short: [&'static str; 12],
     /// Monday to Sunday.
     pub days: [&'static str; 7],
     /// Their short forms.
-    pub days_short: [&'static str; 7],
+    pub(crate) days_short: [&'static str; 7],
 }
 
 static LOCALES: LazyLock<Vec<Locale>> =
@@ -67,12 +67,12 @@ fn list<const N: usize>(text: &'static str) -> [&'static str; N] {
 }
 
 /// The locale at this place of [`NAMES`].
-pub fn at(place: usize) -> &'static Locale {
+pub(crate) fn at(place: usize) -> &'static Locale {
     &LOCALES[place.min(LOCALES.len() - 1)]
 }
 
 /// The locale of this name, in any case.
-pub fn by_name(name: &[u8]) -> Option<&'static Locale> {
+pub(crate) fn by_name(name: &[u8]) -> Option<&'static Locale> {
     let place = NAMES.iter().position(|n| n.as_bytes().eq_ignore_ascii_case(name))?;
     Some(at(place))
 }

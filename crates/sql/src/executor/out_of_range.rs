@@ -1,7 +1,7 @@
 //! The text of error 1690: which expression's value is out of range, in the names of what runs it.
 
-use super::{expression, names::Names};
 use crate::planner::Block;
+use crate::planner::{expression_text, names::Names};
 use crate::session::{Context, OutOfRange};
 use datum::error::{self, Naming, SqlError};
 
@@ -18,5 +18,5 @@ pub(crate) fn with_names<'p>(cx: &mut Context, e: SqlError, names: impl FnOnce()
         return e;
     }
     let Some(OutOfRange { ty, expr }) = cx.statement.take_blamed() else { return e };
-    error::DATA_OUT_OF_RANGE.with(&[&ty, &expression::quoted(&names(), &expr)])
+    error::DATA_OUT_OF_RANGE.with(&[&ty, &expression_text::quoted(&names(), &expr)])
 }

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use binlog::log::Published;
 
-use crate::admin::binary_log;
-use crate::admin::listing::{Listing, cells, text};
+use super::{Listing, cells, text};
 use crate::session::{self, Context};
 use crate::variables;
 
@@ -63,7 +62,7 @@ fn tls_rows(cx: &Context) -> [(Cow<'static, str>, String); 6] {
 /// MariaDB's and Percona's dumps find out, without a lock.
 fn snapshot_rows(cx: &Context) -> [(Cow<'static, str>, String); 3] {
     let log = cx.instance.log();
-    let Published { position, gtids } = binary_log::published(cx).unwrap_or_else(|_| log.published());
+    let Published { position, gtids } = cx.published_log().unwrap_or_else(|_| log.published());
     [
         ("Binlog_snapshot_file".into(), log.file_name(position.file())),
         ("Binlog_snapshot_gtid_executed".into(), gtids.to_string()),

@@ -3,11 +3,19 @@
 //! Each SHOW makes a [`Listing`], columns and rows; LIKE and WHERE are applied here, once for all
 //! of them. LIKE tests one column, the first unless the listing says otherwise; WHERE is an
 //! expression over all columns, by the names that the client sees.
+//!
+//! What system tables have of the same, they take from here: [`definitions`], [`server`],
+//! [`variables`].
+
+pub(crate) mod definitions;
+pub(crate) mod server;
+pub(crate) mod variables;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::expression::{Expr, Node, Resolver, Row, Scope, like};
+use crate::expression::{Expr, Node, Resolver, Row, Scope};
+use crate::like;
 use crate::output::{Described, Output, OutputColumn};
 use crate::session::Context;
 use datum::error::Result;
@@ -21,7 +29,7 @@ const NAMES: Collation = Collation(46);
 
 /// A column of a listing.
 #[derive(Debug, Clone)]
-pub struct Column {
+pub(crate) struct Column {
     /// Its name, as the client sees it and WHERE uses it.
     pub name: Cow<'static, str>,
     /// Its type.
@@ -56,7 +64,7 @@ pub(crate) fn moment(name: &'static str) -> Column {
 
 impl Column {
     /// The same, which can be NULL.
-    pub fn or_null(mut self) -> Self {
+    pub(crate) fn or_null(mut self) -> Self {
         self.ty.nullable = true;
         self
     }
@@ -125,14 +133,14 @@ impl<T: IntoCell> IntoCell for Option<T> {
 /// A row of cells, each of a type of its own.
 macro_rules! cells {
     ($($cell:expr),* $(,)?) => {
-        vec![$($crate::admin::listing::IntoCell::into_cell($cell)),*]
+        vec![$($crate::listing::IntoCell::into_cell($cell)),*]
     };
 }
 pub(crate) use cells;
 
 /// Columns and rows.
 #[derive(Debug, Clone, Default)]
-pub struct Listing {
+pub(crate) struct Listing {
     columns: Vec<Column>,
     rows: Vec<Vec<Datum<'static>>>,
     /// The column that LIKE tests.
@@ -143,24 +151,24 @@ pub struct Listing {
 
 impl Listing {
     /// An empty listing of these columns.
-    pub fn new(columns: impl Into<Vec<Column>>) -> Self {
+    pub(crate) fn new(columns: impl Into<Vec<Column>>) -> Self {
         Listing { columns: columns.into(), ..Listing::default() }
     }
 
     /// LIKE tests this column instead of the first.
-    pub fn pattern_on(mut self, column: usize) -> Self {
+    pub(crate) fn pattern_on(mut self, column: usize) -> Self {
         self.pattern_column = column;
         self
     }
 
     /// A pattern is shown after the tested column's name.
-    pub fn showing_pattern(mut self) -> Self {
+    pub(crate) fn showing_pattern(mut self) -> Self {
         self.shows_pattern = true;
         self
     }
 
     /// Adds a row: a cell for each column.
-    pub fn push(&mut self, row: Vec<Datum<'static>>) {
+    pub(crate) fn push(&mut self, row: Vec<Datum<'static>>) {
         debug_assert_eq!(row.len(), self.columns.len(), "a cell for each column");
         self.rows.push(row);
     }
@@ -170,12 +178,12 @@ impl Listing {
     }
 
     /// The rows, to be used otherwise.
-    pub fn into_rows(self) -> Vec<Vec<Datum<'static>>> {
+    pub(crate) fn into_rows(self) -> Vec<Vec<Datum<'static>>> {
         self.rows
     }
 
     /// Keeps the rows that the statement asked for.
-    pub fn filter(&mut self, filter: &ShowFilter, cx: &mut Context) -> Result<()> {
+    pub(crate) fn filter(&mut self, filter: &ShowFilter, cx: &mut Context) -> Result<()> {
         match filter {
             ShowFilter::None => {}
             ShowFilter::Like(pattern) => {
@@ -192,7 +200,7 @@ impl Listing {
     }
 
     /// Keeps `count` rows from the row `offset` on.
-    pub fn limit(&mut self, offset: u64, count: u64) {
+    pub(crate) fn limit(&mut self, offset: u64, count: u64) {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX).min(self.rows.len());
         self.rows.drain(..offset);
         self.rows.truncate(usize::try_from(count).unwrap_or(usize::MAX));
@@ -220,7 +228,7 @@ impl Listing {
     }
 
     /// Sends all of it.
-    pub fn send(self, cx: &Context, sink: &mut dyn ResultSink) -> Result<()> {
+    pub(crate) fn send(self, cx: &Context, sink: &mut dyn ResultSink) -> Result<()> {
         let mut output = self.begin(cx, sink)?;
         for mut row in self.rows {
             output.row(&mut row)?;
@@ -229,7 +237,7 @@ impl Listing {
     }
 
     /// Sends the columns; the caller sends rows as it finds them.
-    pub fn begin<'s>(&self, cx: &Context, sink: &'s mut dyn ResultSink) -> Result<Output<'s>> {
+    pub(crate) fn begin<'s>(&self, cx: &Context, sink: &'s mut dyn ResultSink) -> Result<Output<'s>> {
         let columns: Vec<_> = self.columns.iter().map(|c| OutputColumn::computed(&c.name, c.ty)).collect();
         Output::begin(sink, Arc::new(Described::new(cx.settings.results_collation(), &columns)))
     }
