@@ -299,13 +299,14 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
 fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame, ignore: bool) -> Result<()> {
     let mut deleted = 0;
     target.for_each(cx, frame, |cx, before| {
-        match foreign_keys::delete_row(cx, &target.table, before.image) {
+        let Some(before) = foreign_keys::row_now(cx, &target.table, before.image)? else { return Ok(()) };
+        match foreign_keys::delete_row(cx, &target.table, &before) {
             Ok(()) => {}
             Err(NotChanged::Reference(e)) if ignore => {
                 cx.warn(e);
                 return Ok(());
             }
-            Err(e) => return Err(e.into_error(cx, &target.table, before.image)?),
+            Err(e) => return Err(e.into_error(cx, &target.table, &before)?),
         }
         cx.count(Counter::HandlerDelete);
         deleted += 1;

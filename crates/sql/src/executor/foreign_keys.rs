@@ -21,6 +21,7 @@
 //! (K3) Actions that lead on to other rows end after [`DEPTH_MAX`] steps: error 3008. A table that
 //!      ON UPDATE has changed rows of already is not changed again, but asked, as InnoDB does it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
@@ -128,6 +129,22 @@ struct KeyOf {
     from: Vec<usize>,
     /// Columns of `table`, which the index begins with.
     to: Vec<usize>,
+}
+
+/// A row that DELETE has found, as it is now: those that went before it may have changed it, or have
+/// taken it along. `None` if it is gone.
+pub(super) fn row_now<'i>(
+    cx: &mut Context,
+    table: &TableDef,
+    image: &'i [u8],
+) -> Result<Option<Cow<'i, [u8]>>> {
+    if table.referenced_by.is_empty() || !cx.checks_foreign_keys() {
+        return Ok(Some(Cow::Borrowed(image)));
+    }
+    let keys = table.schema.keys(image).map_err(SqlError::internal)?;
+    let tree = table.schema.primary.tree();
+    let now = cx.storage_transaction().get_newest_for_update(tree, keys.primary())?;
+    Ok(now.map(|row| Cow::Owned(row.to_vec())))
 }
 
 /// Inserts a row, which must find its parents.
