@@ -60,7 +60,7 @@ fn ask(session: &mut Session, sql: &str) -> Result<Vec<Row>, SqlError> {
 
 /// information_schema's columns that depend on definitions; `counter:` marks next values of
 /// AUTO_INCREMENT.
-const SCHEMA_QUERIES: [(&str, &str); 6] = [
+const SCHEMA_QUERIES: [(&str, &str); 8] = [
     (
         "columns",
         "SELECT table_name, column_name, ordinal_position, column_default, is_nullable, data_type, \
@@ -84,6 +84,18 @@ const SCHEMA_QUERIES: [(&str, &str); 6] = [
         "check_constraints",
         "SELECT constraint_name, check_clause FROM information_schema.check_constraints \
          WHERE constraint_schema = ",
+    ),
+    (
+        "referential_constraints",
+        "SELECT table_name, constraint_name, unique_constraint_name, match_option, update_rule, \
+         delete_rule, referenced_table_name \
+         FROM information_schema.referential_constraints WHERE constraint_schema = ",
+    ),
+    (
+        "key_column_usage",
+        "SELECT table_name, constraint_name, column_name, ordinal_position, \
+         position_in_unique_constraint, referenced_table_name, referenced_column_name \
+         FROM information_schema.key_column_usage WHERE constraint_schema = ",
     ),
     (
         "routines",

@@ -1,5 +1,6 @@
 //! Changes of a definition that is there.
 
+use super::foreign_key::foreign_key;
 use super::table::{Column, Table, attributes, check, column, comment, key, key_options, options};
 use super::text::{name, pick};
 use super::types::{any_type, default_charset};
@@ -7,7 +8,13 @@ use super::{Session, Try};
 use stdx::random::Random;
 
 /// Changes the table in one way or two, and `table` with it where the server accepts.
-pub(super) fn any(session: &Session, random: &mut Random, table: &mut Table, run: &mut Try<'_>) {
+pub(super) fn any(
+    session: &Session,
+    random: &mut Random,
+    table: &mut Table,
+    others: &[Table],
+    run: &mut Try<'_>,
+) {
     let mut changed = table.clone();
     let quoted = session.quote(random, &table.name);
     if random.chance(1, 8) {
@@ -32,7 +39,7 @@ pub(super) fn any(session: &Session, random: &mut Random, table: &mut Table, run
         return;
     }
     let count = if random.chance(1, 5) { 2 } else { 1 };
-    let changes: Vec<String> = (0..count).map(|_| change(session, random, &mut changed)).collect();
+    let changes: Vec<String> = (0..count).map(|_| change(session, random, &mut changed, others)).collect();
     let how = pick(
         random,
         &[
@@ -64,11 +71,11 @@ fn index(session: &Session, random: &mut Random, table: &mut Table, quoted: &str
     Some(format!("CREATE {word} {} ON {quoted} ({parts}", session.quote(random, &name)))
 }
 
-fn change(session: &Session, random: &mut Random, table: &mut Table) -> String {
+fn change(session: &Session, random: &mut Random, table: &mut Table, others: &[Table]) -> String {
     let at = random.below(table.columns.len().max(1) as u64) as usize;
     let Some(old) = table.columns.get(at).cloned() else { return "FORCE".into() };
     let quoted = session.quote(random, &old.name);
-    match random.below(26) {
+    match random.below(30) {
         0..=3 => {
             let (added, text) = column(session, random, table);
             let column_position = column_position(session, random, table);
@@ -100,6 +107,8 @@ fn change(session: &Session, random: &mut Random, table: &mut Table) -> String {
             table.next_number += 1;
             let new = name(random, table.next_number);
             let to = session.quote(random, &new);
+            let renamed = |column: &&mut Column| column.name == old.name;
+            table.unique.iter_mut().flatten().filter(renamed).for_each(|column| column.name.clone_from(&new));
             table.columns[at].name = new;
             format!("RENAME COLUMN {quoted} TO {to}")
         }
@@ -178,6 +187,20 @@ fn change(session: &Session, random: &mut Random, table: &mut Table) -> String {
             let options = options(session, random);
             if options.is_empty() { "FORCE".into() } else { options.trim_start().to_owned() }
         }
+        25 | 26 => match foreign_key(session, random, table, others) {
+            Some(added) => {
+                let lines: Vec<String> = added.into_lines().map(|line| format!("ADD {line}")).collect();
+                lines.join(", ")
+            }
+            None => "FORCE".into(),
+        },
+        27 | 28 => match table.foreign_keys.pop() {
+            Some(name) => {
+                let name = session.quote(random, &name);
+                format!("{} {name}", pick(random, &["DROP FOREIGN KEY", "DROP CONSTRAINT"]))
+            }
+            None => "FORCE".into(),
+        },
         _ => format!(
             "AUTO_INCREMENT = {}",
             pick(random, &["1", "100", "127", "255", "65535", "4294967295", "18446744073709551615", "0"])

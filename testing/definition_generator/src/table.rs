@@ -1,5 +1,6 @@
 //! CREATE TABLE in all its forms, and rows.
 
+use super::foreign_key::{Added, foreign_key};
 use super::text::{between, characters, name, pick};
 use super::types::{Values, any_type, default_charset, integer};
 use super::{Session, Try, alter, expression};
@@ -22,38 +23,79 @@ pub(super) struct Table {
     pub(super) columns: Vec<Column>,
     pub(super) keys: Vec<String>,
     pub(super) checks: Vec<String>,
+    /// The names that foreign keys were given.
+    pub(super) foreign_keys: Vec<String>,
+    /// The columns of unique keys that foreign keys may refer to.
+    pub(super) unique: Vec<Vec<Column>>,
     /// Numbers that no name of it has.
     pub(super) next_number: u64,
     pub(super) has_primary: bool,
 }
 
-/// A table or two, rows, changes of the definition with rows between them, and copies of it.
+/// A table, tables that refer to it in half of the cases, rows, changes of the definitions with rows
+/// between them, and copies.
 pub(super) fn tables(session: &Session, random: &mut Random, run: &mut Try<'_>) {
-    let Some(mut table) = (0..3).find_map(|attempt| create(session, random, attempt, run)) else { return };
-    rows(session, random, &table, run);
-    for _ in 0..random.below(6) {
-        alter::any(session, random, &mut table, run);
+    let mut tables: Vec<Table> = Vec::new();
+    let count = if random.chance(1, 2) { between(random, 2, 3) } else { 1 };
+    for number in 0..count {
+        let attempts = 3 * number..3 * (number + 1);
+        let made = attempts.into_iter().find_map(|attempt| create(session, random, attempt, &tables, run));
+        tables.extend(made);
+    }
+    if tables.is_empty() {
+        return;
+    }
+    for table in &tables {
+        rows(session, random, table, run);
+    }
+    let pick_one = |random: &mut Random, tables: &[Table]| random.below(tables.len() as u64) as usize;
+    for _ in 0..random.below(3 + 3 * tables.len() as u64) {
+        let at = pick_one(random, &tables);
+        let mut table = tables[at].clone();
+        alter::any(session, random, &mut table, &tables, run);
+        tables[at] = table;
         if random.chance(1, 2) {
-            rows(session, random, &table, run);
+            let at = pick_one(random, &tables);
+            rows(session, random, &tables[at], run);
+        }
+        if tables.len() > 1 && random.chance(1, 15) {
+            run(pick(random, &["SET foreign_key_checks = 0", "SET foreign_key_checks = 1"]));
         }
     }
+    let at = pick_one(random, &tables);
+    if tables.len() > 1 && random.chance(1, 6) {
+        let table = session.quote(random, &tables[at].name);
+        run(&format!("{} {table}", pick(random, &["DROP TABLE", "TRUNCATE TABLE", "DELETE FROM"])));
+        return;
+    }
+    let table = tables.swap_remove(at);
     if random.chance(1, 6) {
         copy(session, random, &table, run);
     }
 }
 
-fn create(session: &Session, random: &mut Random, attempt: u64, run: &mut Try<'_>) -> Option<Table> {
+fn create(
+    session: &Session,
+    random: &mut Random,
+    attempt: u64,
+    others: &[Table],
+    run: &mut Try<'_>,
+) -> Option<Table> {
     let name = name(random, attempt);
     let mut table = Table {
         name,
         columns: Vec::new(),
         keys: Vec::new(),
         checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        unique: Vec::new(),
         next_number: 0,
         has_primary: false,
     };
     let mut lines: Vec<String> = Vec::new();
+    // What refers to another table has little besides, for that to be accepted.
     let count = match random.below(40) {
+        _ if !others.is_empty() => between(random, 1, 3),
         0 => between(random, 1014, 1018),
         1 => between(random, 60, 200),
         _ => between(random, 1, 9),
@@ -72,14 +114,21 @@ fn create(session: &Session, random: &mut Random, attempt: u64, run: &mut Try<'_
     }
     lines.extend(primary(session, random, &mut table));
     let keys = match random.below(30) {
+        _ if !others.is_empty() => random.below(2),
         0 => between(random, 60, 65),
         _ => random.below(4),
     };
     for _ in 0..keys {
         lines.extend(key(session, random, &mut table));
     }
-    for _ in 0..random.below(3) {
+    let checks = if others.is_empty() { random.below(3) } else { random.below(6) / 5 };
+    for _ in 0..checks {
         lines.push(check(session, random, &mut table));
+    }
+    let foreign_keys = if others.is_empty() { random.below(8) / 6 } else { random.below(3) };
+    for _ in 0..foreign_keys {
+        let added = foreign_key(session, random, &mut table, others);
+        lines.extend(added.into_iter().flat_map(Added::into_lines));
     }
     let text = format!(
         "CREATE TABLE {} ({}){}",
@@ -185,13 +234,9 @@ fn primary(session: &Session, random: &mut Random, table: &mut Table) -> Option<
             let automatic = random.chance(2, 3);
             let auto = if automatic { " AUTO_INCREMENT" } else { "" };
             let invisible = if random.chance(1, 10) { " INVISIBLE" } else { "" };
-            table.columns.push(Column {
-                name,
-                ty: ty.clone(),
-                values,
-                is_generated: false,
-                is_auto: automatic,
-            });
+            let column = Column { name, ty: ty.clone(), values, is_generated: false, is_auto: automatic };
+            table.unique.push(vec![column.clone()]);
+            table.columns.push(column);
             table.has_primary = true;
             Some(if random.chance(1, 6) && automatic {
                 format!("{quoted} {ty}{auto} UNIQUE{invisible}")
@@ -207,8 +252,12 @@ fn primary(session: &Session, random: &mut Random, table: &mut Table) -> Option<
             }
             let most = usable.len().min(17) as u64;
             let count = between(random, 1, most);
-            let parts: Vec<String> =
-                usable[..count as usize].iter().map(|c| part(session, random, c)).collect();
+            let usable = &usable[..count as usize];
+            let parts: Vec<String> = usable.iter().map(|c| part(session, random, c)).collect();
+            let unique: Vec<Column> = usable.iter().map(|&c| c.clone()).collect();
+            if parts.iter().all(|part| is_whole(part)) {
+                table.unique.push(unique);
+            }
             table.has_primary = true;
             Some(format!("PRIMARY KEY ({})", parts.join(", ")))
         }
@@ -232,6 +281,11 @@ fn part(session: &Session, random: &mut Random, column: &Column) -> String {
     format!("{quoted}{prefix}{}", pick(random, &["", "", " DESC", " ASC"]))
 }
 
+/// True for a part that is a whole column, going up.
+fn is_whole(part: &str) -> bool {
+    !part.contains('(') && !part.ends_with(" DESC")
+}
+
 /// A key of the table, as it stands in CREATE TABLE and after ADD.
 pub(super) fn key(session: &Session, random: &mut Random, table: &mut Table) -> Option<String> {
     let usable: Vec<Column> = table.columns.iter().filter(|c| is_keyable(c)).cloned().collect();
@@ -244,8 +298,10 @@ pub(super) fn key(session: &Session, random: &mut Random, table: &mut Table) -> 
     };
     let mut left: Vec<&Column> = usable.iter().collect();
     let mut parts: Vec<String> = Vec::new();
+    let mut taken: Vec<Column> = Vec::new();
     while (parts.len() as u64) < count && !left.is_empty() {
         let column = left.swap_remove(random.below(left.len() as u64) as usize);
+        taken.push(column.clone());
         parts.push(if random.chance(1, 10) {
             format!("(({}))", functional(session, random, column))
         } else {
@@ -261,6 +317,9 @@ pub(super) fn key(session: &Session, random: &mut Random, table: &mut Table) -> 
         session.quote(random, &name)
     };
     let word = pick(random, &["KEY", "INDEX", "KEY", "UNIQUE", "UNIQUE KEY", "UNIQUE INDEX"]);
+    if word.starts_with("UNIQUE") && parts.iter().all(|part| is_whole(part)) {
+        table.unique.push(taken);
+    }
     Some(format!("{word} {name} ({}){}", parts.join(", "), key_options(session, random)))
 }
 

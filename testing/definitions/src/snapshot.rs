@@ -54,6 +54,18 @@ const SCHEMA_QUERIES: &[(&str, &str)] = &[
          WHERE constraint_schema LIKE 'c%'",
     ),
     (
+        "referential_constraints",
+        "SELECT constraint_schema, table_name, constraint_name, unique_constraint_name, match_option, update_rule, \
+         delete_rule, referenced_table_name FROM information_schema.referential_constraints \
+         WHERE constraint_schema LIKE 'c%'",
+    ),
+    (
+        "key_column_usage",
+        "SELECT constraint_schema, table_name, constraint_name, column_name, ordinal_position, \
+         position_in_unique_constraint, referenced_table_name, referenced_column_name \
+         FROM information_schema.key_column_usage WHERE constraint_schema LIKE 'c%'",
+    ),
+    (
         "routines",
         "SELECT routine_schema, routine_name, routine_type, dtd_identifier, routine_definition, is_deterministic, sql_data_access, \
          security_type, sql_mode, routine_comment, definer, character_set_client, collation_connection, database_collation \

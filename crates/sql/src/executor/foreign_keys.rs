@@ -131,8 +131,8 @@ struct KeyOf {
     to: Vec<usize>,
 }
 
-/// A row that DELETE has found, as it is now: those that went before it may have changed it, or have
-/// taken it along. `None` if it is gone.
+/// A row that DELETE has found, as it is now: those that went before it may have changed it, or
+/// have taken it along. `None` if it is gone.
 pub(super) fn row_now<'i>(
     cx: &mut Context,
     table: &TableDef,
