@@ -18,8 +18,8 @@ use stdx::random::Random;
 
 const SESSIONS: u64 = 6;
 
-/// Every parent has three parts from its transaction on, which only follow it. Children come and go,
-/// and have children of their own; a guard keeps its parent.
+/// Every parent has three parts from its transaction on, which only follow it. Children come and
+/// go, and have children of their own; a guard keeps its parent.
 const DEFINITIONS: &str = "CREATE DATABASE d; USE d;
 CREATE TABLE parent (id INT PRIMARY KEY, u INT UNIQUE, n INT NOT NULL DEFAULT 0);
 CREATE TABLE part (id INT PRIMARY KEY AUTO_INCREMENT, p INT NOT NULL,

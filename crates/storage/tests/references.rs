@@ -509,8 +509,8 @@ fn a_row_that_referred_and_is_being_changed_is_waited_for() {
     }
 }
 
-/// After a start a prepared transaction has the locks of its rows and of their unique keys alone: what
-/// it refers to and what it takes away is kept all the same.
+/// After a start a prepared transaction has the locks of its rows and of their unique keys alone:
+/// what it refers to and what it takes away is kept all the same.
 #[test]
 fn prepared_transactions_keep_references_over_a_restart() {
     for commits in [true, false] {

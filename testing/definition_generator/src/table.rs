@@ -32,8 +32,8 @@ pub(super) struct Table {
     pub(super) has_primary: bool,
 }
 
-/// A table, tables that refer to it in half of the cases, rows, changes of the definitions with rows
-/// between them, and copies.
+/// A table, tables that refer to it in half of the cases, rows, changes of the definitions with
+/// rows between them, and copies.
 pub(super) fn tables(session: &Session, random: &mut Random, run: &mut Try<'_>) {
     let mut tables: Vec<Table> = Vec::new();
     let count = if random.chance(1, 2) { between(random, 2, 3) } else { 1 };

@@ -134,6 +134,8 @@ catalogue! {
     WRONG_ARGUMENTS = 1210, "HY000", "Incorrect arguments to %";
     LOCK_DEADLOCK = 1213, "40001", "Deadlock found when trying to get lock; try restarting transaction";
     CANNOT_ADD_FOREIGN = 1215, "HY000", "Cannot add foreign key constraint";
+    NO_REFERENCED_ROW = 1216, "23000", "Cannot add or update a child row: a foreign key constraint fails";
+    ROW_IS_REFERENCED = 1217, "23000", "Cannot delete or update a parent row: a foreign key constraint fails";
     ERROR_WHEN_EXECUTING_COMMAND = 1220, "HY000", "Error when executing command %: %";
     WRONG_USAGE = 1221, "HY000", "Incorrect usage of % and %";
     WRONG_NUMBER_OF_COLUMNS_IN_SELECT = 1222, "21000", "The used SELECT statements have a different number of columns";
@@ -298,6 +300,8 @@ catalogue! {
     FK_COLUMN_CANNOT_DROP_CHILD = 1829, "HY000", "Cannot drop column '%': needed in a foreign key constraint '%' of table '%'";
     FK_COLUMN_NOT_NULL = 1830, "HY000", "Column '%' cannot be NOT NULL: needed in a foreign key constraint '%' SET NULL";
     DUP_INDEX = 1831, "HY000", "Duplicate index '%' defined on the table '%.%'. This is deprecated and will be disallowed in a future release.";
+    FK_COLUMN_CANNOT_CHANGE = 1832, "HY000", "Cannot change column '%': used in a foreign key constraint '%'";
+    FK_COLUMN_CANNOT_CHANGE_CHILD = 1833, "HY000", "Cannot change column '%': used in a foreign key constraint '%' of table '%'";
     GTID_NEXT_TYPE_UNDEFINED_GTID = 1837, "HY000", "When @@SESSION.GTID_NEXT is set to a GTID, you must explicitly set it to a different value after a COMMIT or ROLLBACK. Please check GTID_NEXT variable manual page for detailed explanation. Current @@SESSION.GTID_NEXT is '%'.";
     ALTER_OPERATION_NOT_SUPPORTED = 1845, "0A000", "% is not supported for this operation. Try %.";
     ALTER_OPERATION_NOT_SUPPORTED_REASON = 1846, "0A000", "% is not supported. Reason: %. Try %.";

@@ -73,7 +73,8 @@ pub(crate) fn acts(action: ReferenceAction) -> bool {
     matches!(action, ReferenceAction::Cascade | ReferenceAction::SetNull)
 }
 
-/// The first index that begins with these columns, in this order, whole.
+/// The first index that begins with these columns, in this order, whole and ascending, as MySQL has
+/// it.
 pub(crate) fn index_on(indexes: &[IndexDef], columns: &[usize]) -> Option<usize> {
     indexes.iter().position(|index| begins_with(index, columns))
 }
@@ -87,7 +88,7 @@ pub(crate) fn unique_index_on(indexes: &[IndexDef], columns: &[usize]) -> Option
 
 fn begins_with(index: &IndexDef, columns: &[usize]) -> bool {
     let is_it = |(part, column): (&storage::schema::KeyPart, &usize)| {
-        part.column == *column && part.prefix_len.is_none()
+        part.column == *column && part.prefix_len.is_none() && !part.descending
     };
     index.parts.len() >= columns.len() && index.parts.iter().zip(columns).all(is_it)
 }
@@ -121,5 +122,18 @@ pub(crate) fn have_same_bytes(a: &DataType, b: &DataType) -> bool {
         | (T::Enum { .. }, T::Enum { .. })
         | (T::Set { .. }, T::Set { .. }) => a.row_bytes() == b.row_bytes(),
         (a, b) => a.column_type() == b.column_type(),
+    }
+}
+
+/// True if every value of the column is the same one in its new type, and all others that rows of
+/// other tables may have compare with it as before.
+pub(crate) fn keeps_values(before: &DataType, after: &DataType) -> bool {
+    use DataType as T;
+    match (before, after) {
+        (T::VarChar { length: a, collation: x }, T::VarChar { length: b, collation: y }) => {
+            x == y && a <= b && (before.byte_length() > 255) == (after.byte_length() > 255)
+        }
+        (T::Enum { .. } | T::Set { .. }, _) => before == after,
+        _ => before.column_type() == after.column_type(),
     }
 }

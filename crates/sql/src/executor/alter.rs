@@ -324,12 +324,13 @@ impl Running<'_> {
         cx.rename_locked(&plan.changes);
         catalog.forget_counters();
         for change in &plan.changes {
-            if let Change::AlterTable(_, new, _) = change
+            // Others that refer to the table are among the changes, too.
+            if let Change::AlterTable(from, new, _) = change
                 && let Ok(new) = catalog.table(&new.database, &new.name)
             {
                 engine.set_layouts(new.schema.primary.tree(), new.layouts.clone());
-                if new.schema.primary.tree() != old.schema.primary.tree() {
-                    engine.set_layouts(old.schema.primary.tree(), None);
+                if new.schema.primary.tree() != from.schema.primary.tree() {
+                    engine.set_layouts(from.schema.primary.tree(), None);
                 }
             }
         }

@@ -1,12 +1,12 @@
 //! Executing DDL: plan, lock, commit, publish (the story is in [`crate::catalog`]).
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Done, OK, ROWS, create_select, create_start, key_parts, password, temporary};
 use crate::catalog::ddl::{self, LoggedText, Plan, TextForm};
 use crate::catalog::read_back::checked_records;
-use crate::catalog::{Change, TableDef};
+use crate::catalog::{Catalog, Change, TableDef};
 use crate::session::{Context, lock_tables};
 use crate::status::Counter;
 use binlog::LogPosition;
@@ -99,7 +99,7 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
         let catalog = instance.catalog();
         let _one_at_a_time = catalog.lock_ddl();
         let plan = ddl::plan(statement, text, &catalog.state(), &settings, &hasher)?;
-        if !holds_all(&tables, &plan.tables()) {
+        if !holds_all(catalog, &tables, &plan.tables()) {
             continue;
         }
         for note in &plan.notes {
@@ -129,11 +129,15 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
     }
 }
 
-/// True if all tables are locked. A table that is gone meanwhile is no reason to wait again: to
-/// give the other locks back would let those in who wait behind this statement.
-fn holds_all(locked: &[Arc<TableDef>], tables: &[Arc<TableDef>]) -> bool {
-    let locked: HashSet<_> = locked.iter().map(Arc::as_ptr).collect();
-    tables.iter().all(|table| locked.contains(&Arc::as_ptr(table)))
+/// True if all tables are locked, as they are now. A table that is gone meanwhile is no reason to
+/// wait again: to give the other locks back would let those in who wait behind this statement. The
+/// plan may have another definition of a table that the statement itself has changed before.
+fn holds_all(catalog: &Catalog, locked: &[Arc<TableDef>], tables: &[Arc<TableDef>]) -> bool {
+    let by_lock: HashMap<_, _> = locked.iter().map(|table| (Arc::as_ptr(&table.lock), table)).collect();
+    tables.iter().all(|table| {
+        let held = by_lock.get(&Arc::as_ptr(&table.lock));
+        held.is_some_and(|held| Arc::ptr_eq(held, table) || catalog.is_current(held))
+    })
 }
 
 /// Logs the statement and writes the catalog's records, at one position. The caller has

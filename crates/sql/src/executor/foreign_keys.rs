@@ -295,7 +295,7 @@ impl NewForeignKeys {
                 None => false,
             };
             if !found {
-                return Err(error::NO_REFERENCED_ROW_2.with(&[&constraint(&self.table, definition)]));
+                return Err(without_parent(cx, &self.table, definition));
             }
         }
         Ok(())
@@ -327,11 +327,18 @@ fn check_parents(
             None => false,
         };
         if !found {
-            let what = constraint(table, definition);
-            return Err(NotChanged::Reference(error::NO_REFERENCED_ROW_2.with(&[&what])));
+            return Err(NotChanged::Reference(without_parent(cx, table, definition)));
         }
     }
     Ok(())
+}
+
+/// Error 1452; 1216 for who may not know of the parent.
+fn without_parent(cx: &mut Context, table: &TableDef, key: &ForeignKeyDef) -> SqlError {
+    match cx.grants().sees_definitions(&key.parent.database) {
+        true => error::NO_REFERENCED_ROW_2.with(&[&constraint(table, key)]),
+        false => error::NO_REFERENCED_ROW.plain(),
+    }
 }
 
 /// A foreign key as errors 1451 and 1452 name it.
@@ -411,8 +418,7 @@ impl Cascade {
                     self.follow(cx, table, child, &key.in_child, action, change)?;
                 }
             } else if !key.is_equal && self.is_referred_to(cx, table, child, &key.in_child, before, change)? {
-                let what = constraint(&child.key.table, child.definition());
-                return Err(NotChanged::Reference(error::ROW_IS_REFERENCED_2.with(&[&what])));
+                return Err(NotChanged::Reference(child.is_in_the_way(cx)));
             }
         }
         Ok(())
@@ -656,13 +662,22 @@ impl References {
                 children.push(Child { number, columns, key: of_child, own });
             }
         }
-        let name = |child: &Child| (child.key.table.database.clone(), child.definition().name.clone());
+        let name = |child: &Child| (child.key.table.database.clone(), child.definition().name.to_lowercase());
         children.sort_by_cached_key(name);
         Ok(References { parents, children })
     }
 }
 
 impl Child {
+    /// Error 1451; 1217 for who may not know of the child.
+    fn is_in_the_way(&self, cx: &mut Context) -> SqlError {
+        let table = &self.key.table;
+        match cx.grants().sees_definitions(&table.database) {
+            true => error::ROW_IS_REFERENCED_2.with(&[&constraint(table, self.definition())]),
+            false => error::ROW_IS_REFERENCED.plain(),
+        }
+    }
+
     fn definition(&self) -> &ForeignKeyDef {
         &self.key.table.foreign_keys[self.number]
     }
@@ -687,8 +702,7 @@ impl Child {
                     let value = fitted(cx, after, from, &table.columns[to].ty)?;
                     let is_good = value.as_ref().is_some_and(|v| !v.is_null() || table.columns[to].nullable);
                     let Some(value) = value.filter(|_| is_good) else {
-                        let what = constraint(table, self.definition());
-                        return Err(NotChanged::Reference(error::ROW_IS_REFERENCED_2.with(&[&what])));
+                        return Err(NotChanged::Reference(self.is_in_the_way(cx)));
                     };
                     values.push((to, value.into_owned()));
                 }
@@ -766,6 +780,10 @@ fn fitted<'a>(
         store::fit(value, charset, ty, &mut target).ok().map(Datum::into_owned)
     };
     let Some(there) = fit(value, ty, own) else { return Ok(None) };
+    // Blanks at the end are no difference to such a collation, and CHAR has none.
+    if ty.is_string() && ty.collation().pads_space() {
+        return Ok(Some(there));
+    }
     let Some(back) = fit(there.clone(), own, ty) else { return Ok(None) };
     let is_same = raw_of(&back, own)?.as_slice() == row.offsets.raw(row.image, column).unwrap_or_default();
     Ok(is_same.then_some(there))

@@ -28,7 +28,7 @@ use super::{Plan, Settings, check_name, check_not_system};
 use crate::catalog::TableDef;
 use crate::catalog::build::{Numbers, Options};
 use crate::catalog::draft::{Draft, Finished, conversion_note};
-use crate::catalog::foreign_key::{ForeignKeyDef, TableName};
+use crate::catalog::foreign_key::TableName;
 use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
@@ -208,14 +208,17 @@ impl Alter {
         let mut made = Redefinition { old: Some(&old), new: &mut finished.table, origins: &finished.columns };
         if !old.is_temporary() || !made.new.foreign_keys.is_empty() {
             if settings.from_client {
-                made.check_dropped(state)?;
+                made.check_dropped(state, settings)?;
             }
             made.complete(state, settings)?;
+            if settings.from_client {
+                made.check_changed(state, settings)?;
+            }
             related = made.related(state);
             followers = made.followers(state);
         }
         let new_foreign_keys = match settings.foreign_key_checks && settings.from_client {
-            true => new_foreign_keys(&old, &finished),
+            true => made.unchecked(),
             false => Vec::new(),
         };
         let adds_checked = alter.actions.iter().any(|action| matches!(action, AlterAction::AddForeignKey(_)))
@@ -357,23 +360,6 @@ impl Alter {
             _ => {}
         }
     }
-}
-
-/// The foreign keys, by their numbers, that rows of the old table have not been checked for.
-fn new_foreign_keys(old: &TableDef, finished: &Finished) -> Vec<usize> {
-    let new = &finished.table;
-    let columns = |key: &ForeignKeyDef| -> Vec<Option<usize>> {
-        key.columns.iter().map(|&column| finished.columns[column]).collect()
-    };
-    let is_there = |key: &ForeignKeyDef| {
-        let is_it = |before: &ForeignKeyDef| {
-            before.parent == key.parent
-                && before.parent_columns == key.parent_columns
-                && before.columns.iter().map(|&column| Some(column)).eq(columns(key))
-        };
-        old.foreign_keys.iter().any(is_it)
-    };
-    (0..new.foreign_keys.len()).filter(|&number| !is_there(&new.foreign_keys[number])).collect()
 }
 
 /// As MySQL, which looks at all columns' defaults: error 1067 for a date with zeros that the

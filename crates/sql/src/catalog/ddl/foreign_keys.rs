@@ -13,10 +13,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Settings;
-use crate::catalog::foreign_key::{ForeignKeyDef, TableName, are_compatible, index_on, unique_index_on};
+use crate::catalog::foreign_key::{
+    ForeignKeyDef, TableName, are_compatible, index_on, keeps_values, unique_index_on,
+};
 use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
-use crate::catalog::{TableDef, show};
+use crate::catalog::{IndexDef, TableDef, show};
 use datum::error::{self, Result};
 
 /// A table as a statement finds it, and as it makes it.
@@ -32,6 +34,14 @@ impl Redefinition<'_> {
     /// Completes and checks the foreign keys that are new, and those that new columns and indexes
     /// could break: the table's own, and others' that refer to it.
     pub(super) fn complete(&mut self, state: &CatalogState, settings: &Settings) -> Result<()> {
+        let says_columns = |key: &ForeignKeyDef| !key.parent_columns.is_empty();
+        if settings.from_client
+            && !settings.foreign_key_checks
+            && !self.new.foreign_keys.iter().all(says_columns)
+        {
+            let what = "Key reference and table reference don't match";
+            return Err(error::WRONG_FK_DEF.with(&[&"foreign key without name", &what]));
+        }
         let parents = self.parents(state);
         for (number, parent) in parents.iter().enumerate() {
             self.name_parent_columns(number, parent.as_deref());
@@ -46,14 +56,18 @@ impl Redefinition<'_> {
         for (key, parent) in self.new.foreign_keys.iter().zip(&parents) {
             datum::bounds::check()?;
             match parent.as_deref().or_else(|| self.is_self(key).then_some(&*self.new)) {
-                Some(parent) => check_parent(self.new, key, parent, settings, self.is_new(key))?,
+                Some(parent) => {
+                    let is_new = self.is_new(key);
+                    check_parent(self.new, key, parent, settings, is_new)?;
+                    if is_new && self.is_self(key) && key.numbers_in(parent).as_ref() == Some(&key.columns) {
+                        return Err(match settings.restricts_foreign_keys {
+                            true => error::FK_NO_UNIQUE_INDEX_PARENT.with(&[&key.name, &parent.name]),
+                            false => error::FK_NO_INDEX_PARENT.with(&[&key.name, &parent.name]),
+                        });
+                    }
+                }
                 None if settings.foreign_key_checks && self.is_new(key) => {
                     return Err(error::FK_CANNOT_OPEN_PARENT.with(&[&key.parent.name]));
-                }
-                // Nobody can say which columns are meant.
-                None if key.parent_columns.is_empty() => {
-                    let what = "Key reference and table reference don't match";
-                    return Err(error::WRONG_FK_DEF.with(&[&"foreign key without name", &what]));
                 }
                 None => {}
             }
@@ -67,9 +81,79 @@ impl Redefinition<'_> {
 
     /// True for a foreign key that the table did not have before.
     fn is_new(&self, key: &ForeignKeyDef) -> bool {
-        let is_it =
-            |old: &ForeignKeyDef| old.parent == key.parent && old.parent_columns == key.parent_columns;
-        !self.old.is_some_and(|old| old.foreign_key_named(&key.name).is_some_and(is_it))
+        self.before(key).is_none()
+    }
+
+    /// The foreign key of the old table that this one is: the same columns of both tables, whatever
+    /// all of them are called now.
+    fn before(&self, key: &ForeignKeyDef) -> Option<&ForeignKeyDef> {
+        let old = self.old?;
+        let origin = |&column: &usize| self.origins.get(column).copied().flatten();
+        let columns: Vec<Option<usize>> = key.columns.iter().map(origin).collect();
+        let is_it = |before: &&ForeignKeyDef| {
+            let was_self = before.parent == old.qualified_name();
+            let same_parent = match was_self {
+                true => {
+                    let of_parent = |numbers: Vec<usize>| numbers.iter().map(origin).collect::<Vec<_>>();
+                    let referenced = before.numbers_in(old).map(|n| n.into_iter().map(Some).collect());
+                    self.is_self(key) && referenced == key.numbers_in(self.new).map(of_parent)
+                }
+                false => before.parent == key.parent && before.parent_columns == key.parent_columns,
+            };
+            same_parent && before.columns.iter().map(|&column| Some(column)).eq(columns.iter().copied())
+        };
+        old.foreign_keys.iter().find(is_it)
+    }
+
+    /// The foreign keys, by their numbers, that the rows which are there may break.
+    pub(super) fn unchecked(&self) -> Vec<usize> {
+        let is_checked = |key: &ForeignKeyDef| {
+            self.before(key).is_some_and(|before| {
+                let generated = |table: &TableDef, column: usize| table.columns[column].generated.clone();
+                let mut columns = key.columns.iter().zip(&before.columns);
+                self.old.is_some_and(|old| {
+                    columns.all(|(&now, &then)| generated(self.new, now) == generated(old, then))
+                })
+            })
+        };
+        (0..self.new.foreign_keys.len())
+            .filter(|&number| !is_checked(&self.new.foreign_keys[number]))
+            .collect()
+    }
+
+    /// Errors 1832 and 1833 for a column of a foreign key, its own or another table's, whose values
+    /// may become others.
+    pub(super) fn check_changed(&self, state: &CatalogState, settings: &Settings) -> Result<()> {
+        let Some(old) = self.old.filter(|_| settings.foreign_key_checks) else { return Ok(()) };
+        let changes = |number: usize| {
+            let Some(now) = self.origins.iter().position(|origin| *origin == Some(number)) else {
+                return false; // dropped, which has errors of its own
+            };
+            let (before, after) = (&old.columns[number], &self.new.columns[now]);
+            let counts = (old.auto_column == Some(number)) != (self.new.auto_column == Some(now));
+            let loses_null = before.nullable && !after.nullable && !settings.is_strict();
+            !keeps_values(&before.ty, &after.ty) || counts || loses_null
+        };
+        for before in &old.foreign_keys {
+            let stays = self.new.foreign_keys.iter().any(|key| self.before(key) == Some(before));
+            if let Some(&column) = before.columns.iter().find(|&&column| stays && changes(column)) {
+                let column = &old.columns[column].name;
+                return Err(error::FK_COLUMN_CANNOT_CHANGE.with(&[column, &before.name]));
+            }
+        }
+        let name = old.qualified_name();
+        for child in state.referenced_by(&name).iter() {
+            let Some(child) = state.table(&child.database, &child.name) else { continue };
+            for key in child.foreign_keys.iter().filter(|key| key.parent == name) {
+                datum::bounds::check()?;
+                let numbers = key.numbers_in(old).unwrap_or_default();
+                if let Some(column) = numbers.into_iter().find(|&column| changes(column)) {
+                    let column = &old.columns[column].name;
+                    return Err(error::FK_COLUMN_CANNOT_CHANGE_CHILD.with(&[column, &key.name, &child.name]));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The parents as they are, where they are; none for the table itself.
@@ -81,13 +165,20 @@ impl Redefinition<'_> {
         self.new.foreign_keys.iter().map(find).collect()
     }
 
-    /// Without a list of columns the parent's primary key is meant.
+    /// Columns are named as the parent names them; without a list of them its primary key is meant.
     fn name_parent_columns(&mut self, number: usize, parent: Option<&TableDef>) {
-        if !self.new.foreign_keys[number].parent_columns.is_empty() {
-            return;
-        }
         let is_self = self.is_self(&self.new.foreign_keys[number]);
         let Some(parent) = parent.or_else(|| is_self.then_some(&*self.new)) else { return };
+        let given = &self.new.foreign_keys[number].parent_columns;
+        if !given.is_empty() {
+            let own = |name: &String| {
+                let number = parent.column_index(name);
+                number.map_or_else(|| name.clone(), |number| parent.columns[number].name.clone())
+            };
+            let columns = given.iter().map(own).collect();
+            self.new.foreign_keys[number].parent_columns = columns;
+            return;
+        }
         let name = |part: &storage::schema::KeyPart| parent.columns[part.column].name.clone();
         let columns = match parent.has_generated_key() {
             true => Vec::new(),
@@ -212,7 +303,7 @@ impl Redefinition<'_> {
     }
 
     /// Errors 1829 and 1553 for columns and indexes that are gone and that foreign keys need.
-    pub(super) fn check_dropped(&self, state: &CatalogState) -> Result<()> {
+    pub(super) fn check_dropped(&self, state: &CatalogState, settings: &Settings) -> Result<()> {
         let Some(old) = self.old else { return Ok(()) };
         let name = old.qualified_name();
         for child in state.referenced_by(&name).iter() {
@@ -230,9 +321,12 @@ impl Redefinition<'_> {
                 if let Some(column) = key.parent_columns.iter().find(|column| !is_kept(column)) {
                     return Err(error::FK_COLUMN_CANNOT_DROP_CHILD.with(&[column, &key.name, &child.name]));
                 }
-                let before = key.parent_index(old);
-                if let (Some(before), None) = (before, self.follow(key).parent_index(self.new)) {
-                    return Err(error::DROP_INDEX_FK.with(&[&old.indexes[before].name]));
+                let Some(before) = key.parent_index(old).map(|before| &old.indexes[before]) else { continue };
+                let now = self.follow(key).parent_index(self.new).map(|now| &self.new.indexes[now]);
+                let loses_unique =
+                    |now: &IndexDef| settings.restricts_foreign_keys && before.unique && !now.unique;
+                if now.is_none_or(loses_unique) {
+                    return Err(error::DROP_INDEX_FK.with(&[&before.name]));
                 }
             }
         }
@@ -320,6 +414,9 @@ fn check_parent(
     }
     for (&column, &number) in key.columns.iter().zip(&numbers) {
         let (column, of_parent) = (&child.columns[column], &parent.columns[number]);
+        if is_new && of_parent.generated.as_ref().is_some_and(|generated| !generated.stored) {
+            return Err(error::FK_CANNOT_USE_VIRTUAL_COLUMN.with(&[&key.name, &of_parent.name]));
+        }
         if !are_compatible(&column.ty, &of_parent.ty) {
             return Err(error::FK_INCOMPATIBLE_COLUMNS.with(&[&column.name, &of_parent.name, &key.name]));
         }

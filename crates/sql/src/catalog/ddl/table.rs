@@ -358,7 +358,7 @@ fn renamed(table: &TableDef, database: &str, name: &str) -> Result<TableDef> {
     }
     // As a definition that is read has them.
     new.checks.sort_by(|a, b| a.name.cmp(&b.name));
-    new.foreign_keys.sort_by(|a, b| a.name.cmp(&b.name));
+    foreign_keys::sort(&mut new.foreign_keys);
     let schema = draft::schema_of(table.id, database, name, &table.columns, &table.indexes, &trees)?;
     new.schema = Arc::new(schema);
     (new.database, new.name) = (database.to_owned(), name.to_owned());

@@ -120,9 +120,8 @@ impl Draft {
 
     /// The foreign keys by name, those without one named `table_ibfk_1` and on.
     pub(super) fn canonical_foreign_keys(&self, table: &str) -> Result<Vec<ForeignKeyDef>> {
-        let number = |name: &str| number_of(name, table);
-        let given = self.foreign_keys.iter().filter_map(|key| key.name.as_deref().and_then(number));
-        let mut last = given.max().unwrap_or(0).max(self.last_foreign_key);
+        // As in MySQL, names that the statement itself gives are not looked at.
+        let mut last = self.last_foreign_key;
         let mut keys: Vec<ForeignKeyDef> = Vec::with_capacity(self.foreign_keys.len());
         for key in &self.foreign_keys {
             datum::bounds::check()?;
@@ -153,7 +152,7 @@ impl Draft {
             }
             keys.push(made);
         }
-        keys.sort_by(|a, b| a.name.cmp(&b.name));
+        sort(&mut keys);
         Ok(keys)
     }
 
@@ -181,7 +180,7 @@ impl Draft {
             }
         }
         let changes_columns = sets_null || key.on_update == ReferenceAction::Cascade;
-        if !changes_columns {
+        if !acts(key.on_delete) && !acts(key.on_update) {
             return Ok(());
         }
         for &number in &key.columns {
@@ -193,13 +192,13 @@ impl Draft {
             if self.columns.iter().any(|column| is_read(&column)) {
                 return Err(error::CANNOT_ADD_FOREIGN.plain());
             }
-            if let Some(check) = self.checks.iter().find(|check| reads_column(&check.expr, name)) {
+            let reads = |check: &&super::DraftCheck| changes_columns && reads_column(&check.expr, name);
+            if let Some(check) = self.checks.iter().find(reads) {
                 let check = check.name.clone().unwrap_or_default();
                 return Err(error::CHECK_CONSTRAINT_CLAUSE_USING_FK_REFER_ACTION_COLUMN
                     .with(&[name, &check, &key.name]));
             }
         }
-        debug_assert!(acts(key.on_delete) || acts(key.on_update), "{key:?} changes columns");
         Ok(())
     }
 }
@@ -207,8 +206,16 @@ impl Draft {
 /// What stands between the table's name and the number in a name that the server gives.
 const GENERATED: &str = "_ibfk_";
 
+/// The number in a name that the server has given, or could have.
 pub(super) fn number_of(name: &str, table: &str) -> Option<u32> {
-    name.strip_prefix(table)?.strip_prefix(GENERATED)?.parse().ok()
+    let digits = name.strip_prefix(table)?.strip_prefix(GENERATED)?;
+    let number: u32 = digits.parse().ok()?;
+    (digits == number.to_string() && number < u32::MAX).then_some(number)
+}
+
+/// Puts foreign keys in the order in which they are shown and asked: by name, in any case.
+pub(crate) fn sort(keys: &mut [ForeignKeyDef]) {
+    keys.sort_by_cached_key(|key| (key.name.to_lowercase(), key.name.clone()));
 }
 
 /// The name of a foreign key that was made of its table's, where that has a new name.
@@ -219,7 +226,9 @@ pub(crate) fn renamed(name: &str, from: &str, to: &str) -> Option<String> {
 /// True if `key` begins with the parts of `other`.
 fn begins_with(key: &DraftKey, other: &DraftKey) -> bool {
     let is_same = |(a, b): (&DraftPart, &DraftPart)| {
-        a.column.eq_ignore_ascii_case(&b.column) && a.prefix_len == b.prefix_len
+        a.column.eq_ignore_ascii_case(&b.column)
+            && a.prefix_len == b.prefix_len
+            && a.descending == b.descending
     };
     let is_ordered = matches!(key.kind, KeyKind::Primary | KeyKind::Unique | KeyKind::Index);
     is_ordered && key.parts.len() >= other.parts.len() && key.parts.iter().zip(&other.parts).all(is_same)

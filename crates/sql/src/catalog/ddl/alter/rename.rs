@@ -98,7 +98,9 @@ impl Changed {
             }
         }
         for (key, to) in renamed {
-            self.draft.keys[key].name = Some(to.to_owned());
+            let key = &mut self.draft.keys[key];
+            // What a person has named is no longer the server's to drop.
+            (key.name, key.generated) = (Some(to.to_owned()), false);
         }
         Ok(())
     }
