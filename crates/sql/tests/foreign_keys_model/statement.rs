@@ -119,6 +119,10 @@ impl Writer {
         if self.random.chance(1, 2) {
             columns.reverse();
         }
+        // A column that refers to itself is no foreign key (6125).
+        if child == parent && columns == parent_columns {
+            return None;
+        }
         let actions = match columns.contains(&0) {
             true => &[Action::Restrict, Action::Cascade] as &[Action],
             false => &[Action::Restrict, Action::Cascade, Action::Cascade, Action::SetNull],
