@@ -49,7 +49,7 @@ use crate::error::StoreError;
 use crate::large::CommitChanges;
 use crate::layout::{LayoutRegistry, Layouts};
 use crate::lock::{Interrupt, LockManager, OwnerId, TransactionLocks};
-use crate::prepared::{self, Prepared, Xid};
+use crate::prepared::{self, Content, Prepared, Xid};
 use crate::replay::{self, Cause, ReplayError, ReplayTarget, Replayed};
 use crate::snapshot::Snapshot;
 use crate::store::{ExaminedStore, GapsDue, LogDurability, Store, StoreOptions};
@@ -182,7 +182,10 @@ pub struct Engine {
     next_xid: AtomicU64,
     /// XA transactions by name: `None` while a session runs one.
     branches: Mutex<BTreeMap<Xid, Option<Prepared>>>,
-    /// How many of them are prepared.
+    /// Those that are about to be committed or rolled back: until then they are looked for as
+    /// before. Latched after `branches`.
+    finishing: Mutex<Vec<(OwnerId, Arc<Content>)>>,
+    /// How many are prepared or about to end.
     prepared_count: AtomicUsize,
     layouts: LayoutRegistry,
     env: Arc<dyn Env>,
@@ -293,6 +296,7 @@ impl Engine {
             temporary: Arc::new(temporary),
             shared: Arc::default(),
             branches: Mutex::default(),
+            finishing: Mutex::default(),
             prepared_count: AtomicUsize::new(0),
             env,
             recovered,
@@ -469,20 +473,31 @@ impl Engine {
     }
 
     /// A prepared transaction that puts a row under a key which begins so, or `deletes` one: after
-    /// a start it has neither shared locks nor those of references.
-    pub(crate) fn prepared_with_key(&self, tree: TreeId, key: &[u8], deletes: bool) -> Option<OwnerId> {
+    /// a start it has neither shared locks nor those of references. None of those in `ended`.
+    pub(crate) fn prepared_with_key(
+        &self,
+        tree: TreeId,
+        key: &[u8],
+        deletes: bool,
+        ended: &[OwnerId],
+    ) -> Option<OwnerId> {
         if self.prepared_count.load(Relaxed) == 0 {
             return None;
         }
-        let branches = self.branches.lock();
         let is_it = |operation: BatchOp<'_>| match operation {
             BatchOp::Put { tree: of, key: put, .. } => !deletes && of == tree && put.starts_with(key),
             BatchOp::Delete { tree: of, key: gone } => deletes && of == tree && gone.starts_with(key),
             BatchOp::DropTree { .. } => false,
         };
+        let has_it =
+            |owner: OwnerId, content: &Content| !ended.contains(&owner) && content.batch.iter().any(is_it);
+        let branches = self.branches.lock();
         let mut prepared = branches.values().flatten();
-        let found = prepared.find(|prepared| prepared.content.batch.iter().any(is_it));
-        found.map(|prepared| prepared.locks.owner())
+        let found = prepared.find(|prepared| has_it(prepared.locks.owner(), &prepared.content));
+        found.map(|prepared| prepared.locks.owner()).or_else(|| {
+            let finishing = self.finishing.lock();
+            finishing.iter().find(|(owner, content)| has_it(*owner, content)).map(|(owner, _)| *owner)
+        })
     }
 
     pub(crate) fn add_prepared(&self, xid: Xid, prepared: Prepared) {
@@ -497,7 +512,7 @@ impl Engine {
         let taken = content.relock(&mut locks);
         debug_assert!(taken.is_ok(), "two prepared transactions hold one key: {taken:?}");
         tracing::info!("the XA transaction {} is prepared", xid.text());
-        self.add_prepared(xid, Prepared { content, locks });
+        self.add_prepared(xid, Prepared { content: Arc::new(content), locks });
     }
 
     /// XA COMMIT or ROLLBACK of a prepared transaction: `query` is that statement.
@@ -513,9 +528,28 @@ impl Engine {
         query: &QueryEvent<'_>,
         gtid: Option<Gtid>,
     ) -> Result<FinishedBranch, TransactionError> {
-        let taken = self.branches.lock().get_mut(xid).and_then(Option::take);
-        let Some(Prepared { content, mut locks }) = taken else { return Ok(FinishedBranch::Unknown) };
+        let mut branches = self.branches.lock();
+        let taken = branches.get_mut(xid).and_then(Option::take);
+        let Some(prepared) = taken else { return Ok(FinishedBranch::Unknown) };
+        let owner = prepared.locks.owner();
+        self.finishing.lock().push((owner, prepared.content.clone()));
+        drop(branches);
+        let outcome =
+            self.finish_branch(xid, prepared, commit, GroupBuilder::new(context).finish_ddl(query), gtid);
+        self.finishing.lock().retain(|(other, _)| *other != owner);
         self.prepared_count.fetch_sub(1, Relaxed);
+        outcome
+    }
+
+    fn finish_branch(
+        &self,
+        xid: &Xid,
+        prepared: Prepared,
+        commit: bool,
+        group: EventGroup,
+        gtid: Option<Gtid>,
+    ) -> Result<FinishedBranch, TransactionError> {
+        let Prepared { content, mut locks } = prepared;
         if !content.is_logged() {
             drop(locks);
             self.branches.lock().remove(xid);
@@ -527,7 +561,6 @@ impl Engine {
             return Err(e.into());
         }
         locks.prepare_release();
-        let group = GroupBuilder::new(context).finish_ddl(query);
         let committed = self.enqueue(group, batch, Some(locks), gtid).wait()?;
         self.branches.lock().remove(xid);
         Ok(FinishedBranch::Logged(committed))

@@ -102,7 +102,7 @@ pub(crate) struct Content {
 
 /// A prepared transaction and the locks that it holds.
 pub(crate) struct Prepared {
-    pub(crate) content: Content,
+    pub(crate) content: Arc<Content>,
     pub(crate) locks: TransactionLocks,
 }
 

@@ -11,7 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use binlog::event::QueryEvent;
-use database::{BY_U, BY_V, Database, Row, context, id_range, options, primary_key, rows};
+use database::{
+    BY_U, BY_V, Database, Row, context, id_range, insert, options, primary_key, rows, statement, waits,
+};
 use env::SimEnv;
 use storage::lock::{Killed, LockError};
 use storage::transaction::{
@@ -32,25 +34,6 @@ fn fresh() -> (Database, Arc<TableSchema>) {
     }
     transaction.commit().unwrap();
     (database, table)
-}
-
-fn statement<T>(
-    transaction: &mut Transaction,
-    work: impl FnOnce(&mut Transaction) -> Result<T, TransactionError>,
-) -> Result<T, TransactionError> {
-    transaction.begin_statement(1_767_225_600, None);
-    let done = work(transaction);
-    if done.is_ok() {
-        transaction.end_statement()
-    } else {
-        transaction.rollback_statement()
-    }
-    done
-}
-
-fn insert(transaction: &mut Transaction, table: &TableSchema, id: i64) -> Result<(), TransactionError> {
-    let row = Row::new(id, Some(id * 100), id * 10);
-    statement(transaction, |t| t.insert_row(table, &row.image()))
 }
 
 fn change(
@@ -111,14 +94,6 @@ fn key_range(table: &TableSchema, index: usize, from: i64, to: i64) -> KeyRange 
         key
     };
     KeyRange { lower: Bound::Included(encode(from).into()), upper: KeyRange::prefix(&encode(to)).upper }
-}
-
-fn waits(outcome: Result<(), TransactionError>) -> bool {
-    match outcome {
-        Ok(()) => false,
-        Err(TransactionError::Lock(LockError::WaitTimeout)) => true,
-        Err(error) => panic!("{error}"),
-    }
 }
 
 /// Which of these ids somebody else can't insert now.

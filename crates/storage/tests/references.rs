@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use binlog::event::QueryEvent;
-use database::{BY_U, BY_V, Database, Row, context, options, primary_key};
+use database::{BY_U, BY_V, Database, Row, context, insert, options, primary_key, statement, waits};
 use env::SimEnv;
 use storage::lock::LockError;
 use storage::transaction::{Isolation, Locking, Transaction, TransactionError};
@@ -31,25 +31,6 @@ fn fresh() -> (Database, Arc<TableSchema>) {
     statement(&mut transaction, |t| t.insert_row(&table, &Row::new(60, None, 100).image())).unwrap();
     transaction.commit().unwrap();
     (database, table)
-}
-
-fn statement<T>(
-    transaction: &mut Transaction,
-    work: impl FnOnce(&mut Transaction) -> Result<T, TransactionError>,
-) -> Result<T, TransactionError> {
-    transaction.begin_statement(1_767_225_600, None);
-    let done = work(transaction);
-    if done.is_ok() {
-        transaction.end_statement()
-    } else {
-        transaction.rollback_statement()
-    }
-    done
-}
-
-fn insert(transaction: &mut Transaction, table: &TableSchema, id: i64) -> Result<(), TransactionError> {
-    let row = Row::new(id, Some(id * 100), id * 10);
-    statement(transaction, |t| t.insert_row(table, &row.image()))
 }
 
 fn change(
@@ -117,14 +98,6 @@ fn give_up(
     value: i64,
 ) -> Result<(), TransactionError> {
     statement(transaction, |t| t.give_up_referenced(table, index, &key(table, index, value)))
-}
-
-fn waits<T>(outcome: Result<T, TransactionError>) -> bool {
-    match outcome {
-        Ok(_) => false,
-        Err(TransactionError::Lock(LockError::WaitTimeout)) => true,
-        Err(error) => panic!("{error}"),
-    }
 }
 
 fn await_waiter(database: &Database) {

@@ -31,19 +31,6 @@ fn insert(transaction: &mut Transaction, table: &TableSchema, row: &Row) -> Resu
 }
 
 /// Runs a statement: its changes stay or go as a whole.
-fn statement<T>(
-    transaction: &mut Transaction,
-    work: impl FnOnce(&mut Transaction) -> Result<T, TransactionError>,
-) -> Result<T, TransactionError> {
-    transaction.begin_statement(1_767_225_600, None);
-    let outcome = work(transaction);
-    match outcome {
-        Ok(_) => transaction.end_statement(),
-        Err(_) => transaction.rollback_statement(),
-    }
-    outcome
-}
-
 fn update(
     transaction: &mut Transaction,
     table: &TableSchema,

@@ -40,7 +40,8 @@ impl Transaction {
         key: &[u8],
     ) -> Result<bool, TransactionError> {
         let index = schema.index(number).expect("the caller names an index of the table");
-        let is_unique = index.unique_part(key).ok().flatten() == Some(key);
+        // The first parts of a longer key are none that the index knows.
+        let is_unique = index.unique_part(key).is_ok_and(|unique| unique == Some(key));
         // The key of a row, which is in no other.
         let is_row = number == 0 && is_unique;
         self.lock_reference(index, key, Locking::SHARE)?;
@@ -73,10 +74,13 @@ impl Transaction {
     /// Waits for transactions that XA has prepared and that put a row under such a key, or
     /// `deletes`.
     fn wait_for_prepared(&mut self, tree: TreeId, key: &[u8], deletes: bool) -> Result<(), TransactionError> {
-        while let Some(owner) = self.engine.prepared_with_key(tree, key, deletes) {
+        let mut ended = Vec::new();
+        while let Some(owner) = self.engine.prepared_with_key(tree, key, deletes, &ended) {
             self.locks.set_weight(self.rows_changed);
             let policy = WaitPolicy::Wait(self.options.lock_wait_timeout);
             self.locks.wait_for_end(owner, policy).map_err(|error| self.lock_failed(error))?;
+            // What it did is in the store now.
+            ended.push(owner);
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! The ends of an XA transaction: prepared, or committed in one phase. The story is in
 //! [`crate::prepared`].
 
+use std::sync::Arc;
+
 use binlog::event::{QueryEvent, XaPrepareEvent};
 use binlog::group::EventGroup;
 use binlog::log::Committed;
@@ -67,12 +69,13 @@ impl Transaction {
         }
         let Some(branch) = self.branch.take() else { return Err(LockError::Aborted.into()) };
         if self.group.is_empty() {
-            let content = Content::of_nothing(branch.tables);
+            let content = Arc::new(Content::of_nothing(branch.tables));
             self.engine.add_prepared(branch.xid, Prepared { content, locks: self.locks });
             return Ok(None);
         }
         let Branch { xid, tables, .. } = &*branch;
-        let content = Content::new(self.writes.to_batch(), self.locks.exclusive_keys(), tables.clone());
+        let content =
+            Arc::new(Content::new(self.writes.to_batch(), self.locks.exclusive_keys(), tables.clone()));
         let records = content.record(xid);
         self.engine.store().admit(records.size())?;
         let group = Self::finish_branch(self.group, &branch, false);

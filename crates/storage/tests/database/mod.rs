@@ -359,3 +359,33 @@ pub fn seeds_by(variable: &str, default: u64) -> std::ops::Range<u64> {
     let first = number("DURAMEN_SEED_FIRST").unwrap_or(0);
     first..first + number(variable).unwrap_or(default)
 }
+
+/// A statement, whose changes are taken back if it fails.
+pub fn statement<T>(
+    transaction: &mut Transaction,
+    work: impl FnOnce(&mut Transaction) -> Result<T, TransactionError>,
+) -> Result<T, TransactionError> {
+    transaction.begin_statement(1_767_225_600, None);
+    let done = work(transaction);
+    if done.is_ok() {
+        transaction.end_statement()
+    } else {
+        transaction.rollback_statement()
+    }
+    done
+}
+
+/// Inserts a row whose `u` is a hundred times and whose `v` is ten times its id.
+pub fn insert(transaction: &mut Transaction, table: &TableSchema, id: i64) -> Result<(), TransactionError> {
+    let row = Row::new(id, Some(id * 100), id * 10);
+    statement(transaction, |t| t.insert_row(table, &row.image()))
+}
+
+/// True if somebody else kept it waiting for too long.
+pub fn waits<T>(outcome: Result<T, TransactionError>) -> bool {
+    match outcome {
+        Ok(_) => false,
+        Err(TransactionError::Lock(storage::lock::LockError::WaitTimeout)) => true,
+        Err(error) => panic!("{error}"),
+    }
+}
