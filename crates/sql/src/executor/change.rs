@@ -17,7 +17,7 @@ use super::sort::Sorter;
 use crate::catalog::TableDef;
 use crate::expression::frame::{self, Frame};
 use crate::expression::row::{ImageRow, Offsets};
-use crate::expression::{Expr, OrderTerm, Resolver, Scope};
+use crate::expression::{Expr, OrderTerm, Resolver, Row, Scope};
 use crate::planner::covering::ColumnsRead;
 use crate::planner::names::Names;
 use crate::planner::plan::{self, Basis, Planning};
@@ -71,6 +71,9 @@ struct Target {
     constant_filter: Vec<Expr>,
     from: Operator,
     table: Arc<TableDef>,
+    /// The whole condition, where a row may have changed since it was found: what becomes of one
+    /// row can lead back to others of the table by foreign keys.
+    condition: Vec<Expr>,
     /// The rows have to be sorted by these first.
     order: Vec<OrderTerm>,
     limit: Limit,
@@ -131,6 +134,10 @@ impl Target {
             .chain(order.iter().map(|term| &term.expr))
             .chain(ends)
             .for_each(|e| basis.evaluates(e));
+        let condition = match table.referenced_by.is_empty() {
+            true => Vec::new(),
+            false => list.conditions.clone(),
+        };
         let mut slots = vec![from::Slot::Table(table.clone(), hints, alias)];
         let mut locking = vec![Some(wanted.locking)];
         let semi_joins = match limit.is_some() && order.is_empty() {
@@ -149,7 +156,20 @@ impl Target {
             order.clear();
         }
         let frame = Frame::new(slots.iter().map(from::Slot::table));
-        Ok(Self { slots, constant_filter, from, table, order, limit, frame })
+        Ok(Self { slots, constant_filter, from, table, condition, order, limit, frame })
+    }
+
+    /// True if a row is to be deleted that was changed after it was found.
+    fn accepts(&self, cx: &mut Context, image: &[u8]) -> Result<bool> {
+        let mut offsets = Offsets::default();
+        offsets.find(&self.table, image)?;
+        let row = Row::Image(ImageRow { table: &self.table, image, offsets: &offsets });
+        for condition in &self.condition {
+            if condition.truth(cx, row)? != Some(true) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// What finds the rows, as a query.
@@ -299,7 +319,11 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
 fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame, ignore: bool) -> Result<()> {
     let mut deleted = 0;
     target.for_each(cx, frame, |cx, before| {
-        let Some(before) = foreign_keys::row_now(cx, &target.table, before.image)? else { return Ok(()) };
+        let found = before.image;
+        let Some(before) = foreign_keys::row_now(cx, &target.table, found)? else { return Ok(()) };
+        if *before != *found && !target.accepts(cx, &before)? {
+            return Ok(());
+        }
         match foreign_keys::delete_row(cx, &target.table, &before) {
             Ok(()) => {}
             Err(NotChanged::Reference(e)) if ignore => {

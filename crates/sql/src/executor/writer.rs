@@ -439,7 +439,8 @@ impl<'p> Writer<'p> {
     }
 
     /// Makes way for the row. True if it took the other one's place already: where no other unique
-    /// key can be in the way, the other row is changed, and if it is the same already, nothing is.
+    /// key can be in the way, and no foreign key refers to the table, the other row is changed, and
+    /// if it is the same already, nothing is.
     fn replace(&mut self, cx: &mut Context, index: usize, image: &[u8], existing: &[u8]) -> Result<bool> {
         let transaction = cx.storage_transaction();
         let tree = self.table.schema.primary.tree();
@@ -447,7 +448,7 @@ impl<'p> Writer<'p> {
         cx.count(Counter::HandlerReadKey);
         let Some(old) = old else { return Ok(false) };
         let is_last = !self.table.indexes.iter().skip(index + 1).any(|i| i.unique);
-        if !is_last {
+        if !is_last || !self.table.referenced_by.is_empty() {
             changed(foreign_keys::delete_replaced(cx, self.table, &old, image))?;
             cx.count(Counter::HandlerDelete);
             cx.statement.status.affected += 1;

@@ -359,7 +359,8 @@ impl Statement {
             StatementBody::Delete { filter, descends } => {
                 for id in self.found(model, *filter, *descends) {
                     // A row before may have taken it along, or changed it.
-                    let Some(row) = model.tables[self.table].rows.get(&id).copied() else { continue };
+                    let now = model.tables[self.table].rows.get(&id).copied();
+                    let Some(row) = now.filter(|row| filter.accepts(row)) else { continue };
                     self.skip(model.delete(self.table, &row))?;
                 }
                 Ok(())
@@ -413,7 +414,8 @@ impl Statement {
                 OnDuplicate::Replace => {
                     let indexes = &model.tables[self.table].indexes;
                     let is_last = !indexes.iter().skip(index + 1).any(|index| index.is_unique);
-                    if is_last {
+                    let is_referenced = model.keys.iter().any(|key| key.parent == self.table);
+                    if is_last && !is_referenced {
                         // No other key can be in the way: the row is changed.
                         return if old == *row {
                             Ok(())

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
 use storage::build::{BuildError, TreeBuilder};
-use storage::transaction::{Direction, KeyRange, ReadMode};
+use storage::transaction::{Direction, KeyRange, ReadMode, Transaction};
 use storage::{TransactionError, TreeId};
 
 use super::build::find_duplicate;
@@ -66,21 +66,7 @@ pub(super) fn check_references(cx: &mut Context, alter: &Alter) -> Result<u64> {
     let copy = Copy::new(cx, alter, trees_of(&alter.finished.table))?;
     let new = Arc::new(alter.finished.table.clone());
     let check = NewForeignKeys::of(cx, &new, &alter.old, &alter.new_foreign_keys)?;
-    strictly(cx, |cx| {
-        let mut reader = cx.scratch_transaction();
-        let schema = &alter.old.schema;
-        let mut scan = reader.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
-        let mut rows = 0_u64;
-        while scan.next(&mut reader)? {
-            rows += 1;
-            if rows.is_multiple_of(INTERRUPT_STEPS) {
-                cx.check_interrupt()?;
-            }
-            let image = copy.row(cx, scan.row(), rows)?;
-            check.check(cx, &mut reader, &image)?;
-        }
-        Ok(rows)
-    })
+    strictly(cx, |cx| copy.each_row(cx, |cx, reader, image| check.check(cx, reader, image)))
 }
 
 /// What is computed of the rows is computed as for an INSERT: what a strict session would only be
@@ -149,8 +135,32 @@ impl<'a> Copy<'a> {
     }
 
     fn temporary_rows(&self, cx: &mut Context) -> Result<u64> {
-        let mut reader = cx.scratch_transaction();
         let mut writer = cx.scratch_transaction();
+        let rows = self.each_row(cx, |cx, _, image| {
+            match writer.insert_row(&self.new.schema, image) {
+                Ok(()) => {}
+                Err(TransactionError::DuplicateKey { index, .. }) => {
+                    return Err(duplicate_entry(cx, &self.new, index, image)?);
+                }
+                Err(e) => return Err(e.into()),
+            }
+            if writer.bytes() > PORTION {
+                std::mem::replace(&mut writer, cx.scratch_transaction()).commit()?;
+            }
+            Ok(())
+        })?;
+        writer.commit()?;
+        Ok(rows)
+    }
+
+    /// Calls `each` with every row as it is to be, and the transaction that reads the old ones;
+    /// returns their number.
+    fn each_row(
+        &self,
+        cx: &mut Context,
+        mut each: impl FnMut(&mut Context, &mut Transaction, &[u8]) -> Result<()>,
+    ) -> Result<u64> {
+        let mut reader = cx.scratch_transaction();
         let schema = &self.alter.old.schema;
         let mut scan = reader.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
         let mut rows = 0_u64;
@@ -160,19 +170,8 @@ impl<'a> Copy<'a> {
                 cx.check_interrupt()?;
             }
             let image = self.row(cx, scan.row(), rows)?;
-            match writer.insert_row(&self.new.schema, &image) {
-                Ok(()) => {}
-                Err(TransactionError::DuplicateKey { index, .. }) => {
-                    return Err(duplicate_entry(cx, &self.new, index, &image)?);
-                }
-                Err(e) => return Err(e.into()),
-            }
-            if writer.bytes() > PORTION {
-                std::mem::replace(&mut writer, cx.scratch_transaction()).commit()?;
-            }
+            each(cx, &mut reader, &image)?;
         }
-        drop(scan);
-        writer.commit()?;
         Ok(rows)
     }
 
