@@ -88,7 +88,7 @@ impl NotChanged {
 impl Context {
     /// True if foreign keys are checked, and act, in the running statement.
     fn checks_foreign_keys(&self) -> bool {
-        self.settings.foreign_key_checks() && !self.statement.rows_have_references
+        self.settings.foreign_key_checks() && !self.statement.ignores_foreign_keys
     }
 }
 
@@ -119,7 +119,7 @@ pub(super) fn insert_row(cx: &mut Context, table: &Arc<TableDef>, image: &[u8]) 
         log_references(cx, table);
         return Ok(cx.storage_transaction().insert_row(&table.schema, image)?);
     }
-    whole_or_not(cx, table, |cx| {
+    with_savepoint(cx, table, |cx| {
         cx.storage_transaction().insert_row(&table.schema, image)?;
         let references = References::of(cx, table)?;
         check_parents(cx, table, &references, image, None)
@@ -132,7 +132,7 @@ pub(super) fn update_row(cx: &mut Context, table: &Arc<TableDef>, before: &[u8],
         log_references(cx, table);
         return Ok(cx.storage_transaction().update_row(&table.schema, before, after)?);
     }
-    whole_or_not(cx, table, |cx| {
+    with_savepoint(cx, table, |cx| {
         map_together(cx, table)?;
         Cascade::default().update(cx, table, before, after)
     })
@@ -159,7 +159,7 @@ fn delete(cx: &mut Context, table: &Arc<TableDef>, before: &[u8], after: Option<
         log_references(cx, table);
         return Ok(cx.storage_transaction().delete_row(&table.schema, before)?);
     }
-    whole_or_not(cx, table, |cx| {
+    with_savepoint(cx, table, |cx| {
         map_together(cx, table)?;
         Cascade::default().delete(cx, table, before, after)
     })
@@ -183,7 +183,11 @@ fn log_references(cx: &mut Context, table: &TableDef) {
 }
 
 /// Takes back what was done where a reference is in the way of it: the statement may go on.
-fn whole_or_not(cx: &mut Context, table: &TableDef, change: impl FnOnce(&mut Context) -> Changed) -> Changed {
+fn with_savepoint(
+    cx: &mut Context,
+    table: &TableDef,
+    change: impl FnOnce(&mut Context) -> Changed,
+) -> Changed {
     log_references(cx, table);
     let before = cx.storage_transaction().savepoint();
     let outcome = change(cx);

@@ -68,7 +68,7 @@ pub(super) fn rows(cx: &mut Context, map: &TableMapEvent, event: &RowsEvent<'_>)
     cx.check_writable_table(&table)?;
     // The log of a MySQL that has no cascades in it says neither.
     const WITHOUT: u16 = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::USE_SQL_FOREIGN_KEY;
-    cx.statement.rows_have_references = event.flags & WITHOUT != 0;
+    cx.statement.ignores_foreign_keys = event.flags & WITHOUT != 0;
     let target = Target::new(table, map)?;
     let bytes = event.rows.bytes(ROWS_MAX).map_err(corrupt)?;
     let mut changes = Vec::new();

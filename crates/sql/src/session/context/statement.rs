@@ -99,7 +99,7 @@ pub(crate) struct StatementState {
     pub(crate) references: Vec<(u64, Arc<References>)>,
     /// The rows that it applies were checked where they come from, and what follows from them comes
     /// too.
-    pub(crate) rows_have_references: bool,
+    pub(crate) ignores_foreign_keys: bool,
     /// The values that the subqueries and derived tables that run take from around them, the
     /// innermost last.
     pub(super) outer: Vec<Vec<Datum<'static>>>,
@@ -131,7 +131,7 @@ impl StatementState {
             frames: Vec::new(),
             used_tables: UsedTables::default(),
             references: Vec::new(),
-            rows_have_references: false,
+            ignores_foreign_keys: false,
             outer: Vec::new(),
             subquery_results: BTreeMap::new(),
             misread: BTreeSet::new(),
@@ -160,7 +160,7 @@ impl StatementState {
             frames: _,
             used_tables,
             references,
-            rows_have_references,
+            ignores_foreign_keys,
             outer: _,
             // Begun by `Context::with_own_results`, for each statement of a function too.
             subquery_results: _,
@@ -173,7 +173,7 @@ impl StatementState {
         } = self;
         used_tables.clear();
         references.clear();
-        *rows_have_references = false;
+        *ignores_foreign_keys = false;
         if !keeps_diagnostics {
             diagnostics.clear();
         }
