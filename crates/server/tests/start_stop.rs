@@ -159,15 +159,25 @@ fn others_can_read_nothing_whatever_the_umask() {
             std::thread::sleep(Duration::from_millis(50));
         }
         assert!(client.is_some(), "the server did not start");
+        // The key pair is made beside the start, and its public file comes last.
+        for _ in 0..1200 {
+            if datadir.join("public_key.pem").exists() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
         let mut found = Vec::new();
         modes(&datadir, &mut found);
         server.kill().unwrap();
         server.wait().unwrap();
         assert!(found.len() > 8, "{found:?}");
+        for file in ["private_key.pem", "public_key.pem"] {
+            assert!(found.iter().any(|(name, _)| name.ends_with(file)), "{file} is not in {found:?}");
+        }
         for (name, mode) in found {
             let most = match name.rsplit('/').next().unwrap() {
                 "duramen.sock" => 0o660,
-                name if name.ends_with("key.pem") => 0o600,
+                "private_key.pem" | "server-key.pem" => 0o600,
                 _ if std::path::Path::new(&name).is_dir() => 0o750,
                 _ => 0o640,
             };

@@ -260,6 +260,7 @@ impl Session {
                     Noted::Seen(statement) => self.statement(&statement, rest, None, false, sink),
                 };
             }
+            let statement = stdx::memory::Unfinished::new(statement);
             let outcome = self.statement(&statement, &own, None, !last, sink);
             if last && rest.len() >= LARGE_TEXT {
                 // The reply goes out before a tree of millions of small blocks is given back.

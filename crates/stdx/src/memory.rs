@@ -8,7 +8,8 @@
 //!    is left out ([`uncounted`], [`hand_over`]).
 //! 4. defer  Work that is given up releases millions of small blocks before anybody hears of it.
 //!    After [`defer_releases`] its thread only lists them, and gives them back in
-//!    [`release_deferred`].
+//!    [`release_deferred`]. Large values that were being made, [`Unfinished`], are then not even
+//!    walked before that.
 //!
 //! (M1) Without the allocator all numbers stay 0: a comparison finds that nothing was allocated.
 //! (M2) A number may be negative: memory may be released by another thread than the one that took
@@ -18,7 +19,9 @@
 #![allow(unsafe_code, reason = "an allocator passes its calls on to the system's")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::ops::{Deref, DerefMut};
 use std::ptr;
 
 thread_local! {
@@ -27,6 +30,8 @@ thread_local! {
     static DEFERRED: Cell<*mut Released> = const { Cell::new(ptr::null_mut()) };
     /// So many bytes more are listed (M3).
     static DEFERRED_LEFT: Cell<isize> = const { Cell::new(0) };
+    /// Values that were given up while releases were deferred.
+    static GIVEN_UP: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What stands in a block that was released and not given back yet.
@@ -141,9 +146,67 @@ pub fn defer_releases() {
     }
 }
 
+/// A large value that is being made, or was made and is not needed any more. Dropped while its
+/// thread defers releases, it is kept whole until [`release_deferred`]: walking a tree of millions
+/// of nodes takes a while, too.
+#[derive(Debug)]
+pub struct Unfinished<T: 'static>(Option<T>);
+
+impl<T> Unfinished<T> {
+    /// Begins with `value`.
+    pub fn new(value: T) -> Unfinished<T> {
+        Unfinished(Some(value))
+    }
+
+    /// The value, which is made.
+    pub fn finish(mut self) -> T {
+        self.0.take().expect("it is there until it is finished")
+    }
+}
+
+impl<T> Deref for Unfinished<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("it is there until it is finished")
+    }
+}
+
+impl<T> DerefMut for Unfinished<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.as_mut().expect("it is there until it is finished")
+    }
+}
+
+impl<T> Drop for Unfinished<T> {
+    fn drop(&mut self) {
+        if DEFERRED_LEFT.get() > 0
+            && let Some(value) = self.0.take()
+        {
+            GIVEN_UP.with_borrow_mut(|values| values.push(Box::new(value)));
+        }
+    }
+}
+
+/// What `map` makes of each of `list`, or its first error; what was made by then and what is left is
+/// [`Unfinished`].
+pub fn try_map<T, U, E>(list: Vec<T>, mut map: impl FnMut(T) -> Result<U, E>) -> Result<Vec<U>, E>
+where
+    T: 'static,
+    U: 'static,
+{
+    let mut made = Unfinished::new(Vec::with_capacity(list.len()));
+    let mut left = Unfinished::new(list.into_iter());
+    for value in left.by_ref() {
+        made.push(map(value)?);
+    }
+    Ok(made.finish())
+}
+
 /// Gives back what the calling thread has listed since [`defer_releases`], and lists nothing more.
 pub fn release_deferred() {
     DEFERRED_LEFT.set(0);
+    drop(GIVEN_UP.take());
     let mut next = DEFERRED.replace(ptr::null_mut());
     while !next.is_null() {
         // SAFETY: `defer` wrote it there, into a block that nobody else has.
@@ -194,6 +257,32 @@ mod tests {
         assert!((10..=64).contains(&(taken() - before)));
         drop(bytes);
         assert_eq!(taken(), before);
+    }
+
+    #[test]
+    fn unfinished_values_are_kept_while_releases_are_deferred() {
+        struct Noted(std::rc::Rc<Cell<u32>>);
+        impl Drop for Noted {
+            fn drop(&mut self) {
+                self.0.set(self.0.get() + 1);
+            }
+        }
+        let dropped = std::rc::Rc::new(Cell::new(0));
+        let noted = || Noted(dropped.clone());
+        drop(Unfinished::new(noted()));
+        assert_eq!(dropped.get(), 1);
+        let ballast = vec![0_u8; 1 << 16];
+        defer_releases();
+        let mut list = Unfinished::new(vec![noted()]);
+        list.push(noted());
+        drop(list);
+        drop(Unfinished::new(vec![noted()]).finish());
+        assert_eq!(dropped.get(), 2, "the list waits, what was finished does not");
+        release_deferred();
+        assert_eq!(dropped.get(), 4);
+        drop(Unfinished::new(noted()));
+        assert_eq!(dropped.get(), 5);
+        drop(ballast);
     }
 
     #[test]

@@ -47,6 +47,7 @@ use crate::lexer::Lexer;
 use crate::sql_mode;
 use crate::token::{Lexeme, Token};
 use routine::RoutineContext;
+use stdx::memory::Unfinished;
 
 /// Versioned comments `/*!NNNNN .. */` up to this version are text: MySQL 8.4.8.
 pub const VERSION: u32 = 80408;
@@ -303,17 +304,17 @@ impl<'a> Parser<'a> {
     }
 
     /// `item, item, ..`: at least one.
-    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
-        let mut items = vec![item(self)?];
+    fn list<T: 'static>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut items = Unfinished::new(vec![item(self)?]);
         while self.take(Token::Comma) {
             self.ask_caller()?;
             items.push(item(self)?);
         }
-        Ok(items)
+        Ok(items.finish())
     }
 
     /// `(item, item, ..)`: at least one.
-    fn paren_list<T>(&mut self, item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+    fn paren_list<T: 'static>(&mut self, item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         self.in_parens(|parser| parser.list(item))
     }
 

@@ -36,6 +36,7 @@ use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Coercibility, Collation, DataType, Family, NOT_FIXED, Type};
 use datum::value::Datum;
 use datum::value::json::convert::Origin;
+use stdx::memory::Unfinished;
 use syntax::ast::{self, BinaryOp, ExprKind, UnaryOp, WeightCast};
 use syntax::unparse::binary_text;
 
@@ -310,7 +311,11 @@ impl<'c> Resolver<'c> {
 
     /// Resolves several.
     pub(crate) fn list(&mut self, list: &[ast::Expr]) -> Result<Vec<Expr>> {
-        list.iter().map(|e| self.expr(e)).collect()
+        let mut resolved = Unfinished::new(Vec::with_capacity(list.len()));
+        for e in list {
+            resolved.push(self.expr(e)?);
+        }
+        Ok(resolved.finish())
     }
 
     fn unary(&mut self, op: UnaryOp, operand: &ast::Expr) -> Result<Expr> {

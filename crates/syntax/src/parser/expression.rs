@@ -25,6 +25,7 @@ use crate::ast::{
 use crate::keyword::Keyword as K;
 use crate::sql_mode;
 use crate::token::Token;
+use stdx::memory::Unfinished;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
@@ -233,14 +234,14 @@ impl Parser<'_> {
 
     /// `left AND b AND c`, at the first operator.
     fn chain(&mut self, left: Expr, level: Level, operators: &[Token]) -> Parsed<Vec<Expr>> {
-        let mut operands = Vec::with_capacity(2);
+        let mut operands = Unfinished::new(Vec::with_capacity(2));
         operands.push(left);
         while operators.contains(&self.current.token) {
             self.remark_sign(self.current.token);
             self.advance();
             operands.push(self.climb(level.tighter())?);
         }
-        Ok(operands)
+        Ok(operands.finish())
     }
 
     /// After the operator.

@@ -8,6 +8,7 @@ use crate::ast::{
 };
 use crate::keyword::Keyword as K;
 use crate::token::Token;
+use stdx::memory::Unfinished;
 
 /// Variables that MySQL has announced to remove.
 const DEPRECATED_VARIABLES: &[&str] = &[
@@ -242,7 +243,7 @@ impl Parser<'_> {
             true => None,
             false => Some(Box::new(self.expr()?)),
         };
-        let mut branches = Vec::new();
+        let mut branches = Unfinished::new(Vec::new());
         while self.take_word(K::WHEN) {
             let when = self.expr()?;
             self.expect_word(K::THEN)?;
@@ -256,7 +257,7 @@ impl Parser<'_> {
             false => None,
         };
         self.expect_word(K::END)?;
-        Ok(ExprKind::Case { operand, branches, otherwise })
+        Ok(ExprKind::Case { operand, branches: branches.finish(), otherwise })
     }
 
     /// `INTERVAL 1 DAY + date`, or the function.

@@ -8,6 +8,7 @@ use datum::bounds::{self, Ticker};
 use datum::error::Result;
 use datum::types::{Coercibility, Collation, Family, Type};
 use datum::value::Datum;
+use stdx::memory::{self, Unfinished};
 use syntax::ast;
 
 /// A choice's value that was made a text stands for itself where a number is wanted.
@@ -110,8 +111,8 @@ impl Resolver<'_> {
         otherwise: Option<&ast::Expr>,
     ) -> Result<Expr> {
         let operand = operand.map(|x| self.expr(x)).transpose()?;
-        let mut whens = Vec::with_capacity(branches.len());
-        let mut results = Vec::with_capacity(branches.len() + 1);
+        let mut whens = Unfinished::new(Vec::with_capacity(branches.len()));
+        let mut results = Unfinished::new(Vec::with_capacity(branches.len() + 1));
         for branch in branches {
             whens.push(self.expr(&branch.when)?);
             results.push(self.expr(&branch.then)?);
@@ -120,6 +121,7 @@ impl Resolver<'_> {
         if let Some(x) = otherwise {
             results.push(self.expr(x)?);
         }
+        let (whens, results) = (whens.finish(), results.finish());
         match operand {
             Some(operand) => self.switch(operand, whens, results, has_else),
             None => self.choice(whens, results, has_else, "case"),
@@ -159,7 +161,7 @@ impl Resolver<'_> {
         let (mut results, ty) = self.same_type(results, "case")?;
         let otherwise = if has_else { results.pop() } else { None };
         let mut ticker = Ticker::default();
-        let with_order = |(when, then): (Expr, Expr)| {
+        let with_order = |(when, then): (Expr, Expr)| -> Result<_> {
             ticker.step()?;
             let by = match compare::choose(&operand.ty, &when.ty, collation) {
                 compare::By::Json if when.ty.family.is_numeric() || operand.ty.family.is_numeric() => {
@@ -175,7 +177,7 @@ impl Resolver<'_> {
             };
             Ok((when, by, then))
         };
-        let branches = whens.into_iter().zip(results).map(with_order).collect::<Result<_>>()?;
+        let branches = memory::try_map(whens.into_iter().zip(results).collect(), with_order)?;
         let nullable = !has_else || ty.nullable;
         let switch = Switch { operand, branches, otherwise };
         Ok(Expr { node: Node::Switch(Box::new(switch)), ty: Type { nullable, ..ty } })
@@ -218,7 +220,7 @@ impl Resolver<'_> {
         let typing = self.typing();
         let is_coalesce = matches!(operation, "coalesce" | "ifnull");
         let mut ticker = Ticker::default();
-        let same = |mut e: Expr| {
+        let same = |mut e: Expr| -> Result<_> {
             ticker.step()?;
             if is_coalesce && ty.family == Family::Text {
                 self.as_digits(&mut e);
@@ -240,6 +242,6 @@ impl Resolver<'_> {
                 chosen(converted)
             })
         };
-        Ok((list.into_iter().map(same).collect::<Result<_>>()?, ty))
+        Ok((memory::try_map(list, same)?, ty))
     }
 }
