@@ -168,6 +168,12 @@ impl Running {
             socket_was_asked_for: options.socket_was_asked_for,
         });
         status::register(&server);
+        let weak = Arc::downgrade(&server);
+        server.database.set_on_flush_privileges(Box::new(move || {
+            if let Some(server) = weak.upgrade() {
+                server.authenticator.forget_digests();
+            }
+        }));
         match accept(&server) {
             Ok((metrics, listeners, accepting)) => {
                 announce(&server, &listeners, datadir.is_new());

@@ -219,6 +219,7 @@ pub struct Instance {
     status: Arc<Status>,
     on_shutdown: Box<dyn Fn() + Send + Sync>,
     hasher: RwLock<Option<PasswordHasher>>,
+    on_flush_privileges: RwLock<Option<Box<dyn Fn() + Send + Sync>>>,
     commit_barrier: Arc<Barrier>,
     ddl_barrier: Arc<Barrier>,
     metadata_waits: Waits,
@@ -434,6 +435,17 @@ impl Instance {
         hashed.ok_or_else(|| SqlError::unsupported(format_args!("passwords of plugin {plugin}")))
     }
 
+    /// Says what FLUSH PRIVILEGES calls: whoever remembers what accounts look like forgets it.
+    pub fn set_on_flush_privileges(&self, hook: Box<dyn Fn() + Send + Sync>) {
+        *self.on_flush_privileges.write() = Some(hook);
+    }
+
+    pub(crate) fn flush_privileges(&self) {
+        if let Some(hook) = &*self.on_flush_privileges.read() {
+            hook();
+        }
+    }
+
     pub(crate) fn request_shutdown(&self) {
         (self.on_shutdown)();
     }
@@ -541,6 +553,7 @@ impl Instance {
             status: options.status,
             on_shutdown: options.on_shutdown,
             hasher: RwLock::new(None),
+            on_flush_privileges: RwLock::new(None),
             commit_barrier: Arc::default(),
             ddl_barrier: Arc::default(),
             metadata_waits: Waits::default(),
@@ -613,6 +626,7 @@ impl Instance {
                 requires_key: false,
                 foreign_key_checks: false,
                 restricts_foreign_keys: false,
+                disabled_engines: "".into(),
                 from_client: false,
                 temporary: crate::catalog::temporary::TemporaryTables::default(),
                 database: None,

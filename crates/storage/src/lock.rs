@@ -92,9 +92,8 @@ pub enum LockError {
     /// The statement or connection was killed while it waited (1317).
     #[error("lock wait interrupted")]
     Interrupted,
-    /// Another transaction that goes first (an applier) took this one's locks; it must roll back
-    /// (1213).
-    #[error("transaction was aborted to let a replicated one pass")]
+    /// The transaction failed before, in a way that only a rollback ends (1213).
+    #[error("the transaction can only be rolled back")]
     Aborted,
     /// The transaction holds as many locks as one may (1206).
     #[error("the total number of locks exceeds the lock table size")]
@@ -320,7 +319,7 @@ impl LockManager {
             self.status.gathered.fetch_add(1, Relaxed);
         }
         let begun = self.env.monotonic();
-        let mut outcome = locks.interrupt.sleep_until_outcome(locks.owner, timeout);
+        let mut outcome = locks.interrupt.sleep_until_outcome(timeout);
         if outcome.is_some() {
             self.graph.lock().remove(locks.owner);
         } else if self.expel(&mut self.graph.lock(), locks.owner, Outcome::GivenUp) {
@@ -346,7 +345,6 @@ impl LockManager {
 
     fn why_given_up(&self, locks: &TransactionLocks) -> LockError {
         match () {
-            () if locks.interrupt.is_aborted(locks.owner) => LockError::Aborted,
             () if locks.interrupt.killed().is_some() => LockError::Interrupted,
             () => {
                 self.status.timeouts.fetch_add(1, Relaxed);
@@ -396,6 +394,7 @@ impl TransactionLocks {
     }
 
     /// The session's interrupt handle.
+    #[cfg(test)]
     pub(crate) fn interrupt(&self) -> &Arc<Interrupt> {
         &self.interrupt
     }
@@ -428,9 +427,6 @@ impl TransactionLocks {
         mode: LockMode,
         policy: WaitPolicy,
     ) -> Result<Acquired, LockError> {
-        if self.interrupt.is_aborted(self.owner) {
-            return Err(LockError::Aborted);
-        }
         let hash = self.manager.hash(tree, key);
         let number = shard_of(hash);
         let (slot, acquired) = match policy {

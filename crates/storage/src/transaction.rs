@@ -372,7 +372,7 @@ impl Transaction {
         mut self: Box<Self>,
         buffers: &mut TransactionBuffers,
     ) -> Result<Option<PendingCommit>, TransactionError> {
-        if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
+        if self.must_roll_back {
             return Err(LockError::Aborted.into());
         }
         let temporary = self.engine.temporary();

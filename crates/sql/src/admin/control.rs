@@ -85,7 +85,11 @@ fn flush_one(cx: &mut Context, option: &FlushOption) -> Result<()> {
             cx.instance.status().restart(&cx.statistics.counters);
             Ok(())
         }
-        // Messages go to standard error, and accounts are always as they were last changed.
+        FlushOption::Privileges => {
+            cx.instance.flush_privileges();
+            Ok(())
+        }
+        // Messages go to standard error.
         _ => Ok(()),
     }
 }

@@ -1,15 +1,14 @@
-//! A session's sleep, and everything that may end it: a lock handed over, a deadlock, KILL, an
-//! applier's abort.
+//! A session's sleep, and everything that may end it: a lock handed over, a deadlock, KILL.
 //!
 //! Each session has one [`Interrupt`] for its whole life. KILL sets its mark from another thread
 //! and wakes it; every long wait and long loop of the session asks for the mark.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::{OwnerId, gather};
+use super::gather;
 
 /// What a KILL asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub(super) enum Outcome {
     Granted,
     /// The waiter was the victim of a deadlock.
     Deadlock,
-    /// Timeout, KILL or abort: the waiter left the queue by itself.
+    /// Timeout or KILL: the waiter left the queue by itself.
     GivenUp,
 }
 
@@ -41,8 +40,6 @@ pub struct Interrupt {
     /// Written under `wait`, so that a sleeper that tests it under `wait` misses no wake-up; read
     /// anywhere.
     kill: AtomicU8,
-    /// The [`OwnerId`] of the transaction that must abort, 0 for none. Guarded as `kill`.
-    abort: AtomicU64,
     /// The current lock wait's outcome, if it is known.
     wait: Mutex<Option<Outcome>>,
     changed: Condvar,
@@ -95,22 +92,6 @@ impl Interrupt {
         let _ = self.kill.compare_exchange(KILL_QUERY, RUNNING, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Makes the transaction `owner` of this session fail with [`super::LockError::Aborted`] at its
-    /// next lock request or at its commit, and wakes it if it waits for a lock. It rolls back then,
-    /// and so gives its locks free. Nothing happens if that transaction's place in the log is
-    /// fixed, or it has ended.
-    pub fn abort(&self, owner: OwnerId) {
-        let guard = self.wait.lock();
-        self.abort.store(owner.0, Ordering::Release); // pairs with the load in `is_aborted`
-        drop(guard);
-        self.changed.notify_all();
-    }
-
-    /// True if [`Interrupt::abort`] was called for this transaction.
-    pub(crate) fn is_aborted(&self, owner: OwnerId) -> bool {
-        self.abort.load(Ordering::Acquire) == owner.0
-    }
-
     /// Sleeps for `duration`, or until a KILL; true if the whole time passed (`SLEEP()`).
     pub fn sleep(&self, duration: Duration) -> bool {
         let mut guard = self.wait.lock();
@@ -139,11 +120,10 @@ impl Interrupt {
         *self.wait.lock()
     }
 
-    /// Sleeps until the outcome is known; `None` if the time passed or a KILL or abort came first.
-    pub(super) fn sleep_until_outcome(&self, owner: OwnerId, timeout: Duration) -> Option<Outcome> {
+    /// Sleeps until the outcome is known; `None` if the time passed or a KILL came first.
+    pub(super) fn sleep_until_outcome(&self, timeout: Duration) -> Option<Outcome> {
         let mut guard = self.wait.lock();
-        let goes_on =
-            |o: &mut Option<Outcome>| o.is_none() && self.killed().is_none() && !self.is_aborted(owner);
+        let goes_on = |o: &mut Option<Outcome>| o.is_none() && self.killed().is_none();
         self.changed.wait_while_for(&mut guard, goes_on, timeout);
         *guard
     }

@@ -115,20 +115,6 @@ fn a_kill_set_before_or_during_the_wait_ends_it() {
 }
 
 #[test]
-fn an_aborted_transaction_gives_way() {
-    let m = manager();
-    let (mut a, mut applier) = (begin(&m), begin(&m));
-    a.lock(TREE, b"k", Exclusive, LONG).unwrap();
-    for (owner, _) in m.holders(TREE, b"k") {
-        assert_eq!(owner, a.owner());
-        a.interrupt().abort(owner);
-    }
-    assert_eq!(a.lock(TREE, b"other", Shared, LONG), Err(LockError::Aborted));
-    drop(a);
-    assert_eq!(applier.lock(TREE, b"k", Exclusive, LONG), Ok(Acquired::New));
-}
-
-#[test]
 fn slots_of_a_huge_transaction_are_given_back() {
     let m = manager();
     let mut a = begin(&m);

@@ -64,7 +64,7 @@ impl Transaction {
     /// # Errors
     /// As [`Self::commit`]. After an error the transaction is gone.
     pub fn prepare(mut self: Box<Self>) -> Result<Option<Committed>, TransactionError> {
-        if self.must_roll_back || self.locks.interrupt().is_aborted(self.owner()) {
+        if self.must_roll_back {
             return Err(LockError::Aborted.into());
         }
         let Some(branch) = self.branch.take() else { return Err(LockError::Aborted.into()) };
