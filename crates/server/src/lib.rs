@@ -7,6 +7,7 @@
 
 mod accounts;
 mod charts;
+pub mod check_schema;
 mod connections;
 pub mod database;
 pub mod datadir;

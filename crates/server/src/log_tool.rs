@@ -18,7 +18,7 @@ mod input;
 pub(crate) mod output;
 mod point;
 mod print;
-mod remote;
+pub(crate) mod remote;
 pub(crate) mod replay;
 mod rewrite;
 mod stats;

@@ -16,6 +16,7 @@ duramen: a database server that speaks MySQL's protocol and whose binary log is 
     duramen probe            tell what full durability will cost on this disk; 'duramen probe --help' tells more
     duramen binlog           read, verify, cut and replay binary log files; 'duramen binlog --help' tells more
     duramen check            examine a data directory that no server runs on: what is sound, damaged, lost
+    duramen check-schema     tell what of a schema written for MySQL would be refused or differ, before anything is made
     duramen repair           make a new data directory of one that is damaged; 'duramen repair --help' tells how
     duramen --version        tell the version
     duramen --help           tell this
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Some("probe") => probe(&args[1..]),
         Some("binlog") => server::log_tool::run(&args[1..]),
         Some("check") => server::repair::check(&args[1..]),
+        Some("check-schema") => server::check_schema::run(&args[1..]),
         Some("repair") => server::repair::repair(&args[1..]),
         Some("--version" | "-V" | "version") => version(),
         Some("--help" | "-h" | "-?" | "help") => {
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
         Some(other) => {
             let nearest = stdx::suggest::nearest(
                 other,
-                ["serve", "probe", "binlog", "check", "repair", "version", "help"],
+                ["serve", "probe", "binlog", "check", "check-schema", "repair", "version", "help"],
             );
             let hint = nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
             eprintln!("duramen: unknown command '{other}'{hint}\n\n{USAGE}");

@@ -29,7 +29,7 @@ mod help;
 mod progress;
 mod rebuild;
 mod rehearse;
-mod report;
+pub(crate) mod report;
 mod survey;
 
 use crate::log_tool::ToolError;

@@ -16,7 +16,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) const OPTIONS: [Takes; 3] =
+pub(crate) const OPTIONS: [Takes; 3] =
     [Takes::Value("server"), Takes::Value("user"), Takes::Value("password")];
 
 /// How long a server may take for a reply.
@@ -32,7 +32,7 @@ const SERVER_ID: u32 = 0;
 
 /// A server to read from.
 #[derive(Clone)]
-pub(super) struct Remote {
+pub(crate) struct Remote {
     env: Arc<dyn Env>,
     server: String,
     user: String,
@@ -41,7 +41,7 @@ pub(super) struct Remote {
 
 impl Remote {
     /// The server that the command line names.
-    pub(super) fn of(env: &Arc<dyn Env>, arguments: &Arguments) -> Option<Self> {
+    pub(crate) fn of(env: &Arc<dyn Env>, arguments: &Arguments) -> Option<Self> {
         let password = arguments.value("password").map(str::to_owned);
         Some(Self {
             env: env.clone(),
@@ -51,7 +51,12 @@ impl Remote {
         })
     }
 
-    fn connect(&self) -> Result<Client, ToolError> {
+    /// Its address.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
+    pub(crate) fn connect(&self) -> Result<Client, ToolError> {
         let failed = |what: &dyn std::fmt::Display| {
             ToolError::Refused(format!("can't connect to {} as {}: {what}", self.server, self.user))
         };
@@ -103,7 +108,8 @@ impl Remote {
         Ok(Box::new(Stream { client, bytes: MAGIC.to_vec(), at: 0, has_events: false, is_over: false }))
     }
 
-    fn refused(&self, what: &str, error: &ClientError) -> ToolError {
+    /// What is said of a statement that the server refuses.
+    pub(crate) fn refused(&self, what: &str, error: &ClientError) -> ToolError {
         ToolError::Refused(format!("{}: {what}: {error}", self.server))
     }
 }

@@ -156,20 +156,20 @@ impl Report {
 }
 
 /// Members of a JSON object; the values are JSON already.
-pub(super) fn members(members: &[(&str, String)]) -> String {
+pub(crate) fn members(members: &[(&str, String)]) -> String {
     let all: Vec<String> = members.iter().map(|(name, value)| format!("{}: {value}", quoted(name))).collect();
     all.join(", ")
 }
 
-pub(super) fn object(all: &[(&str, String)]) -> String {
+pub(crate) fn object(all: &[(&str, String)]) -> String {
     format!("{{{}}}", members(all))
 }
 
-pub(super) fn array(values: impl Iterator<Item = String>) -> String {
+pub(crate) fn array(values: impl Iterator<Item = String>) -> String {
     format!("[{}]", values.collect::<Vec<_>>().join(", "))
 }
 
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

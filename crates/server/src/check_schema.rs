@@ -1,0 +1,133 @@
+//! `duramen check-schema`: what of a schema written for MySQL or MariaDB would be refused here, or
+//! mean something else, before anything is made.
+//!
+//! 1. cut      The script becomes statements, as the client `mysql` reads it (`script.rs`); a
+//!             running server is asked for its definitions (`source.rs`).
+//! 2. try      Each statement that defines something is run in a database of its own, empty and
+//!             thrown away behind it (`trial.rs`). Statements about rows are only counted.
+//! 3. blame    A table that is refused is tried again without each of its elements
+//!             (`elements.rs`): what it can be made without is the cause, and the rest goes on to
+//!             be examined.
+//! 4. report   A line for each finding, with the way out (`report.rs`).
+//!
+//! (C1) What is said is what the server says: the statements run in the server's own code.
+//! (C2) Nothing is changed: a server is only read, and nothing written outside of the folder for
+//!      temporary files.
+
+mod elements;
+mod help;
+mod report;
+mod script;
+mod source;
+mod trial;
+
+use crate::log_tool::ToolError;
+use crate::log_tool::arguments::{Arguments, Takes};
+use crate::log_tool::remote::{self, Remote};
+use env::{Env, RealEnv};
+use report::Report;
+use script::Script;
+use source::Source;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use trial::Trial;
+
+/// It could not be done.
+const FAILED: u8 = 3;
+
+/// The stack that statements have, in bytes: that of a session of the largest `thread_stack`.
+const STACK: usize = 64 << 20;
+
+/// Does what the arguments after `duramen check-schema` ask. Exit codes: see its help.
+pub fn run(args: &[String]) -> ExitCode {
+    match check(args) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("duramen check-schema: {error}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn check(args: &[String]) -> Result<u8, ToolError> {
+    let mut out = std::io::stdout();
+    if args.iter().any(|arg| matches!(&**arg, "--help" | "-h" | "-?")) {
+        out.write_all(help::TEXT.as_bytes())?;
+        return Ok(0);
+    }
+    let arguments = Arguments::parse("check-schema", args, &options(), &[])?;
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    let report = match (Remote::of(&env, &arguments), &arguments.files[..]) {
+        (Some(remote), []) => examine(|| of_server(remote, arguments.value("database")))?,
+        (None, [file]) if file == "-" => {
+            examine(|| of_script("standard input", BufReader::new(std::io::stdin())))?
+        }
+        (None, [file]) => {
+            let opened = File::open(file).map_err(|e| ToolError::io("open", Path::new(file), e))?;
+            examine(|| of_script(file, BufReader::with_capacity(1 << 20, opened)))?
+        }
+        _ => {
+            let text = "give one file with SQL statements, - for standard input, or --server=HOST:PORT";
+            return Err(arguments.wrong(text.into()));
+        }
+    };
+    let text = if arguments.has("json") { report.json() } else { report.text() };
+    out.write_all(text.as_bytes())?;
+    Ok(report.exit_code())
+}
+
+fn options() -> Vec<Takes> {
+    let own = [Takes::Nothing("json"), Takes::Value("database")];
+    own.into_iter().chain(remote::OPTIONS).collect()
+}
+
+/// Runs on a thread whose stack carries what a session's does.
+fn examine(work: impl FnOnce() -> Result<Report, ToolError> + Send) -> Result<Report, ToolError> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("check-schema".into()).stack_size(STACK);
+        let thread = thread.spawn_scoped(scope, || {
+            stdx::stack::begin(STACK);
+            work()
+        });
+        let thread = thread.map_err(|e| ToolError::Refused(format!("no thread: {e}")))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn of_script(name: &str, reader: impl BufRead) -> Result<Report, ToolError> {
+    let mut trial = Trial::begin()?;
+    let mut report = Report::new(name);
+    let mut script = Script::new(name, reader);
+    while let Some(statement) =
+        script.next_statement().map_err(|e| ToolError::io("read", Path::new(name), e))?
+    {
+        trial.examine(&statement, &mut report);
+    }
+    report.not_read = script.files();
+    Ok(report)
+}
+
+/// `database` is the one to examine; all that are not the server's own if it is `None`.
+fn of_server(remote: Remote, database: Option<&str>) -> Result<Report, ToolError> {
+    let mut trial = Trial::begin()?;
+    let mut report = Report::new(remote.server());
+    let mut source = Source::connect(remote)?;
+    let databases = match database {
+        Some(one) => vec![one.to_owned()],
+        None => source.databases()?,
+    };
+    for database in databases {
+        let mut hidden = Vec::new();
+        source.definitions(
+            &database,
+            |statement| trial.examine(statement, &mut report),
+            |object| hidden.push(object),
+        )?;
+        report.not_seen.extend(hidden);
+    }
+    Ok(report)
+}
