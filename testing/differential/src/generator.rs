@@ -30,16 +30,34 @@ const BODY: u64 = 60;
 /// The statements of an episode that are queries alone.
 const QUERIES: u64 = 200;
 
-/// The statements of an episode; `for_mysql` with what a MariaDB has not, or has otherwise by
-/// design. Its tables are only read once they are filled if `queries_alone`.
-pub fn episode(seed: u64, for_mysql: bool, queries_alone: bool) -> Vec<Statement> {
+/// What episodes are like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Episodes {
+    /// With what a MariaDB has not, or has otherwise by design.
+    pub for_mysql: bool,
+    /// Tables are only read once they are filled.
+    pub queries_alone: bool,
+    /// Tables refer to each other and to themselves, and keys that others refer to change.
+    pub foreign_keys: bool,
+}
+
+/// The statements of an episode.
+pub fn episode(seed: u64, what: Episodes) -> Vec<Statement> {
+    let Episodes { for_mysql, foreign_keys, .. } = what;
     let random = Random::new(seed);
-    let mut generator = Generator { random, tables: Vec::new(), names: 0, in_transaction: false, for_mysql };
+    let mut generator = Generator {
+        random,
+        tables: Vec::new(),
+        names: 0,
+        in_transaction: false,
+        for_mysql,
+        foreign_keys,
+    };
     let mut script = Vec::new();
     for _ in 0..2 + generator.below(2) {
         generator.new_table(&mut script);
     }
-    if queries_alone {
+    if what.queries_alone {
         generator.finish(&mut script);
         script.extend((0..QUERIES).map(|_| generator.query()));
         return script;
@@ -59,6 +77,7 @@ struct Generator {
     names: u32,
     in_transaction: bool,
     for_mysql: bool,
+    foreign_keys: bool,
 }
 
 impl Generator {
@@ -143,8 +162,9 @@ mod tests {
 
     #[test]
     fn an_episode_repeats_from_its_seed() {
+        let mysql = Episodes { for_mysql: true, foreign_keys: true, ..Episodes::default() };
         let statements =
-            |seed| episode(seed, true, false).iter().map(|s| s.sql.to_string()).collect::<Vec<_>>();
+            |seed| episode(seed, mysql).iter().map(|s| s.sql.to_string()).collect::<Vec<_>>();
         assert_eq!(statements(3), statements(3));
         assert_ne!(statements(3), statements(4));
     }

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::answer::Answer;
 use crate::definition::Differences;
-use crate::generator::{self, Statement};
+use crate::generator::{self, Episodes, Statement};
 use crate::known_differences::{self, Case, KnownDifference};
 use crate::partition;
 use crate::peers::Peers;
@@ -27,6 +27,8 @@ pub struct Options {
     pub most: usize,
     /// Compares queries only, of tables that are filled once.
     pub queries_alone: bool,
+    /// Tables have foreign keys.
+    pub foreign_keys: bool,
     /// No episode begins later than this after the first.
     pub time: Duration,
 }
@@ -40,6 +42,7 @@ impl Default for Options {
             reduction: Duration::from_secs(20),
             most: 20,
             queries_alone: false,
+            foreign_keys: false,
             time: Duration::MAX,
         }
     }
@@ -134,7 +137,12 @@ fn episode(
     options: &Options,
     summary: &mut Summary,
 ) -> Result<Option<Finding>> {
-    let script = generator::episode(seed, peers.is_mysql(), options.queries_alone);
+    let what = Episodes {
+        for_mysql: peers.is_mysql(),
+        queries_alone: options.queries_alone,
+        foreign_keys: options.foreign_keys,
+    };
+    let script = generator::episode(seed, what);
     peers.begin()?;
     for (i, statement) in script.iter().enumerate() {
         match compare(peers, statement) {

@@ -16,6 +16,7 @@ published measurements (together: published):
   w4-insert, w4-update   small changes, with and without preallocated logs (2012); together: w4 or prealloc
   w5                 one client's inserts on a network disk (2020)
   hot-row            64 clients update one row, or many
+  hot-parent         64 clients insert children of one row, or of many, with a foreign key
 promises, each told as met or missed (together: bars):
   log-is-free        Duramen with its log beside MariaDB without
   one-client         a commit beside a round trip and a flush

@@ -7,7 +7,7 @@ use super::contender::Contender;
 use super::options::Options;
 use super::results::{Bar, Percentiles, Table};
 use super::shape::Shape;
-use super::{cpu, dump, followers, hot_row, oltp, one_client, slap, sysbench, tpcc};
+use super::{cpu, dump, followers, hot_parent, hot_row, oltp, one_client, slap, sysbench, tpcc};
 use crate::Result;
 use std::time::Duration;
 
@@ -220,6 +220,7 @@ pub fn named(name: &str, options: &Options) -> Vec<Box<dyn Workload>> {
     let mut all = slap::all(options);
     all.extend(oltp::all(options));
     all.push(Box::new(hot_row::HotRow::new(options)));
+    all.push(Box::new(hot_parent::HotParent::new(options)));
     all.push(Box::new(one_client::OneClient::new(options)));
     all.push(Box::new(cpu::CpuPerCommit::new(options)));
     all.push(Box::new(cpu::InstructionsPerCommit::new(options)));

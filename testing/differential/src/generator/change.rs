@@ -12,6 +12,9 @@ impl Generator {
     pub(super) fn change(&mut self) -> Sql {
         let tables = self.changeable();
         let table = self.pick(&tables);
+        if self.foreign_keys && self.percent(15) {
+            return self.update_key(&table);
+        }
         match self.below(20) {
             0 => self.insert_some(&table),
             1..=4 => {
@@ -148,6 +151,13 @@ impl Generator {
         }
         let (filter, order) = (self.filter(&scope), self.some_of());
         sql(&format!("UPDATE {} SET {{}}{{}}{{}}", table.name), [commas(sets), filter, order])
+    }
+
+    /// UPDATE of keys that others may refer to.
+    fn update_key(&mut self, table: &Table) -> Sql {
+        let by = self.pick(&["1", "40", "-1", "1000", "-1000"]);
+        let rest = self.below(3);
+        text(format!("UPDATE {} SET {KEY} = {KEY} + {by} WHERE {KEY} % 3 = {rest}", table.name))
     }
 
     /// UPDATE of the rows that have partners of the same key in another table.

@@ -161,6 +161,9 @@ impl Generator {
         for column in &table.columns[1..] {
             items.push(self.definition_of(column));
         }
+        if self.foreign_keys && !table.is_temporary && self.percent(70) {
+            self.reference(table, &mut items);
+        }
         if self.percent(25) {
             let (column, definition) = self.generated_column(table);
             table.columns.push(column);
@@ -175,6 +178,28 @@ impl Generator {
         }
         let temporary = if table.is_temporary { "TEMPORARY " } else { "" };
         sql(&format!("CREATE {temporary}TABLE {} ({{}})", table.name), [commas(items)])
+    }
+
+    /// A column that refers to the key of a table, at times of this one.
+    fn reference(&mut self, table: &mut Table, items: &mut Vec<Sql>) {
+        let lasting = self.tables.iter().filter(|t| !t.is_temporary).map(|t| t.name.clone());
+        let mut parents: Vec<String> = lasting.collect();
+        parents.push(table.name.clone());
+        let (parent, name) = (self.pick(&parents), self.name("p"));
+        // Keys that are drawn again and again are below this.
+        let column = Column::new(name.clone(), integer("INT", 0, 40));
+        const ACTIONS: [&str; 5] = ["", " RESTRICT", " NO ACTION", " CASCADE", " SET NULL"];
+        let mut action = |event: &str| match self.pick(&ACTIONS) {
+            "" => String::new(),
+            action => format!(" ON {event}{action}"),
+        };
+        let actions = action("DELETE") + &action("UPDATE");
+        items.push(text(format!("{name} INT")));
+        items.push(text(format!(
+            "CONSTRAINT {} FOREIGN KEY ({name}) REFERENCES {parent} ({KEY}){actions}",
+            self.name("f")
+        )));
+        table.columns.push(column);
     }
 
     /// A column as CREATE and ALTER TABLE have it.

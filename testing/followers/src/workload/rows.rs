@@ -25,6 +25,14 @@ pub(super) fn schema(features: Features) -> Vec<String> {
          twice INT GENERATED ALWAYS AS (a * 2) VIRTUAL, tag VARCHAR(60) AS (CONCAT(word, '-', a)) STORED, KEY (tag), CHECK (a > -1000000000))"
             .into(),
         "CREATE TABLE counted (k VARCHAR(20) NOT NULL, n INT NOT NULL, UNIQUE KEY (k))".into(),
+        "CREATE TABLE authors (id INT NOT NULL PRIMARY KEY, books INT NOT NULL DEFAULT 0)".into(),
+        "CREATE TABLE books (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, author INT NOT NULL, title VARCHAR(40),
+         FOREIGN KEY (author) REFERENCES authors (id) ON DELETE CASCADE ON UPDATE CASCADE)"
+            .into(),
+        "CREATE TABLE loans (book INT, day INT NOT NULL, KEY (day), FOREIGN KEY (book) REFERENCES books (id) ON DELETE SET NULL)"
+            .into(),
+        "CREATE TABLE tree (id INT NOT NULL PRIMARY KEY, above INT, FOREIGN KEY (above) REFERENCES tree (id) ON DELETE CASCADE)"
+            .into(),
         "CREATE FUNCTION noted(k INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA
          BEGIN INSERT INTO counted VALUES (CONCAT('f', k), 1) ON DUPLICATE KEY UPDATE n = n + 1; RETURN k; END"
             .into(),
@@ -40,7 +48,7 @@ impl Session {
     pub(super) fn change(&mut self) -> String {
         let (features, r) = (self.features, &mut self.random);
         let key = r.below(KEYS);
-        match r.below(16) {
+        match r.below(21) {
             0..=2 => insert_kinds(r, features),
             3 | 4 => {
                 let column = pick(r, features);
@@ -73,6 +81,7 @@ impl Session {
             ),
             13 => format!("INSERT IGNORE INTO pairs SELECT a + 1, b, n FROM pairs WHERE a = {key}"),
             14 => format!("SELECT noted({})", key % 40),
+            15..=19 => related(r),
             _ => format!("UPDATE counted SET n = n + 1 WHERE k = 'f{}'", key % 40),
         }
     }
@@ -138,6 +147,26 @@ impl Session {
             "INSERT INTO pairs SELECT a, b, 7 FROM scratch ON DUPLICATE KEY UPDATE n = pairs.n + 7".into(),
             "DROP TEMPORARY TABLE scratch".into(),
         ]
+    }
+}
+
+/// A change of rows that others refer to, or that refer to others: some of these are refused, others
+/// reach further rows.
+fn related(r: &mut Random) -> String {
+    // Few enough that most of them are there.
+    let author = r.below(30);
+    let node = 1 + r.below(200);
+    match r.below(12) {
+        0 => format!("INSERT IGNORE INTO authors (id) VALUES ({author}), ({author} + 7)"),
+        1..=3 => format!("INSERT INTO books (author, title) VALUES ({author}, 'one'), ({author}, 'two')"),
+        4 => format!("UPDATE authors SET books = books + 1 WHERE id = {author}"),
+        5 => format!("UPDATE authors SET id = id + 40 WHERE id = {author}"),
+        6 => format!("DELETE FROM authors WHERE id IN ({author}, {author} + 40)"),
+        7 => format!("INSERT INTO loans SELECT id, {author} FROM books WHERE author = {author}"),
+        8 => format!("DELETE FROM books WHERE author = {author} LIMIT 2"),
+        9 => format!("DELETE FROM loans WHERE day = {author}"),
+        10 => format!("INSERT IGNORE INTO tree VALUES ({node}, NULL), ({node} * 2, {node}), ({node} * 2 + 1, {node})"),
+        _ => format!("DELETE FROM tree WHERE id = {node}"),
     }
 }
 
