@@ -35,6 +35,7 @@ pub(crate) mod computed;
 pub(crate) mod ddl;
 pub(crate) mod deprecated;
 pub(crate) mod draft;
+pub(crate) mod engine_name;
 pub(crate) mod foreign_key;
 pub(crate) mod metadata_lock;
 mod new_definitions;

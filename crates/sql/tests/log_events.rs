@@ -609,6 +609,35 @@ fn first_is_logged_as_a_place_that_all_understand() {
     }
 }
 
+/// A replica would keep rows in an engine that knows no transactions.
+#[test]
+fn the_log_names_no_engine_but_innodb() {
+    let server = Server::new(1);
+    let mut session = server.session();
+    for sql in ["CREATE DATABASE d", "USE d", "SET sql_mode = ''"] {
+        run(&mut session, sql).unwrap();
+    }
+    for (sql, expected) in [
+        (
+            "CREATE TABLE t (a INT PRIMARY KEY) ENGINE=MyISAM",
+            "CREATE TABLE `d`.`t` (\n  `a` int NOT NULL,\n  PRIMARY KEY (`a`)\n) ENGINE=InnoDB DEFAULT \
+             CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci",
+        ),
+        (
+            "CREATE TABLE u (a INT PRIMARY KEY) ENGINE=innoDB",
+            "CREATE TABLE u (a INT PRIMARY KEY) ENGINE=innoDB",
+        ),
+        (
+            "ALTER TABLE t ENGINE = 'memory', ADD b INT, ENGINE `Aria`, LOCK=SHARED",
+            "ALTER TABLE t ENGINE = InnoDB, ADD b INT, ENGINE InnoDB, LOCK=DEFAULT",
+        ),
+        ("ALTER TABLE t ENGINE=INNODB", "ALTER TABLE t ENGINE=INNODB"),
+    ] {
+        run(&mut session, sql).unwrap();
+        assert_eq!(last_logged(&mut session), expected);
+    }
+}
+
 /// The row id has a name of its own where a column called `my_row_id` goes in the same statement.
 #[test]
 fn a_row_id_is_not_taken_for_a_column_that_goes() {

@@ -132,7 +132,7 @@ fn change(session: &Session, random: &mut Random, table: &mut Table, others: &[T
                 let name = session.quote(random, name);
                 format!("ALTER CHECK {name} {}", pick(random, &["ENFORCED", "NOT ENFORCED"]))
             }
-            None => "ENGINE = InnoDB".into(),
+            None => pick(random, &["ENGINE = InnoDB", "ENGINE = 'MyISAM'", "ENGINE `heap`"]).into(),
         },
         18 => key(session, random, table).map_or_else(|| "FORCE".into(), |key| format!("ADD {key}")),
         19 => match table.keys.pop() {

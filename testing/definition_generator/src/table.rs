@@ -422,7 +422,8 @@ pub(super) fn options(session: &Session, random: &mut Random) -> String {
                 ],
             )
             .to_owned(),
-            6 => "ENGINE = InnoDB".to_owned(),
+            6 => pick(random, &["ENGINE = InnoDB", "ENGINE 'MyISAM'", "ENGINE = `memory`", "ENGINE archive"])
+                .to_owned(),
             _ => pick(
                 random,
                 &[

@@ -168,6 +168,7 @@ catalogue! {
     WARN_NULL_TO_NOTNULL = 1263, "22004", "Column set to default value; NULL supplied to NOT NULL column '%' at row %";
     WARN_DATA_OUT_OF_RANGE = 1264, "22003", "Out of range value for column '%' at row %";
     WARN_DATA_TRUNCATED = 1265, "01000", "Data truncated for column '%' at row %";
+    WARN_USING_OTHER_HANDLER = 1266, "HY000", "Using storage engine % for table '%'";
     CANT_AGGREGATE_2COLLATIONS = 1267, "HY000", "Illegal mix of collations (%) and (%) for operation '%'";
     CANT_AGGREGATE_3COLLATIONS = 1270, "HY000", "Illegal mix of collations (%), (%), (%) for operation '%'";
     CANT_AGGREGATE_NCOLLATIONS = 1271, "HY000", "Illegal mix of collations for operation '%'";
@@ -346,6 +347,7 @@ catalogue! {
     INVALID_JSON_VALUE_FOR_CAST = 3156, "22018", "Invalid JSON value for CAST to % from column % at row %";
     JSON_DOCUMENT_TOO_DEEP = 3157, "22032", "The JSON document exceeds the maximum depth.";
     JSON_DOCUMENT_NULL_KEY = 3158, "22032", "JSON documents may not contain NULL member names.";
+    DISABLED_STORAGE_ENGINE = 3161, "HY000", "Storage engine % is disabled (Table creation is disallowed).";
     USER_DOES_NOT_EXIST = 3162, "HY000", "Authorization ID % does not exist.";
     USER_ALREADY_EXISTS = 3163, "HY000", "Authorization ID % already exists.";
     INVALID_JSON_PATH_ARRAY_CELL = 3165, "42000", "A path expression is not a path to a cell in an array.";

@@ -179,7 +179,6 @@ impl Options {
             match option {
                 TableOption::AutoIncrement(n) => read.auto_increment = (*n).max(1),
                 TableOption::Comment(text) => read.comment = text.to_str_lossy().into_owned(),
-                TableOption::Engine(name) => check_engine(name)?,
                 TableOption::RowFormat(word) => {
                     let format = word.to_ascii_uppercase();
                     read.show("ROW_FORMAT", (format != "DEFAULT").then_some(format));
@@ -204,16 +203,5 @@ impl Options {
             self.shown.split_whitespace().filter(is_other).map(str::to_owned).collect();
         words.extend(value.map(|v| format!("{name}={v}")));
         self.shown = words.iter().map(|word| format!(" {word}")).collect();
-    }
-}
-
-/// Tables are InnoDB's to clients, whatever transactional engine they name.
-fn check_engine(name: &str) -> Result<()> {
-    match name.to_ascii_lowercase().as_str() {
-        "innodb" => Ok(()),
-        "myisam" | "memory" | "csv" | "archive" | "blackhole" | "merge" | "federated" | "ndbcluster" => {
-            Err(SqlError::unsupported(format_args!("ENGINE={name}")))
-        }
-        _ => Err(error::UNKNOWN_STORAGE_ENGINE.with(&[&name])),
     }
 }

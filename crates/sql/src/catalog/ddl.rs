@@ -58,6 +58,8 @@ pub(crate) struct Settings {
     pub foreign_key_checks: bool,
     /// `restrict_fk_on_non_standard_key`: only a unique key can be referred to.
     pub restricts_foreign_keys: bool,
+    /// `disabled_storage_engines`
+    pub disabled_engines: Arc<str>,
     /// A client sends the statement; it is not one that the log has.
     pub(crate) from_client: bool,
     /// The session's temporary tables. What is logged never depends on them.

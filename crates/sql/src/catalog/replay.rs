@@ -241,6 +241,7 @@ pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
         requires_key: false,
         foreign_key_checks: query.status.flags2.unwrap_or(0) & flags2::NO_FOREIGN_KEY_CHECKS == 0,
         restricts_foreign_keys: false,
+        disabled_engines: "".into(),
         from_client: false,
         temporary: TemporaryTables::default(),
         moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),

@@ -32,7 +32,7 @@ use crate::catalog::ddl::{LoggedText, Plan, TextForm};
 use crate::catalog::metadata_lock::{Guard, MetadataLockType};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::show::quote;
-use crate::catalog::{BuiltTrees, Change, TableDef, counted_value, statement_hash};
+use crate::catalog::{BuiltTrees, Change, TableDef, counted_value, engine_name, statement_hash};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::{IN_ORDER, Span, Statement, StatementKind};
@@ -257,8 +257,12 @@ impl Running<'_> {
             (&self.instead_of_first, &self.statement.kind)
         {
             words.extend(alter.first_words().map(|word| (word, &**place)));
-            words.sort_by_key(|(word, _)| word.start);
         }
+        if let StatementKind::AlterTable(alter) = &self.statement.kind {
+            let others = alter.engines().filter(|engine| !engine_name::is_innodb(&engine.name));
+            words.extend(others.map(|engine| (engine.span, "InnoDB")));
+        }
+        words.sort_by_key(|(word, _)| word.start);
         for (word, instead) in words {
             out.extend_from_slice(&self.text[at..word.start as usize]);
             out.extend_from_slice(instead.as_bytes());

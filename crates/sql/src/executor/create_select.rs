@@ -67,6 +67,7 @@ pub(super) fn execute(
             return Ok(None);
         };
         alter::check_expressions(cx, table)?;
+        planned.warnings.iter().for_each(|warning| cx.warn(warning.clone()));
         let table = cx.make_temporary(table)?;
         filled = Some(table.clone());
         insert::fill(cx, table, &selected, &query, source.duplicates)?;

@@ -2,6 +2,8 @@
 //! there: `INNODB_*`. Who reads them needs PROCESS.
 //!
 //! - `INNODB_CMP*`: nothing is compressed by pages of other sizes, so that all counters are zero.
+//! - `INNODB_FOREIGN`, `INNODB_FOREIGN_COLS`: foreign keys, by the names that they have within their
+//!   database.
 //! - `INNODB_METRICS`: what is counted under InnoDB's names in SHOW STATUS, all of it always on.
 //! - `INNODB_TABLES`, `INNODB_TABLESPACES`: each table has a tablespace of its own number. All
 //!   tables share files; the size is what the table's rows and keys take, as in `TABLES`.
@@ -10,12 +12,14 @@
 use super::column::{SystemColumn, columns};
 use super::{Each, SystemTable, Wanted, locks, none};
 use crate::catalog::TableDef;
+use crate::catalog::foreign_key::ForeignKeyDef;
 use crate::listing::cells;
 use crate::session::Context;
 use crate::status::engine::PAGE;
 use datum::error::Result;
 use datum::value::temporal::SECOND;
 use datum::value::{DateTime, Datum};
+use syntax::ast::ReferenceAction;
 
 const NOTHING: [&str; 2] = ["", ""];
 
@@ -45,6 +49,23 @@ pub(super) const TABLES: &[SystemTable] = &[
     SystemTable { name: "INNODB_CMP_PER_INDEX", columns: CMP_PER_INDEX, keys: NOTHING, rows: none },
     SystemTable { name: "INNODB_CMP_PER_INDEX_RESET", columns: CMP_PER_INDEX, keys: NOTHING, rows: none },
     SystemTable { name: "INNODB_CMP_RESET", columns: CMP, keys: NOTHING, rows: compressed },
+    SystemTable {
+        name: "INNODB_FOREIGN",
+        columns: columns! {
+            ID: Varchar(129) or_null, FOR_NAME: Varchar(129) or_null, REF_NAME: Varchar(129) or_null,
+            N_COLS: Bigint, TYPE: Biguint,
+        },
+        keys: NOTHING,
+        rows: foreign_keys,
+    },
+    SystemTable {
+        name: "INNODB_FOREIGN_COLS",
+        columns: columns! {
+            ID: Varchar(129) or_null, FOR_COL_NAME: Varchar(64), REF_COL_NAME: Varchar(64), POS: Uint,
+        },
+        keys: NOTHING,
+        rows: foreign_key_columns,
+    },
     SystemTable {
         name: "INNODB_METRICS",
         columns: columns! {
@@ -252,6 +273,44 @@ fn tables(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
         ]
     };
     each_table(cx, row, each)
+}
+
+/// What a foreign key does, as InnoDB's bits.
+fn actions(key: &ForeignKeyDef) -> u64 {
+    let bit = |action, [cascade, set_null, no_action]: [u64; 3]| match action {
+        ReferenceAction::Cascade => cascade,
+        ReferenceAction::SetNull => set_null,
+        ReferenceAction::NoAction => no_action,
+        ReferenceAction::Restrict | ReferenceAction::SetDefault => 0,
+    };
+    bit(key.on_delete, [1, 2, 16]) | bit(key.on_update, [4, 8, 32])
+}
+
+fn foreign_keys(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
+    let state = cx.catalog().state();
+    for table in state.databases.values().flat_map(|database| database.tables.values()) {
+        for key in &table.foreign_keys {
+            let id = format!("{}/{}", table.database, key.name);
+            let child = format!("{}/{}", table.database, table.name);
+            let parent = format!("{}/{}", key.parent.database, key.parent.name);
+            each(cells![id, child, parent, key.columns.len() as i64, actions(key)])?;
+        }
+    }
+    Ok(())
+}
+
+fn foreign_key_columns(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
+    let state = cx.catalog().state();
+    for table in state.databases.values().flat_map(|database| database.tables.values()) {
+        for key in &table.foreign_keys {
+            let id = format!("{}/{}", table.database, key.name);
+            for (number, (column, parent)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
+                let column = table.columns[*column].name.as_str();
+                each(cells![id.as_str(), column, parent.as_str(), number as u64 + 1])?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// DYNAMIC rows, in a tablespace of their own.

@@ -40,6 +40,7 @@ names! {
     CONNECT_TIMEOUT = "connect_timeout";
     DATADIR = "datadir";
     DEFAULT_STORAGE_ENGINE = "default_storage_engine";
+    DISABLED_STORAGE_ENGINES = "disabled_storage_engines";
     DEFAULT_WEEK_FORMAT = "default_week_format";
     DIV_PRECISION_INCREMENT = "div_precision_increment";
     DURAMEN_GATHER_HOT_ROWS = "duramen_gather_hot_rows";

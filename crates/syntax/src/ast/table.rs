@@ -210,7 +210,7 @@ pub enum ReferenceAction {
 /// Options in the order given; the last one of a kind counts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TableOption {
-    Engine(Ident),
+    Engine(EngineName),
     SecondaryEngine(Option<Ident>),
     Charset(Ident),
     Collation(Ident),
@@ -227,6 +227,24 @@ pub enum TableOption {
     Text(Ident, Text),
     /// Any other with a word: INSERT_METHOD, STORAGE; the name is upper case.
     Word(Ident, Ident),
+}
+
+impl TableOption {
+    /// The engine that it names.
+    pub fn engine(&self) -> Option<&EngineName> {
+        match self {
+            TableOption::Engine(engine) => Some(engine),
+            _ => None,
+        }
+    }
+}
+
+/// An engine, as a table names it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EngineName {
+    pub name: Ident,
+    /// Where it stands, with its quotes.
+    pub span: Span,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -303,6 +321,15 @@ impl AlterTable {
             ColumnPlace::First(word) => Some(*word),
             ColumnPlace::Last | ColumnPlace::After(_) => None,
         })
+    }
+
+    /// The engines that it names.
+    pub fn engines(&self) -> impl Iterator<Item = &EngineName> {
+        let options = self.actions.iter().filter_map(|action| match action {
+            AlterAction::Options(options) => Some(options),
+            _ => None,
+        });
+        options.flatten().filter_map(TableOption::engine)
     }
 }
 

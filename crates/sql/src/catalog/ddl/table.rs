@@ -10,18 +10,19 @@ use storage::schema::KeyPart;
 use super::foreign_keys::{Redefinition, check_drops, check_truncate};
 use super::{LoggedText, Plan, Settings, check_name, check_not_system};
 use crate::catalog::build::{self, Numbers, Trees, check_constraint_name};
-use crate::catalog::deprecated;
 use crate::catalog::draft::{self, foreign_keys};
 use crate::catalog::foreign_key::TableName;
 use crate::catalog::objects::{CatalogState, NextNumbers};
 use crate::catalog::record::{Change, columns_without_default};
 use crate::catalog::set_aside::ObjectKey;
-use crate::catalog::{ColumnDef, IndexDef, TableDef, parse_one, show, table as table_def, temporary};
+use crate::catalog::{
+    ColumnDef, IndexDef, TableDef, deprecated, engine_name, parse_one, show, table as table_def, temporary,
+};
 use crate::system_tables;
 use datum::error::{self, Result, SqlError};
 use datum::types::Collation;
 use datum::value::zone::Zone;
-use syntax::ast::{CreateTable, DropTable, ObjectName, TableContent, TableDefinition};
+use syntax::ast::{CreateTable, DropTable, ObjectName, TableContent, TableDefinition, TableOption};
 
 /// The note that the table is there already, which ends a CREATE TABLE; without IF NOT EXISTS it is
 /// an error.
@@ -105,8 +106,10 @@ pub(super) fn create(
     };
     let warnings = match &create.content {
         TableContent::Definition(definition) => {
+            let engines = definition.options.iter().filter_map(TableOption::engine);
+            let engines = engine_name::check(engines, name, settings)?;
             let defaults = definition.columns.iter().filter_map(deprecated::of_column);
-            defaults.chain(repeated_indexes(&table, |_| true)).collect()
+            engines.into_iter().chain(defaults).chain(repeated_indexes(&table, |_| true)).collect()
         }
         TableContent::Like(_) => Vec::new(),
     };
@@ -120,8 +123,16 @@ pub(super) fn create(
     let has_references = |definition: &TableDefinition| {
         definition.columns.iter().any(|column| column.attributes.references.is_some())
     };
+    let has_other_engine = |definition: &TableDefinition| {
+        let mut engines = definition.options.iter().filter_map(TableOption::engine);
+        engines.any(|engine| !engine_name::is_innodb(&engine.name))
+    };
     let needs_text = needs_text(&table)
-        || matches!(&create.content, TableContent::Definition(definition) if has_references(definition));
+        || matches!(
+            &create.content,
+            TableContent::Definition(definition)
+                if has_references(definition) || has_other_engine(definition)
+        );
     let logged = (needs_text || !is_clear).then(|| LoggedText::canonical(qualified_text(&table, settings)));
     let change = match create.temporary {
         true => Change::PutTable(Arc::new(table), state.next),

@@ -296,6 +296,7 @@ impl Context {
             requires_key: self.settings.variables.bool(ids::SQL_REQUIRE_PRIMARY_KEY),
             foreign_key_checks: self.settings.variables.bool(ids::FOREIGN_KEY_CHECKS),
             restricts_foreign_keys: self.settings.variables.bool(ids::RESTRICT_FK_ON_NON_STANDARD_KEY),
+            disabled_engines: self.instance.globals().text(ids::DISABLED_STORAGE_ENGINES),
             from_client: true,
             temporary: self.temporary_tables().clone(),
         }

@@ -9,7 +9,9 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("The one engine; it answers to the name InnoDB"),
     switch("default_table_encryption", false).both().fixed().help_text("Tables are not encrypted"),
     choice("default_tmp_storage_engine", &["InnoDB"], 0).both().fixed().help_text("The one engine"),
-    text("disabled_storage_engines", "").fixed().read_only().help_text("None"),
+    text("disabled_storage_engines", "").read_only().help_text(
+        "Engines that tables may not name under NO_ENGINE_SUBSTITUTION (error 3161), such as MyISAM,MEMORY",
+    ),
     switch("duramen_gather_hot_rows", true).help_text(
         "Sessions that change the same row over and over run on one processor, where each hands it on soonest",
     ),

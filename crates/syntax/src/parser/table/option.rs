@@ -1,6 +1,6 @@
 //! A table's options.
 
-use crate::ast::{Ident, TableOption};
+use crate::ast::{EngineName, Ident, TableOption};
 use crate::keyword::Keyword as K;
 use crate::parser::{Parsed, Parser};
 use crate::token::Token;
@@ -90,13 +90,14 @@ impl Parser<'_> {
     }
 
     fn word_option(&mut self, word: K, name: Ident) -> Parsed<TableOption> {
+        let start = self.current.start;
         let value = match word {
             K::ROW_FORMAT if self.is(K::DEFAULT) => self.any_ident()?,
             K::SECONDARY_ENGINE if self.take_word(K::NULL) => return Ok(TableOption::SecondaryEngine(None)),
             _ => self.ident_or_text()?,
         };
         Ok(match word {
-            K::ENGINE => TableOption::Engine(value),
+            K::ENGINE => TableOption::Engine(EngineName { name: value, span: self.span_from(start) }),
             K::SECONDARY_ENGINE => TableOption::SecondaryEngine(Some(value)),
             K::ROW_FORMAT => TableOption::RowFormat(Ident::new(value.to_ascii_uppercase())),
             K::TABLESPACE => TableOption::Tablespace(value),

@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use super::super::Settings;
 use super::{charset, existing_names, row_id};
 use crate::catalog::build::{self, Options};
-use crate::catalog::deprecated;
 use crate::catalog::draft::{Draft, DraftColumn, DraftKey, DraftPart, reads_column};
 use crate::catalog::table::Default;
-use crate::catalog::{ColumnDef, TableDef};
+use crate::catalog::{ColumnDef, TableDef, deprecated, engine_name};
 use datum::error::{self, Result, SqlError};
 use datum::types::{Collation, DataType};
 use syntax::ast::{
@@ -56,7 +55,7 @@ pub(super) fn change(
         in_order: false,
         converts_to: None,
         refuses_loss: settings.from_client,
-        warnings: Vec::new(),
+        warnings: engine_name::check(alter.engines(), &old.name, settings)?,
     };
     // The default character set counts for columns of the same statement; drops come before what
     // takes their names.
