@@ -45,14 +45,8 @@ pub struct Episodes {
 pub fn episode(seed: u64, what: Episodes) -> Vec<Statement> {
     let Episodes { for_mysql, foreign_keys, .. } = what;
     let random = Random::new(seed);
-    let mut generator = Generator {
-        random,
-        tables: Vec::new(),
-        names: 0,
-        in_transaction: false,
-        for_mysql,
-        foreign_keys,
-    };
+    let mut generator =
+        Generator { random, tables: Vec::new(), names: 0, in_transaction: false, for_mysql, foreign_keys };
     let mut script = Vec::new();
     for _ in 0..2 + generator.below(2) {
         generator.new_table(&mut script);
@@ -163,8 +157,7 @@ mod tests {
     #[test]
     fn an_episode_repeats_from_its_seed() {
         let mysql = Episodes { for_mysql: true, foreign_keys: true, ..Episodes::default() };
-        let statements =
-            |seed| episode(seed, mysql).iter().map(|s| s.sql.to_string()).collect::<Vec<_>>();
+        let statements = |seed| episode(seed, mysql).iter().map(|s| s.sql.to_string()).collect::<Vec<_>>();
         assert_eq!(statements(3), statements(3));
         assert_ne!(statements(3), statements(4));
     }

@@ -102,6 +102,7 @@ pub const KNOWN_TO_MYSQL: &[KnownDifference] = &[
     KnownDifference { name: "Documents beside BIGINT columns", applies: mysql::documents_with_integers },
     KnownDifference { name: "Zero dates under MAX and MIN", applies: mysql::zero_moments },
     KnownDifference { name: "CHECKs of no column", applies: mysql::constant_checks },
+    KnownDifference { name: "Foreign keys", applies: mysql::foreign_keys },
 ];
 
 /// The known difference that a case is of.
