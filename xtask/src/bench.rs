@@ -6,7 +6,8 @@
 //! takes part), [`measure`] (how cells are run), [`results`] (what comes of them), [`relative`] (in
 //! multiples of one cell), [`shape`] (compared with what was published), [`report`] (how it is
 //! printed). Workloads: [`slap`] is W1 and W4's inserts, [`oltp`] is W2, W3, W4's updates, W5, and
-//! what durability costs; [`hot_row`], [`hot_parent`], [`one_client`], [`cpu`], [`sysbench`] (its bundled tests),
+//! what durability costs; [`hot_row`], [`hot_parent`], [`one_client`], [`cpu`], [`sysbench`] (its
+//! bundled tests),
 //! [`tpcc`], [`dump`], [`followers`]. [`flush`] measures flushes alone, [`callgrind`] counts
 //! instructions, [`machine`] says what all is measured on.
 //!

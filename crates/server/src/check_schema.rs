@@ -1,14 +1,13 @@
 //! `duramen check-schema`: what of a schema written for MySQL or MariaDB would be refused here, or
 //! mean something else, before anything is made.
 //!
-//! 1. cut      The script becomes statements, as the client `mysql` reads it (`script.rs`); a
-//!             running server is asked for its definitions (`source.rs`).
-//! 2. try      Each statement that defines something is run in a database of its own, empty and
-//!             thrown away behind it (`trial.rs`). Statements about rows are only counted.
-//! 3. blame    A table that is refused is tried again without each of its elements
-//!             (`elements.rs`): what it can be made without is the cause, and the rest goes on to
-//!             be examined.
-//! 4. report   A line for each finding, with the way out (`report.rs`).
+//! 1. cut: the script becomes statements, as the client `mysql` reads it (`script.rs`); a running
+//!    server is asked for its definitions (`source.rs`).
+//! 2. try: each statement that defines something is run in a database of its own, empty and thrown
+//!    away behind it (`trial.rs`). Statements about rows are only counted.
+//! 3. blame: a table that is refused is tried again without each of its elements (`elements.rs`):
+//!    what it can be made without is the cause, and the rest goes on to be examined.
+//! 4. report: a line for each finding, with the way out (`report.rs`).
 //!
 //! (C1) What is said is what the server says: the statements run in the server's own code.
 //! (C2) Nothing is changed: a server is only read, and nothing written outside of the folder for
@@ -67,6 +66,7 @@ fn check(args: &[String]) -> Result<u8, ToolError> {
             examine(|| of_script("standard input", BufReader::new(std::io::stdin())))?
         }
         (None, [file]) => {
+            #[allow(clippy::disallowed_methods, reason = "a script of the user's is no file of a database")]
             let opened = File::open(file).map_err(|e| ToolError::io("open", Path::new(file), e))?;
             examine(|| of_script(file, BufReader::with_capacity(1 << 20, opened)))?
         }

@@ -68,7 +68,7 @@ fn what_this_server_dumps_is_taken_as_it_is() {
         .unwrap();
     assert!(dumped.status.success(), "{}", String::from_utf8_lossy(&dumped.stderr));
     let file = folder.path().join("dump.sql");
-    std::fs::write(&file, dumped.stdout).unwrap();
+    env::Env::replace_file(&env::RealEnv, &file, &dumped.stdout).unwrap();
     let (status, report, error) = run(&["check-schema", file.to_str().unwrap()]);
     assert_eq!((status.code(), &*error), (Some(0), ""), "{report}");
     assert!(report.contains("definitions are taken as they are; "), "{report}");

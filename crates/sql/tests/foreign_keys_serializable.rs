@@ -1,10 +1,10 @@
-//! SERIALIZABLE holds for what foreign keys read and change: random transactions of several sessions
-//! over tables that refer to each other are done again on another server, one after the other in the
-//! order of the log, and each statement says there what it said.
+//! SERIALIZABLE holds for what foreign keys read and change: random transactions of several
+//! sessions over tables that refer to each other are done again on another server, one after the
+//! other in the order of the log, and each statement says there what it said.
 //!
-//! That is so for errors, too: a child that found no parent says that there was none in the order of
-//! the log. `storage/tests/serializable.rs` is the same for rows and ranges. The same transactions
-//! under READ COMMITTED differ somewhere, which shows that the test can fail.
+//! That is so for errors, too: a child that found no parent says that there was none in the order
+//! of the log. `storage/tests/serializable.rs` is the same for rows and ranges. The same
+//! transactions under READ COMMITTED differ somewhere, which shows that the test can fail.
 #![allow(clippy::unwrap_used)]
 
 mod common;

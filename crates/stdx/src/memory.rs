@@ -188,8 +188,8 @@ impl<T> Drop for Unfinished<T> {
     }
 }
 
-/// What `map` makes of each of `list`, or its first error; what was made by then and what is left is
-/// [`Unfinished`].
+/// What `map` makes of each of `list`, or its first error; what was made by then and what is left
+/// is [`Unfinished`].
 pub fn try_map<T, U, E>(list: Vec<T>, mut map: impl FnMut(T) -> Result<U, E>) -> Result<Vec<U>, E>
 where
     T: 'static,

@@ -14,8 +14,8 @@ pub(super) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The pieces of a CREATE TABLE with a list of columns, or of an ALTER TABLE whose actions begin
-    /// at `actions`; `None` for other statements.
+    /// The pieces of a CREATE TABLE with a list of columns, or of an ALTER TABLE whose actions
+    /// begin at `actions`; `None` for other statements.
     pub(super) fn of(text: &'a [u8], actions: Option<usize>) -> Option<Self> {
         let (from, is_list) = match actions {
             Some(from) => (from, false),

@@ -1,6 +1,6 @@
 //! What was found in a schema, as lines and as one JSON object.
 
-use super::script::Place;
+use super::script::SourcePlace;
 use super::trial::Warning;
 use crate::repair::report::{array, object, quoted};
 use sql::SqlError;
@@ -14,7 +14,7 @@ const SHOWN_MAX: usize = 100;
 pub(super) enum Verdict {
     /// It is taken, and means something else than in MySQL.
     Differs,
-    /// It is refused.
+    /// A client would see the error.
     Refused,
     /// It needs what another statement could not make.
     Follows,
@@ -33,7 +33,7 @@ impl Verdict {
 /// One thing to know before the schema is loaded.
 #[derive(Debug)]
 pub(super) struct Finding {
-    place: Place,
+    place: SourcePlace,
     verdict: Verdict,
     /// The statement, or the part of it that is meant.
     statement: String,
@@ -43,19 +43,24 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    pub(super) fn refused(place: Place, statement: &[u8], e: &SqlError) -> Finding {
+    pub(super) fn refused(place: SourcePlace, statement: &[u8], e: &SqlError) -> Finding {
         let way_out = way_out(e.number, &e.message).map(str::to_owned);
         let (statement, text) = (shown(statement), e.message.clone());
         Finding { place, verdict: Verdict::Refused, statement, error: e.number, text, way_out }
     }
 
-    pub(super) fn follows(place: Place, statement: &[u8], e: &SqlError, first: &Place) -> Finding {
+    pub(super) fn follows(
+        place: SourcePlace,
+        statement: &[u8],
+        e: &SqlError,
+        first: &SourcePlace,
+    ) -> Finding {
         let way_out = Some(format!("what it needs is refused in {first}"));
         let (statement, text) = (shown(statement), e.message.clone());
         Finding { place, verdict: Verdict::Follows, statement, error: e.number, text, way_out }
     }
 
-    pub(super) fn differs(place: Place, statement: &[u8], warning: &Warning) -> Finding {
+    pub(super) fn differs(place: SourcePlace, statement: &[u8], warning: &Warning) -> Finding {
         let way_out = way_out(warning.number, &warning.message).map(str::to_owned);
         let (statement, text) = (shown(statement), warning.message.clone());
         Finding { place, verdict: Verdict::Differs, statement, error: warning.number, text, way_out }

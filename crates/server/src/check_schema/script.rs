@@ -1,7 +1,7 @@
 //! A script as the client `mysql` reads it: statements up to a delimiter that `DELIMITER` changes.
 //!
-//! Quotes and comments are known, so that a delimiter in them ends nothing. What is handed on is the
-//! text with its comments, for the server's parser knows which of them are code.
+//! Quotes and comments are known, so that a delimiter in them ends nothing. What is handed on is
+//! the text with its comments, for the server's parser knows which of them are code.
 
 use std::fmt;
 use std::io::{self, BufRead};
@@ -29,13 +29,13 @@ pub(super) struct Statement {
 
 /// Where something stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SourcePlace {
     pub(super) source: Arc<str>,
     /// From 1.
     pub(super) line: u64,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourcePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.source, self.line)
     }
@@ -43,13 +43,13 @@ impl fmt::Display for Place {
 
 impl Statement {
     /// Where it begins.
-    pub(super) fn here(&self) -> Place {
+    pub(super) fn here(&self) -> SourcePlace {
         self.at(self.line)
     }
 
     /// A line of it.
-    pub(super) fn at(&self, line: u64) -> Place {
-        Place { source: self.source.clone(), line }
+    pub(super) fn at(&self, line: u64) -> SourcePlace {
+        SourcePlace { source: self.source.clone(), line }
     }
 }
 
@@ -187,7 +187,7 @@ impl<R: BufRead> Script<R> {
         match word.to_ascii_lowercase().as_str() {
             "delimiter" | "\\d" if !rest.is_empty() => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                self.delimiter = rest[..end].as_bytes().to_vec();
+                self.delimiter = rest.as_bytes()[..end].to_vec();
             }
             "source" | "\\." => self.files.push((self.number, rest.trim_end_matches(';').to_owned())),
             "use" if !self.line.ends_with(&self.delimiter) && !rest.contains(';') => {

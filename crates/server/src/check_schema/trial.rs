@@ -2,7 +2,7 @@
 
 use super::elements::{self, Elements};
 use super::report::{Finding, Report};
-use super::script::{Place, Statement};
+use super::script::{SourcePlace, Statement};
 use crate::datadir::Datadir;
 use crate::log_tool::ToolError;
 use crate::options::{self, Command};
@@ -29,7 +29,7 @@ const DIFFERENCES: [u16; 1] = [datum::error::WARN_USING_OTHER_HANDLER.number];
 pub(super) struct Trial {
     session: Session,
     /// Objects that could not be made, in lower case, with the place of their statement.
-    missing: HashMap<String, Place>,
+    missing: HashMap<String, SourcePlace>,
     instance: Arc<Instance>,
     _datadir: Datadir,
     /// Removed when this is dropped.
@@ -135,7 +135,7 @@ impl Trial {
     }
 
     /// The place of the statement that could not make what the error says is missing.
-    fn missing_in(&self, e: &SqlError) -> Option<Place> {
+    fn missing_in(&self, e: &SqlError) -> Option<SourcePlace> {
         let message = e.message.to_lowercase();
         let names = message.split(['\'', '`']).map(|part| part.rsplit('.').next().unwrap_or(part));
         names.filter_map(|name| self.missing.get(name)).next().cloned()

@@ -2,8 +2,8 @@
 //! there: `INNODB_*`. Who reads them needs PROCESS.
 //!
 //! - `INNODB_CMP*`: nothing is compressed by pages of other sizes, so that all counters are zero.
-//! - `INNODB_FOREIGN`, `INNODB_FOREIGN_COLS`: foreign keys, by the names that they have within their
-//!   database.
+//! - `INNODB_FOREIGN`, `INNODB_FOREIGN_COLS`: foreign keys, by the names that they have within
+//!   their database.
 //! - `INNODB_METRICS`: what is counted under InnoDB's names in SHOW STATUS, all of it always on.
 //! - `INNODB_TABLES`, `INNODB_TABLESPACES`: each table has a tablespace of its own number. All
 //!   tables share files; the size is what the table's rows and keys take, as in `TABLES`.

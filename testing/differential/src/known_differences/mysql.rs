@@ -200,8 +200,9 @@ pub(super) fn assigned_twice(case: &Case<'_>) -> bool {
     both && case.sql.starts_with("UPDATE") && again && case.names(&["(SELECT "])
 }
 
-/// MySQL 9.7 looks for a row's parent before it numbers the row and looks for duplicates: a row that
-/// is refused takes no AUTO_INCREMENT value there, and one that IGNORE leaves out counts, at times.
+/// MySQL 9.7 looks for a row's parent before it numbers the row and looks for duplicates: a row
+/// that is refused takes no AUTO_INCREMENT value there, and one that IGNORE leaves out counts, at
+/// times.
 pub(super) fn foreign_keys(case: &Case<'_>) -> bool {
     let of_keys = |answer: &Answer| matches!(answer.error(), Some(1062 | 1451 | 1452 | 1761 | 3819));
     let both_refuse = of_keys(case.duramen) && of_keys(case.reference);

@@ -150,8 +150,8 @@ impl Session {
     }
 }
 
-/// A change of rows that others refer to, or that refer to others: some of these are refused, others
-/// reach further rows.
+/// A change of rows that others refer to, or that refer to others: some of these are refused,
+/// others reach further rows.
 fn related(r: &mut Random) -> String {
     // Few enough that most of them are there.
     let author = r.below(30);
@@ -165,7 +165,9 @@ fn related(r: &mut Random) -> String {
         7 => format!("INSERT INTO loans SELECT id, {author} FROM books WHERE author = {author}"),
         8 => format!("DELETE FROM books WHERE author = {author} LIMIT 2"),
         9 => format!("DELETE FROM loans WHERE day = {author}"),
-        10 => format!("INSERT IGNORE INTO tree VALUES ({node}, NULL), ({node} * 2, {node}), ({node} * 2 + 1, {node})"),
+        10 => format!(
+            "INSERT IGNORE INTO tree VALUES ({node}, NULL), ({node} * 2, {node}), ({node} * 2 + 1, {node})"
+        ),
         _ => format!("DELETE FROM tree WHERE id = {node}"),
     }
 }
