@@ -177,6 +177,7 @@ fn cut_tail(text: &[u8], from: usize) -> Vec<Range<usize>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

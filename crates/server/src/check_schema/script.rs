@@ -203,6 +203,7 @@ impl<R: BufRead> Script<R> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

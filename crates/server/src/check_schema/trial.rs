@@ -234,6 +234,7 @@ fn line_of(statement: &Statement, at: usize) -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
