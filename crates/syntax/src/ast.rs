@@ -20,7 +20,7 @@
 //!
 //! Reading order: [`expression`], [`query`], [`change`] (INSERT, UPDATE, ..), [`data_type`],
 //! [`table`] (CREATE and ALTER TABLE), [`routine`], [`session`] (SET, transactions), [`admin`]
-//! (SHOW, users, maintenance); [`visit`] walks over all of it.
+//! (SHOW, users, maintenance); [`visit`] walks over all of it, [`visit_mut`] changes queries.
 #![allow(missing_docs)] // variants and fields carry the grammar's own words; a comment where those don't say it all
 
 mod admin;
@@ -33,6 +33,7 @@ mod routine;
 mod session;
 mod table;
 pub mod visit;
+pub mod visit_mut;
 mod walk;
 
 pub use admin::*;

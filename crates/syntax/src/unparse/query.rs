@@ -221,7 +221,7 @@ impl Writer {
         self.table(&join.right);
         match &join.condition {
             JoinCondition::None => {}
-            JoinCondition::On(expr) => put!(self, " on ", expr),
+            JoinCondition::On(expr) => put!(self, " on(", expr, ")"),
             JoinCondition::Using(columns) => {
                 self.put(" using");
                 self.columns(columns);

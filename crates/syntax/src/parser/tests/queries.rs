@@ -67,24 +67,24 @@ fn tables() {
     check_query("select * from a, b as c, d e", "select * from `a`,`b` `c`,`d` `e`");
     check_query(
         "select * from a join b on x left join c using (y, z)",
-        "select * from ((`a` join `b` on `x`) left join `c` using (`y`,`z`))",
+        "select * from ((`a` join `b` on(`x`)) left join `c` using (`y`,`z`))",
     );
     check_query(
         "select * from a join b join c on x on y",
-        "select * from (`a` join (`b` join `c` on `x`) on `y`)",
+        "select * from (`a` join (`b` join `c` on(`x`)) on(`y`))",
     );
-    check_query("select * from a join b join c on x", "select * from ((`a` join `b`) join `c` on `x`)");
+    check_query("select * from a join b join c on x", "select * from ((`a` join `b`) join `c` on(`x`))");
     check_query("select * from a join b join c", "select * from ((`a` join `b`) join `c`)");
     check_query(
         "select * from a left join b join c on x on y",
-        "select * from (`a` left join (`b` join `c` on `x`) on `y`)",
+        "select * from (`a` left join (`b` join `c` on(`x`)) on(`y`))",
     );
     check_query(
         "select * from a natural left join b cross join c",
         "select * from ((`a` natural left join `b`) join `c`)",
     );
-    check_query("select * from a straight_join b on x", "select * from (`a` straight_join `b` on `x`)");
-    check_query("select * from (a, b) left join c on x", "select * from ((`a`,`b`) left join `c` on `x`)");
+    check_query("select * from a straight_join b on x", "select * from (`a` straight_join `b` on(`x`))");
+    check_query("select * from (a, b) left join c on x", "select * from ((`a`,`b`) left join `c` on(`x`))");
     check_query("select * from (a join b)", "select * from (`a` join `b`)");
     check_query("select * from (select 1) t (c)", "select * from (select 1) `t` (`c`)");
     check_query(
@@ -101,7 +101,7 @@ fn tables() {
         "select * from json_table('[]', '$[*]' columns (n for ordinality, a int path '$.a' default '1' on empty, nested path '$.b' columns (c int path '$'))) j",
         "select * from json_table('[]','$[*]' columns (`n` for ordinality,`a` int path '$.a' default '1' on empty,nested path '$.b' columns (`c` int path '$'))) `j`",
     );
-    check_query("select * from {oj a left join b on x}", "select * from (`a` left join `b` on `x`)");
+    check_query("select * from {oj a left join b on x}", "select * from (`a` left join `b` on(`x`))");
     fails("select * from (select 1)", 1248);
     refuses("select * from a left join b where 1", "where 1", 1);
 }
