@@ -1,4 +1,4 @@
-//! The catalog: databases, tables, stored functions and users.
+//! The catalog: databases, tables, views, stored functions and users.
 //!
 //! It lives twice: as records in a tree of the store ([`record`]), and in memory as a
 //! [`CatalogState`], which statements read. A DDL statement becomes a list of [`Change`]s
@@ -49,6 +49,7 @@ pub(crate) mod statistics;
 pub(crate) mod table;
 mod table_map;
 pub(crate) mod temporary;
+pub(crate) mod view;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,6 +66,7 @@ pub use replay::{FollowError, Rehearsal};
 pub(crate) use replay::{Replay, settings_of};
 pub use set_aside::{ObjectKey, SetAside};
 pub use table::{ColumnDef, IndexDef, TableDef};
+pub(crate) use view::ViewDef;
 
 use self::auto_increment::Counter;
 use crate::system_schemas;
@@ -128,9 +130,7 @@ impl Catalog {
         let state = self.state.read();
         match state.table(database, name) {
             Some(table) => Ok(table.clone()),
-            None if let Some(object) = state.set_aside(&ObjectKey::table(database, name)) => {
-                Err(object.error())
-            }
+            None if let Some(object) = state.table_set_aside(database, name) => Err(object.error()),
             None if state.databases.contains_key(database) => {
                 Err(error::NO_SUCH_TABLE.with(&[&database, &name]))
             }
@@ -142,6 +142,10 @@ impl Catalog {
     pub(crate) fn is_current(&self, table: &Arc<TableDef>) -> bool {
         let state = self.state.read();
         state.table(&table.database, &table.name).is_some_and(|now| Arc::ptr_eq(now, table))
+    }
+
+    pub(crate) fn view(&self, database: &str, name: &str) -> Option<Arc<ViewDef>> {
+        self.state.read().view(database, name).cloned()
     }
 
     /// A stored function.

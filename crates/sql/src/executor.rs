@@ -20,6 +20,7 @@ pub(crate) use change::{delete_plan, update_plan};
 mod computed;
 mod create_select;
 pub(crate) mod create_start;
+mod create_view;
 mod ddl;
 mod delimited;
 pub(crate) mod distinct;
@@ -43,6 +44,7 @@ mod server_file;
 pub(crate) mod set_operation;
 pub(crate) mod sort;
 pub(crate) mod temporary;
+pub(crate) mod view_columns;
 mod writer;
 
 use crate::catalog::{ColumnDef, TableDef};
@@ -392,7 +394,6 @@ fn name_of(kind: &StatementKind) -> &'static str {
         S::AlterTable(_) => "ALTER TABLE",
         S::CreateIndex(_) => "CREATE INDEX",
         S::DropIndex(_) => "DROP INDEX",
-        S::CreateView(_) => "views",
         S::AlterRoutine { .. } => "ALTER FUNCTION",
         S::CreateTrigger(_) => "triggers",
         S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => "PREPARE",

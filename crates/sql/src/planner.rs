@@ -31,6 +31,7 @@ mod operator;
 pub(crate) mod order;
 pub(crate) mod plan;
 pub(crate) mod propagate;
+pub(crate) mod recorded;
 pub(crate) mod reuse;
 pub(crate) mod semi_join;
 pub(crate) mod set_operation;
@@ -38,6 +39,7 @@ pub(crate) mod simplify;
 pub(crate) mod size;
 pub(crate) mod statistics;
 pub(crate) mod subquery;
+pub(crate) mod view;
 
 use std::sync::{Arc, OnceLock};
 

@@ -34,6 +34,7 @@ pub(crate) mod tracking;
 pub(crate) mod transaction;
 mod used_tables;
 pub(crate) mod variables;
+mod views;
 pub(crate) mod xa;
 
 use std::borrow::Cow;
@@ -713,10 +714,11 @@ pub(crate) fn client_gone(e: std::io::Error) -> SqlError {
     }
 }
 
-/// Exclusive locks of the tables that a DDL statement changes.
+/// Exclusive locks of the tables and views that a DDL statement changes.
 pub(crate) fn lock_tables(
     cx: &Context,
     tables: Vec<Arc<crate::catalog::TableDef>>,
+    views: Vec<Arc<crate::catalog::ViewDef>>,
 ) -> Result<Vec<metadata_lock::Guard>> {
-    cx.lock_definitions(tables)
+    cx.lock_definitions(&tables, &views)
 }

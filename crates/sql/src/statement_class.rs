@@ -57,12 +57,13 @@ impl StatementClass {
             | S::RenameUser(_)
             | S::Grant(_)
             | S::Revoke(_)
+            | S::CreateView(_)
             | S::DropView { .. }
             | S::DropTrigger { .. }
             | S::DropEvent { .. }
             | S::DropServer { .. }
             | S::DropRole { .. } => Self::Definition,
-            S::CreateView(_) | S::AlterRoutine { .. } | S::CreateTrigger(_) | S::CreateRole { .. } => {
+            S::AlterRoutine { .. } | S::CreateTrigger(_) | S::CreateRole { .. } => {
                 Self::UnsupportedDefinition
             }
             S::Begin(_)

@@ -19,7 +19,7 @@
 //!
 //! - [`information_schema`] and [`innodb`], [`performance_schema`], [`instruments`] and
 //!   [`replication`], [`mysql`]: which tables there are. [`schemas`], [`columns`], [`keys`],
-//!   [`routines`], [`server`], [`accounts`], [`locks`]: their rows.
+//!   [`routines`], [`views`], [`server`], [`accounts`], [`locks`]: their rows.
 
 mod accounts;
 pub(crate) mod column;
@@ -35,6 +35,7 @@ mod replication;
 mod routines;
 mod schemas;
 mod server;
+mod views;
 
 use std::sync::Arc;
 

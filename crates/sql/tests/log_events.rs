@@ -44,7 +44,7 @@ fn compare_maps(log: &[u8], full: bool) -> BTreeSet<String> {
         at += bytes.len();
         match decoder.decode(bytes).unwrap().1 {
             Event::Query(query) if *query.sql != *b"BEGIN" && !query.sql.starts_with(b"XA ") => {
-                // Views and the like are refused here.
+                // Triggers and the like are refused here.
                 let _ = run(&mut session, std::str::from_utf8(&query.sql).unwrap());
                 if query.sql.ends_with(b"START TRANSACTION") {
                     run(&mut session, "COMMIT").unwrap(); // its rows follow

@@ -240,6 +240,11 @@ fn a_text_that_no_parser_takes_sets_aside_what_it_names() {
         ("CREATE UNIQUE INDEX i ON d.t (a SIDEWAYS)", "table d.t"),
         ("DROP INDEX i ON t LATER", "table d.t"),
         ("CREATE DEFINER=`a`@`b` FUNCTION g() RETURNS NEWTYPE RETURN 1", "function d.g"),
+        (
+            "CREATE ALGORITHM=UNDEFINED DEFINER=`a`@`b` SQL SECURITY DEFINER VIEW `w` AS SELECT 1 LATER 2",
+            "view d.w",
+        ),
+        ("ALTER VIEW `d`.`w` AS select 1 AS `1`", "view d.w"),
         ("CREATE USER u IDENTIFIED SOMEHOW", "account 'u'@'%'"),
         ("GRANT LATER_PRIVILEGE ON *.* TO u", "account 'u'@'%'"),
     ] {
@@ -259,7 +264,7 @@ fn a_text_that_names_nothing_stops_the_start_before_anything_is_changed() {
         "CREATE DATABASE e LATER = 5",
         "CREATE DATABASE e COLLATE utf9_later_ci",
         "CREATE DATABASE d",
-        "CREATE VIEW v AS SELECT 1",
+        "CREATE EVENT e ON SCHEDULE LATER DO SELECT 1",
         "CREATE TABLE",
         "LATER STATEMENT t",
     ] {

@@ -13,6 +13,7 @@ mod grant;
 mod routine;
 mod table;
 mod user;
+pub(crate) mod view;
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use super::objects::CatalogState;
 use super::record::Change;
 use super::set_aside::{ObjectKind, SetAside};
 use super::temporary::TemporaryTables;
-use super::{ColumnDef, TableDef, check_not_system, database_or};
+use super::{ColumnDef, TableDef, ViewDef, check_not_system, database_or};
 use crate::variables::sql_mode;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Collation};
@@ -99,6 +100,9 @@ pub(crate) enum TextForm {
     /// The server has written it: in UTF-8, for a `sql_mode` without [`sql_mode::SYNTAX`], whatever
     /// the session's are.
     Canonical,
+    /// The same, but that its strings are of the session's `collation_connection`, which a view
+    /// keeps.
+    CanonicalQuery,
 }
 
 impl LoggedText {
@@ -134,6 +138,17 @@ impl Plan {
             }
         }
         tables
+    }
+}
+
+impl Plan {
+    /// Views that it makes, replaces or drops, for their locks.
+    pub(crate) fn views(&self) -> Vec<Arc<ViewDef>> {
+        let of = |change: &Change| match change {
+            Change::PutView(view) | Change::DropView(view) => Some(view.clone()),
+            _ => None,
+        };
+        self.changes.iter().filter_map(of).collect()
     }
 }
 
@@ -205,7 +220,8 @@ pub(crate) fn plan(
         S::RenameUser(pairs) => user::rename(pairs, state, settings),
         S::Grant(grant) => grant::grant(grant, state, settings),
         S::Revoke(revoke) => grant::revoke(revoke, state, settings),
-        S::DropView { names, if_exists } => absent::drop_views(names, *if_exists, state, settings),
+        S::CreateView(create) => view::create(create, state, settings),
+        S::DropView { names, if_exists } => view::drop(names, *if_exists, state, settings),
         S::DropTrigger { name, if_exists } => absent::drop_trigger(name, *if_exists, state, settings),
         S::DropEvent { name, if_exists } => absent::drop_event(name, *if_exists, settings),
         S::DropServer { name, if_exists } => absent::drop_server(name, *if_exists),
@@ -357,9 +373,10 @@ fn drop_database(name: &str, if_exists: bool, state: &CatalogState, settings: &S
     let tables = database.tables.values().map(|t| Change::DropTable(t.clone()));
     let functions =
         database.functions.values().map(|f| Change::DropFunction(name.to_owned(), f.name.clone()));
+    let views = database.views.values().map(|view| Change::DropView(view.clone()));
     let of_database = |o: &&SetAside| o.key.kind != ObjectKind::User && o.key.database == name;
     let aside = state.set_aside.values().filter(of_database).cloned().map(Change::DropSetAside);
-    let mut changes: Vec<Change> = tables.chain(functions).chain(aside).collect();
+    let mut changes: Vec<Change> = tables.chain(functions).chain(views).chain(aside).collect();
     changes.push(Change::DropDatabase(name.to_owned()));
-    Ok(Plan { changes, affected: database.tables.len() as u64, ..Plan::default() })
+    Ok(Plan { changes, affected: (database.tables.len() + database.views.len()) as u64, ..Plan::default() })
 }

@@ -35,6 +35,10 @@ pub(super) fn check(change: &Change, state: &CatalogState) -> Result<()> {
             to.checks.iter().filter(is_new).try_for_each(check_condition)
         }
         C::PutFunction(function) => check_name(&function.name, None),
+        C::PutView(view) => {
+            check_name(&view.name, Some(error::WRONG_TABLE_NAME))?;
+            view.columns.iter().try_for_each(|column| check_name(column, Some(error::WRONG_COLUMN_NAME)))
+        }
         C::PutUser(user) if !state.users.contains_key(&user.key()) => {
             check_name(&user.user, None)?;
             check_name(&user.host, None)?;
@@ -43,6 +47,7 @@ pub(super) fn check(change: &Change, state: &CatalogState) -> Result<()> {
         }
         C::PutDatabase(..) | C::PutTable(..) | C::PutUser(_) => Ok(()),
         C::DropDatabase(_) | C::DropTable(_) | C::DropFunction(..) | C::DropUser(..) => Ok(()),
+        C::DropView(_) => Ok(()),
         C::PutAside(_) | C::DropSetAside(_) => Ok(()),
     }
 }

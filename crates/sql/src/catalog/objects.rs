@@ -1,4 +1,5 @@
-//! What the catalog holds besides tables: databases, functions, users; and all of them together.
+//! What the catalog holds besides tables and views: databases, functions, users; and all of them
+//! together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use super::foreign_key::TableName;
 use super::set_aside::{ObjectKey, SetAside};
 use super::show::{quote, quote_text_for};
 use super::table::TableDef;
+use super::view::Views;
 use datum::types::Collation;
 use syntax::ast::{Characteristics, DataAccess, SqlSecurity};
 
@@ -50,6 +52,8 @@ pub struct DatabaseDef {
     pub tables: BTreeMap<String, Arc<TableDef>>,
     /// Its stored functions by name in lower case.
     pub functions: BTreeMap<String, Arc<FunctionDef>>,
+    /// Its views by name; no table has the same one.
+    pub(crate) views: Views,
 }
 
 /// A stored function, as it was created.

@@ -113,6 +113,7 @@ enum Object<'a> {
     Database(&'a str),
     Table(&'a str, &'a str),
     Function(&'a str, &'a str),
+    View(&'a str, &'a str),
     User(&'a str, &'a str),
     SetAside(&'a ObjectKey),
 }
@@ -128,6 +129,7 @@ fn objects(change: &Change) -> Vec<Object<'_>> {
         }
         C::PutFunction(function) => vec![Object::Function(&function.database, &function.name)],
         C::DropFunction(database, name) => vec![Object::Function(database, name)],
+        C::PutView(view) | C::DropView(view) => vec![Object::View(&view.database, &view.name)],
         C::PutUser(user) => vec![Object::User(&user.user, &user.host)],
         C::DropUser(account) => vec![Object::User(&account.user, &account.host)],
         C::DropSetAside(object) | C::PutAside(object) => vec![Object::SetAside(&object.key)],
@@ -140,6 +142,7 @@ impl std::fmt::Display for Object<'_> {
             Object::Database(name) => write!(f, "database {name}"),
             Object::Table(database, name) => write!(f, "table {database}.{name}"),
             Object::Function(database, name) => write!(f, "function {database}.{name}"),
+            Object::View(database, name) => write!(f, "view {database}.{name}"),
             Object::User(user, host) => write!(f, "account '{user}'@'{host}'"),
             Object::SetAside(key) => key.fmt(f),
         }
@@ -161,6 +164,9 @@ impl Object<'_> {
                 both(made.function(database, name), read.function(database, name), |a, b| {
                     function_difference(a, b)
                 })
+            }
+            Object::View(database, name) => {
+                both(made.view(database, name), read.view(database, name), |a, b| a.difference(b))
             }
             Object::User(user, host) => {
                 let key = UserAtHost::new(*user, *host);

@@ -8,6 +8,7 @@
 //! | `t` database 00 name | see [`put_table`] |
 //! | `f` database 00 name in lower case | see [`put_function`] |
 //! | `u` user 00 host | see [`UserDef::encode`] |
+//! | `w` database 00 name | a view, see [`put_view`] |
 //! | `x` and the key of an object that replay set aside | since when u64 (a position), the reason (the rest) |
 //!
 //! Numbers are little-endian; texts after a length-encoded length, but for the CREATE TABLE, which
@@ -27,19 +28,23 @@ use super::build::{self, Environment, Numbers, Trees};
 use super::objects::{CatalogState, DatabaseDef, FunctionDef, NextNumbers};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::table::{ColumnDef, Default, TableDef};
+use super::view::ViewDef;
 use super::{parse_one, show};
 use datum::error::{Result, SqlError};
 use datum::types::{Charset, Collation};
 use datum::value::temporal::DateRules;
 use datum::value::zone::Zone;
-use syntax::ast::{Characteristics, DataAccess, Ident, SqlSecurity, StatementKind, TableContent, Text};
+use syntax::ast::{
+    Characteristics, CheckOption, DataAccess, Ident, SqlSecurity, StatementKind, TableContent, Text,
+    ViewAlgorithm,
+};
 
 /// The catalog's tree.
 pub const TREE: TreeId = TreeId(1);
 
 /// What records look like at the most. The record of a table says itself which form it has
 /// ([`put_table`]).
-const FORMAT: u8 = 4;
+const FORMAT: u8 = 6;
 
 /// After the trees of a table's record that has the second form. No list of layouts begins so.
 const SECOND_FORM: u8 = 0xFF;
@@ -90,6 +95,10 @@ pub enum Change {
     PutFunction(Arc<FunctionDef>),
     /// A function is gone: database, name.
     DropFunction(String, String),
+    /// A new view, or one that takes another one's place.
+    PutView(Arc<ViewDef>),
+    /// A view is gone.
+    DropView(Arc<ViewDef>),
     /// A new user, or a changed one.
     PutUser(UserDef),
     /// A user is gone.
@@ -142,6 +151,8 @@ pub(super) fn write(change: &Change, batch: &mut WriteBatch) {
         Change::DropFunction(database, name) => {
             batch.delete(TREE, &key(b'f', database, Some(&name.to_lowercase())));
         }
+        Change::PutView(view) => put_view(view, batch),
+        Change::DropView(view) => batch.delete(TREE, &key(b'w', &view.database, Some(&view.name))),
         Change::PutUser(user) => {
             batch.put(TREE, &key(b'u', &user.user, Some(&user.host)), &user.encode());
         }
@@ -290,6 +301,32 @@ fn put_function(f: &FunctionDef, batch: &mut WriteBatch) {
     batch.put(TREE, &key(b'f', &f.database, Some(&f.name.to_lowercase())), &value);
 }
 
+/// Definer's user and host; bits u8 (1 invoker's rights, 2 MERGE, 4 TEMPTABLE, 8 CASCADED and 16
+/// LOCAL CHECK OPTION); collation u16; number of columns that have names of their
+/// own (lenenc), the name of each; the rest is the query's text.
+fn put_view(view: &ViewDef, batch: &mut WriteBatch) {
+    let mut value = Vec::new();
+    for text in [&view.definer.user, &view.definer.host] {
+        put_lenenc_bytes(&mut value, text.as_bytes());
+    }
+    let algorithm = match view.algorithm {
+        ViewAlgorithm::Undefined => 0,
+        ViewAlgorithm::Merge => 2,
+        ViewAlgorithm::TempTable => 4,
+    };
+    let check_option = match view.check_option {
+        None => 0,
+        Some(CheckOption::Cascaded) => 8,
+        Some(CheckOption::Local) => 16,
+    };
+    value.push(u8::from(view.invoker) | algorithm | check_option);
+    value.extend_from_slice(&view.connection.0.to_le_bytes());
+    put_lenenc(&mut value, view.columns.len() as u64);
+    view.columns.iter().for_each(|column| put_lenenc_bytes(&mut value, column.as_bytes()));
+    value.extend_from_slice(&view.query);
+    batch.put(TREE, &key(b'w', &view.database, Some(&view.name)), &value);
+}
+
 /// Makes a change in memory that was committed at `position`.
 pub(crate) fn apply(change: &Change, state: &mut CatalogState, position: LogPosition) {
     match change {
@@ -300,6 +337,7 @@ pub(crate) fn apply(change: &Change, state: &mut CatalogState, position: LogPosi
                     collation: *collation,
                     tables: std::collections::BTreeMap::new(),
                     functions: std::collections::BTreeMap::new(),
+                    views: std::collections::BTreeMap::new(),
                 };
                 state.databases.insert(name.clone(), database);
             }
@@ -328,6 +366,8 @@ pub(crate) fn apply(change: &Change, state: &mut CatalogState, position: LogPosi
                 database.functions.remove(&name.to_lowercase());
             }
         }
+        Change::PutView(view) => state.put_view(view),
+        Change::DropView(view) => state.remove_view(&view.database, &view.name),
         Change::PutUser(user) => {
             state.users.insert(user.key(), user.clone());
         }
@@ -397,7 +437,7 @@ pub fn load_records(records: &[Record]) -> Result<CatalogState, CatalogError> {
     if format > FORMAT {
         return Err(CatalogError::NewerFormat { format });
     }
-    // Databases come before what is in them, for `d` is before `f` and `t`.
+    // Databases come before what is in them, for `d` is before `f`, `t` and `w`.
     for (key, value, position) in records {
         let Err(error) = read(key, value, *position, &mut state) else { continue };
         let reason =
@@ -440,6 +480,7 @@ pub(super) fn forget_entry(key: &[u8], state: &mut CatalogState) -> Result<()> {
         b't' => state.remove_table(first, second),
         b'f' => drop(state.databases.get_mut(first).and_then(|d| d.functions.remove(second))),
         b'u' => drop(state.users.remove(&UserAtHost::new(first, second))),
+        b'w' => state.remove_view(first, second),
         b'x' => drop(object_of(&key[1..]).and_then(|object| state.set_aside.remove(&object))),
         _ => return Err(damaged()),
     }
@@ -485,6 +526,10 @@ fn read(
         b'u' => {
             let user = UserDef::decode(first, second, &mut c).map_err(none)?;
             apply(&Change::PutUser(user), state, position);
+        }
+        b'w' => {
+            let view = read_view(first, second, &mut c).map_err(none)?;
+            apply(&Change::PutView(Arc::new(view)), state, position);
         }
         b'x' => {
             let object = object_of(&key[1..]).ok_or(None)?;
@@ -614,6 +659,38 @@ fn read_function(database: &str, c: &mut Cursor<'_>) -> Result<FunctionDef, Trun
         connection,
         database_collation,
         compiled: std::sync::OnceLock::new(),
+    })
+}
+
+/// What [`put_view`] wrote. The query is not parsed before the view is used.
+fn read_view(database: &str, name: &str, c: &mut Cursor<'_>) -> Result<ViewDef, Truncated> {
+    let definer = UserAtHost::new(text(c)?, text(c)?);
+    let bits = c.u8()?;
+    let connection = Collation::by_id(c.u16()?).ok_or(Truncated)?;
+    let mut columns = Vec::new();
+    for _ in 0..c.lenenc()? {
+        columns.push(text(c)?);
+    }
+    Ok(ViewDef {
+        database: database.to_owned(),
+        name: name.to_owned(),
+        columns,
+        query: c.take_remaining().to_vec(),
+        algorithm: match bits & 6 {
+            2 => ViewAlgorithm::Merge,
+            4 => ViewAlgorithm::TempTable,
+            _ => ViewAlgorithm::Undefined,
+        },
+        definer,
+        invoker: bits & 1 != 0,
+        check_option: match bits & 24 {
+            8 => Some(CheckOption::Cascaded),
+            16 => Some(CheckOption::Local),
+            _ => None,
+        },
+        connection,
+        lock: Arc::default(),
+        parsed: std::sync::OnceLock::new(),
     })
 }
 

@@ -131,8 +131,8 @@ impl Replay {
 /// Of a reason so many characters are kept.
 const REASON_MAX: usize = 1000;
 
-/// The tables, functions and accounts that a logged DDL statement is about; none if it is about
-/// others, or can't be read.
+/// The tables, views, functions and accounts that a logged DDL statement is about; none if it is
+/// about others, or can't be read.
 fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
     use StatementKind as S;
     let settings = settings_of(query, timestamp);
@@ -141,6 +141,7 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
         database.map(|database| (database.to_owned(), name.name.to_string()))
     };
     let table = |name: &ObjectName| of(name).map(|(database, name)| ObjectKey::table(&database, &name));
+    let view = |name: &ObjectName| of(name).map(|(database, name)| ObjectKey::view(&database, &name));
     let account = |account: &Account| match account {
         Account::CurrentUser => None,
         Account::Named { user, host } => {
@@ -153,6 +154,7 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
         let named = statement_head::objects_of(&text, &options).unwrap_or_default();
         let key = |named: &Named| match named {
             Named::Table(name) => table(name),
+            Named::View(name) => view(name),
             Named::Function(name) => of(name).map(|(d, name)| ObjectKey::function(&d, &name)),
             Named::Account(name) => account(name),
         };
@@ -174,6 +176,8 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
         }
         S::CreateIndex(create) => table(&create.table).into_iter().collect(),
         S::DropIndex(drop) => table(&drop.table).into_iter().collect(),
+        S::CreateView(create) => view(&create.name).into_iter().collect(),
+        S::DropView { names, .. } => names.iter().filter_map(view).collect(),
         S::CreateRoutine(create) => {
             of(&create.name).map(|(d, name)| ObjectKey::function(&d, &name)).into_iter().collect()
         }

@@ -1,8 +1,8 @@
 //! Objects that are set aside: the server runs without them rather than not at all
 //! (R1 of ARCHITECTURE.md), and keeps all that a repair of them needs (R2 of ARCHITECTURE.md).
 //!
-//! A start sets a table, function or account aside when it can't read its record, or can't replay
-//! what the log has of it. From then on
+//! A start sets a table, view, function or account aside when it can't read its record, or can't
+//! replay what the log has of it. From then on
 //!
 //! - statements that name it fail with error 1812, which says why; `DROP` alone still works, and
 //!   ends the matter;
@@ -31,6 +31,7 @@ pub(crate) enum ObjectKind {
     Function = b'f' as isize,
     /// An account.
     User = b'u' as isize,
+    View = b'w' as isize,
 }
 
 /// Names one object: kind; database or user; name (a function's in lower case) or host.
@@ -60,7 +61,7 @@ pub struct SetAside {
 impl ObjectKind {
     /// The kind whose records' keys begin with this byte.
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        [ObjectKind::Table, ObjectKind::Function, ObjectKind::User]
+        [ObjectKind::Table, ObjectKind::Function, ObjectKind::User, ObjectKind::View]
             .into_iter()
             .find(|kind| kind.byte() == byte)
     }
@@ -81,6 +82,14 @@ impl ObjectKey {
         Self { kind: ObjectKind::Function, database: database.to_owned(), name: name.to_lowercase() }
     }
 
+    pub(crate) fn view(database: &str, name: &str) -> Self {
+        Self { kind: ObjectKind::View, database: database.to_owned(), name: name.to_owned() }
+    }
+
+    pub(crate) fn is_view(&self) -> bool {
+        self.kind == ObjectKind::View
+    }
+
     /// An account's.
     pub fn user(user: &str, host: &str) -> Self {
         Self { kind: ObjectKind::User, database: user.to_owned(), name: host.to_owned() }
@@ -93,6 +102,7 @@ impl std::fmt::Display for ObjectKey {
         match self.kind {
             ObjectKind::Table => write!(f, "table {database}.{name}"),
             ObjectKind::Function => write!(f, "function {database}.{name}"),
+            ObjectKind::View => write!(f, "view {database}.{name}"),
             ObjectKind::User => write!(f, "account '{database}'@'{name}'"),
         }
     }
@@ -121,9 +131,17 @@ impl CatalogState {
         self.set_aside(key).map_or(Ok(()), |object| Err(object.error()))
     }
 
-    /// The names of a database's tables that are set aside.
+    /// A table or view that is set aside.
+    pub(crate) fn table_set_aside(&self, database: &str, name: &str) -> Option<&SetAside> {
+        let table = self.set_aside(&ObjectKey::table(database, name));
+        table.or_else(|| self.set_aside(&ObjectKey::view(database, name)))
+    }
+
+    /// The names of a database's tables and views that are set aside.
     pub(crate) fn tables_set_aside<'a>(&'a self, database: &'a str) -> impl Iterator<Item = &'a SetAside> {
-        let is_it = move |key: &ObjectKey| key.kind == ObjectKind::Table && key.database == database;
+        let is_it = move |key: &ObjectKey| {
+            matches!(key.kind, ObjectKind::Table | ObjectKind::View) && key.database == database
+        };
         self.set_aside.values().filter(move |object| is_it(&object.key))
     }
 
@@ -135,6 +153,7 @@ impl CatalogState {
             ObjectKind::Function => {
                 drop(self.databases.get_mut(database).and_then(|d| d.functions.remove(name)));
             }
+            ObjectKind::View => self.remove_view(database, name),
             ObjectKind::User => drop(self.users.remove(&UserAtHost::new(&**database, &**name))),
         }
         self.set_aside.insert(object.key.clone(), object);

@@ -185,7 +185,7 @@ impl Running<'_> {
     /// whether the rows that are there have what their new foreign keys refer to (error 1452); also
     /// returns how many it looked at. The caller has the table to itself.
     fn related(&self, cx: &mut Context, alter: &Alter) -> Result<(Vec<Guard>, u64)> {
-        let guards = cx.lock_definitions(alter.related.clone())?;
+        let guards = cx.lock_definitions(&alter.related, &[])?;
         let is_current = |table: &Arc<TableDef>| cx.catalog().is_current(table);
         if !alter.related.iter().all(is_current) {
             return Err(error::TABLE_DEF_CHANGED.plain());

@@ -154,7 +154,7 @@ pub(super) fn log(
 
 /// What a result column is as a table's: a table's column stays what it is there, but for what
 /// makes it count or compute; what is computed gets a type that holds it.
-fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
+pub(super) fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
     let name = column.meta.name.clone();
     let origin = cx.visible_table(Some(&column.meta.database), &column.meta.org_table).ok();
     let origin = origin.filter(|_| !column.meta.org_table.is_empty());

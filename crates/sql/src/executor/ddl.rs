@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Done, OK, ROWS, create_select, create_start, key_parts, password, temporary};
+use super::{Done, OK, ROWS, create_select, create_start, create_view, key_parts, password, temporary};
 use crate::catalog::ddl::{self, LoggedText, Plan, TextForm};
 use crate::catalog::read_back::checked_records;
-use crate::catalog::{Catalog, Change, TableDef};
+use crate::catalog::{Catalog, Change, TableDef, ViewDef};
 use crate::session::{Context, lock_tables};
 use crate::status::Counter;
 use binlog::LogPosition;
@@ -61,7 +61,10 @@ pub(super) fn rebuild(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
 fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
     match key_parts::rewrite(cx, statement, text)? {
         Some(rewritten) => run_plain(cx, &rewritten.statement, &rewritten.text, rewritten.form),
-        None => run_plain(cx, statement, text, TextForm::Session),
+        None => match create_view::rewrite(cx, statement, text)? {
+            Some(rewritten) => run_plain(cx, &rewritten.statement, &rewritten.text, rewritten.form),
+            None => run_plain(cx, statement, text, TextForm::Session),
+        },
     }
 }
 
@@ -90,16 +93,22 @@ fn run_plain(cx: &mut Context, statement: &Statement, text: &[u8], form: TextFor
         // Before the locks: whom to lock. The plan is made again under the latch, for what was seen
         // may be gone by then.
         let state = cx.catalog().state();
-        let tables = match &statement.kind {
-            S::RenameTable(pairs) => ddl::tables_to_rename(pairs, &state, &settings)?,
-            _ => ddl::plan(statement, text, &state, &settings, &hasher)?.tables(),
+        let (tables, views) = match &statement.kind {
+            S::RenameTable(pairs) => (
+                ddl::tables_to_rename(pairs, &state, &settings)?,
+                ddl::view::to_rename(pairs, &state, &settings)?,
+            ),
+            _ => {
+                let plan = ddl::plan(statement, text, &state, &settings, &hasher)?;
+                (plan.tables(), plan.views())
+            }
         };
         drop(state);
-        let _locks = lock_tables(cx, tables.clone())?;
+        let _locks = lock_tables(cx, tables.clone(), views.clone())?;
         let catalog = instance.catalog();
         let _one_at_a_time = catalog.lock_ddl();
         let plan = ddl::plan(statement, text, &catalog.state(), &settings, &hasher)?;
-        if !holds_all(catalog, &tables, &plan.tables()) {
+        if !holds_all(catalog, &tables, &plan.tables()) || !holds_views(catalog, &views, &plan.views()) {
             continue;
         }
         for note in &plan.notes {
@@ -138,6 +147,13 @@ fn holds_all(catalog: &Catalog, locked: &[Arc<TableDef>], tables: &[Arc<TableDef
         let held = by_lock.get(&Arc::as_ptr(&table.lock));
         held.is_some_and(|held| Arc::ptr_eq(held, table) || catalog.is_current(held))
     })
+}
+
+/// True if all views that are there are locked. What takes a view's place has its lock; one that is
+/// new has another, which nobody knows.
+fn holds_views(catalog: &Catalog, locked: &[Arc<ViewDef>], views: &[Arc<ViewDef>]) -> bool {
+    let is_locked = |view: &Arc<ViewDef>| locked.iter().any(|held| Arc::ptr_eq(&held.lock, &view.lock));
+    views.iter().all(|view| is_locked(view) || catalog.view(&view.database, &view.name).is_none())
 }
 
 /// Logs the statement and writes the catalog's records, at one position. The caller has
@@ -187,6 +203,7 @@ fn count(cx: &Context, kind: &StatementKind) {
         S::DropUser { .. } => Counter::ComDropUser,
         S::RenameUser(_) => Counter::ComRenameUser,
         S::Revoke(_) => Counter::ComRevoke,
+        S::CreateView(_) => Counter::ComCreateView,
         S::DropView { .. } => Counter::ComDropView,
         S::DropTrigger { .. } => Counter::ComDropTrigger,
         S::DropEvent { .. } => Counter::ComDropEvent,

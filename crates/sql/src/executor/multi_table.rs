@@ -16,6 +16,7 @@ use super::foreign_keys::{self, NotChanged};
 use super::operators::{self, Running};
 use crate::catalog::TableDef;
 use crate::expression::frame::Frame;
+use crate::expression::resolve::Source;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Resolver};
 use crate::planner::covering::ColumnsRead;
@@ -215,6 +216,11 @@ fn resolve_assignments(
         };
         let Some((slot, column, table)) = place else {
             let shown = assignment.column.table.as_ref().unwrap_or(&assignment.column.column);
+            let is_it = |source: &Source| {
+                source.find(&assignment.column.column).is_some()
+                    && assignment.column.table.as_ref().is_none_or(|table| table.is(&source.alias))
+            };
+            refuse_view(resolver.scope.sources.iter().find(|source| is_it(source)))?;
             return Err(error::NON_UPDATABLE_TABLE.with(&[shown, &"UPDATE"]));
         };
         let number = match targets.iter().position(|t| t.slot == slot) {
@@ -235,6 +241,19 @@ fn resolve_assignments(
         all.push(Assignments::of_joined(resolver, &target.table, &list)?);
     }
     Ok((targets, all))
+}
+
+/// A view is found by its database, as no other derived table is.
+fn refuse_view(source: Option<&Source>) -> Result<()> {
+    let is_view = |source: &&Source| {
+        source.as_table().is_none()
+            && !source.database.is_empty()
+            && !crate::system_schemas::is_system(&source.database)
+    };
+    match source.filter(is_view) {
+        Some(_) => Err(SqlError::unsupported("views in UPDATE and DELETE of several tables")),
+        None => Ok(()),
+    }
 }
 
 /// Error 1706 where a table is changed under two names, and its primary key too: the second name's
@@ -314,12 +333,12 @@ fn plan_delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<(P
     let bound = bind(&mut resolver, &delete.from)?;
     let mut targets = Vec::with_capacity(delete.targets.len());
     for name in &delete.targets {
-        let named = |s: &&crate::expression::resolve::Source| {
-            name.name.is(&s.alias) && name.database.as_ref().is_none_or(|d| **d == *s.database)
-        };
+        let named =
+            |s: &&Source| name.name.is(&s.alias) && name.database.as_ref().is_none_or(|d| **d == *s.database);
         let source = resolver.scope.sources.iter().find(named);
         let source = source.ok_or_else(|| error::UNKNOWN_TABLE.with(&[&name.name, &"MULTI DELETE"]))?;
         let Some(table) = source.as_table() else {
+            refuse_view(Some(source))?;
             return Err(error::NON_UPDATABLE_TABLE.with(&[&name.name, &"DELETE"]));
         };
         let (slot, database, table) = (source.slot, table.database.clone(), table.name.clone());

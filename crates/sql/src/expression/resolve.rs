@@ -29,6 +29,8 @@ use super::like::Like;
 use super::{Expr, Node, arithmetic, cast, compare, interval};
 use crate::catalog::TableDef;
 use crate::output::OutputColumn;
+use crate::planner::recorded::RecordedNames;
+use crate::planner::view::ViewUses;
 use crate::routine::Locals;
 use crate::session::Context;
 use datum::bounds::Ticker;
@@ -161,6 +163,10 @@ pub(crate) struct Resolver<'c> {
     pub(crate) beyond_first: bool,
     /// The sources of that SELECT.
     pub(crate) first_sources: Vec<Source>,
+    /// What names mean, for the query of a view that is created.
+    pub(crate) recorded: Option<Box<RecordedNames>>,
+    /// The views that are used.
+    pub(crate) views: ViewUses,
     /// Nodes that were copied for row comparisons.
     copied: usize,
 }
@@ -180,6 +186,8 @@ impl<'c> Resolver<'c> {
             made_common: Vec::new(),
             beyond_first: false,
             first_sources: Vec::new(),
+            recorded: None,
+            views: ViewUses::default(),
             copied: 0,
         }
     }

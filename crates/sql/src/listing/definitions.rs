@@ -88,6 +88,14 @@ pub(crate) fn column_extra(table: &TableDef, number: usize) -> String {
     words.join(" ")
 }
 
+/// The same of a view's column: of what it is in the table only where its default comes from.
+pub(crate) fn view_extra(column: &ColumnDef) -> &'static str {
+    match column.default {
+        Default::Now | Default::Expression(_) => "DEFAULT_GENERATED",
+        Default::None | Default::Value(_) => "",
+    }
+}
+
 /// What SHOW INDEX and information_schema.STATISTICS describe one part of a key, from its number
 /// on.
 pub(crate) fn key_part(

@@ -567,6 +567,7 @@ fn items(resolver: &mut Resolver<'_>, list: &[SelectItem]) -> Result<Vec<(String
                     }
                     None => scope.sources.iter().for_each(|s| all_columns(s, &mut items)),
                 }
+                resolver.record_star(item, None);
             }
             SelectItem::AllOf(name) => {
                 let wanted = |s: &&Source| {
@@ -575,6 +576,10 @@ fn items(resolver: &mut Resolver<'_>, list: &[SelectItem]) -> Result<Vec<(String
                 let source = resolver.scope.sources.iter().find(wanted);
                 let source = source.ok_or_else(|| error::BAD_TABLE_ERROR.with(&[&name.name]))?;
                 all_columns(source, &mut items);
+                if resolver.recorded.is_some() {
+                    let source = source.clone();
+                    resolver.record_star(item, Some(&source));
+                }
             }
             SelectItem::Expr { expr, alias } => {
                 let resolved = resolver.expr(expr)?;
@@ -584,6 +589,9 @@ fn items(resolver: &mut Resolver<'_>, list: &[SelectItem]) -> Result<Vec<(String
                     Some(_) => None,
                 };
                 let name = own_name.unwrap_or_else(|| item_name(expr, alias.as_ref(), resolver.text));
+                if alias.is_none() {
+                    resolver.record_item_name(item, &name);
+                }
                 items.push((name, resolved));
             }
         }

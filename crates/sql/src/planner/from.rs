@@ -8,9 +8,12 @@
 //! (F1) Sources are numbered as they stand in the text, so the names that an ON clause may use are
 //!      those of a range.
 
+mod view;
+
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::view::Opened;
 use super::{Maker, json_table, merge};
 use crate::catalog::TableDef;
 use crate::expression::resolve::{Columns, Source, Visible};
@@ -26,6 +29,8 @@ pub(crate) const SOURCES_MAX: usize = 61;
 /// The most times that tables of WITH are bound for a statement: each that names another one twice
 /// doubles them.
 const COMMON_USES_MAX: usize = 256;
+
+pub(crate) use view::ViewScope;
 
 /// What fills a slot.
 #[derive(Debug, Clone)]
@@ -188,7 +193,7 @@ impl Binder<'_, '_> {
         match reference {
             TableReference::Table(factor) => match self.common(factor) {
                 Some(number) => self.common_table(factor, number, nullable, out),
-                None => self.table(factor, out),
+                None => self.table(factor, nullable, out),
             },
             TableReference::Derived(derived) => {
                 let table = DerivedTable {
@@ -272,7 +277,7 @@ impl Binder<'_, '_> {
         Ok(Names { sources: start..start + 1, visible: None })
     }
 
-    fn table(&mut self, factor: &ast::TableFactor, out: &mut List) -> Result<Names> {
+    fn table(&mut self, factor: &ast::TableFactor, nullable: bool, out: &mut List) -> Result<Names> {
         if !factor.partitions.is_empty() {
             return Err(SqlError::unsupported("partitions"));
         }
@@ -288,10 +293,21 @@ impl Binder<'_, '_> {
         {
             cx.tracker.transactions.system_table(schema.name);
             cx.transaction().used = true;
+            self.resolver.record_table(&factor.name, schema.name);
             let provider = system_tables::SystemRows::new(schema, table, alias);
             return self.made(Maker::Provider(Arc::new(provider)), alias, schema.name, out);
         }
-        let table = cx.open_table(factor.name.database.as_deref(), &factor.name.name)?;
+        let table = match self.resolver.open_source(factor)? {
+            Opened::Table(table) => table,
+            Opened::View(view) => {
+                self.resolver.record_table(&factor.name, &view.database);
+                return self.view(factor, &view, nullable, out);
+            }
+        };
+        if self.resolver.recorded.is_some() && table.is_temporary() {
+            return Err(error::VIEW_SELECT_TMPTABLE.with(&[&alias]));
+        }
+        self.resolver.record_table(&factor.name, &table.database);
         if self.resolver.scope.parent.is_some()
             && self.resolver.targets.iter().any(|target| target.id == table.id)
             && (!self.resolver.targets_by_name || alias.eq_ignore_ascii_case(&table.name))
@@ -370,10 +386,24 @@ impl Binder<'_, '_> {
         // What it may see of the names around it.
         let window = if lateral { 0..start } else { 0..0 };
         let around = std::mem::replace(&mut self.resolver.scope.window, window);
-        let bound = merge::derived(self.resolver, query, nullable, self.slots.len());
+        let within = merge::Within { nullable, base: self.slots.len() };
+        let bound = merge::derived(self.resolver, query, within);
         self.resolver.scope.window = around;
+        self.put_bound(bound?, alias, names, "", out)
+    }
+
+    /// Adds a derived table, or a view of that database.
+    fn put_bound(
+        &mut self,
+        bound: merge::Bound,
+        alias: &ast::Ident,
+        names: &[ast::Ident],
+        database: &str,
+        out: &mut List,
+    ) -> Result<Names> {
+        let start = self.sources().len();
         let slot = self.slots.len();
-        let (columns, exprs) = match bound? {
+        let (columns, exprs) = match bound {
             merge::Bound::Merged { slots, list, columns, exprs } => {
                 if slot + slots.len() > SOURCES_MAX {
                     return Err(error::TOO_MANY_TABLES.with(&[&SOURCES_MAX]));
@@ -392,7 +422,7 @@ impl Binder<'_, '_> {
             }
         };
         let columns = name_columns(columns, names, alias)?;
-        self.add(Source::derived(alias, columns, slot, exprs))?;
+        self.add(Source { database: database.into(), ..Source::derived(alias, columns, slot, exprs) })?;
         Ok(Names { sources: start..start + 1, visible: None })
     }
 
@@ -448,12 +478,12 @@ impl Binder<'_, '_> {
                 } else {
                     a.iter().filter(common).map(|v| v.name.clone()).collect()
                 };
-                self.using(join.kind, &names, left, right, &mut on).map(|names| (names, on))
+                self.using(join, &names, left, right, &mut on).map(|names| (names, on))
             }
             JoinCondition::None => Ok((self.together(left, right), on)),
             JoinCondition::Using(columns) => {
                 let names: Vec<Box<str>> = columns.iter().map(|c| c.as_str().into()).collect();
-                self.using(join.kind, &names, left, right, &mut on).map(|names| (names, on))
+                self.using(join, &names, left, right, &mut on).map(|names| (names, on))
             }
             JoinCondition::On(condition) => {
                 let names = self.together(left, right);
@@ -491,16 +521,18 @@ impl Binder<'_, '_> {
     /// USING: the named columns are equal, and seen once, before all others.
     fn using(
         &mut self,
-        kind: JoinKind,
+        join: &ast::Join,
         names: &[Box<str>],
         left: Names,
         right: Names,
         on: &mut Vec<Expr>,
     ) -> Result<Names> {
+        let kind = join.kind;
         let (mut a, mut b) = (self.columns(&left), self.columns(&right));
         let mut visible = Vec::with_capacity(a.len() + b.len());
         for name in names {
             let (x, y) = (take(&mut a, name)?, take(&mut b, name)?);
+            self.resolver.record_using(join, &x, &y);
             let kept = if kind == JoinKind::Right { y.clone() } else { x.clone() };
             on.push(self.resolver.comparison(ast::BinaryOp::Equal, x.expr, y.expr)?);
             visible.push(kept);

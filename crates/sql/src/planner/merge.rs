@@ -30,20 +30,48 @@ pub(crate) enum Bound {
     Made(Arc<Derived>),
 }
 
-/// Binds a derived table. `nullable`: it may be complemented by NULLs. `base`: the slots that the
-/// block has already.
-pub(crate) fn derived(
+/// Where a derived table stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Within {
+    /// It may be complemented by NULLs.
+    pub(crate) nullable: bool,
+    /// The slots that the block has already.
+    pub(crate) base: usize,
+}
+
+/// Binds a derived table.
+pub(crate) fn derived(resolver: &mut Resolver<'_>, query: &ast::Query, place: Within) -> Result<Bound> {
+    bind(resolver, place, |resolver| inner(resolver, query, place.nullable))
+}
+
+/// Binds a view's query, which sees none of a routine's variables. One that is to be made is not
+/// merged.
+pub(crate) fn view(
     resolver: &mut Resolver<'_>,
     query: &ast::Query,
-    nullable: bool,
-    base: usize,
+    place: Within,
+    is_made: bool,
+) -> Result<Bound> {
+    bind(resolver, place, |resolver| {
+        resolver.scope.locals = crate::routine::Locals::default();
+        match is_made {
+            true => super::query(resolver, query).map(|plan| Inner::Plan(Box::new(plan))),
+            false => inner(resolver, query, place.nullable),
+        }
+    })
+}
+
+fn bind(
+    resolver: &mut Resolver<'_>,
+    place: Within,
+    inner: impl FnOnce(&mut Resolver<'_>) -> Result<Inner>,
 ) -> Result<Bound> {
     // What is made before the statement changes anything may read what it changes.
     let targets = std::mem::take(&mut resolver.targets);
-    let (outcome, parameters) = within(resolver, |resolver| inner(resolver, query, nullable));
+    let (outcome, parameters) = within(resolver, inner);
     resolver.targets = targets;
     Ok(match outcome? {
-        Inner::Block(block) => merged(*block, &parameters, base),
+        Inner::Block(block) => merged(*block, &parameters, place.base),
         Inner::Plan(plan) => {
             let is_volatile = plan.is_volatile();
             Bound::Made(Arc::new(Derived { id: new_id(), plan: *plan, parameters, is_volatile, size: None }))
@@ -95,7 +123,7 @@ fn inner(resolver: &mut Resolver<'_>, query: &ast::Query, nullable: bool) -> Res
 const MERGED_NODES_MAX: u32 = 64;
 
 /// True if an expression has so few nodes that copies of it do no harm.
-fn is_small(e: &Expr) -> bool {
+pub(crate) fn is_small(e: &Expr) -> bool {
     let mut nodes = 0;
     !e.contains(&mut |_| {
         nodes += 1;

@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Query;
-use crate::catalog::TableDef;
 use crate::catalog::metadata_lock::MetadataLockType;
+use crate::catalog::{TableDef, ViewDef};
 use crate::expression::resolve::Source;
 use crate::expression::{Expr, Node, Resolver};
 use crate::routine::Routine;
@@ -65,6 +65,8 @@ pub(crate) struct Planning<'a> {
 pub(crate) struct Basis {
     /// The tables that it reads.
     read: Vec<Arc<TableDef>>,
+    /// The views that lead to some of them.
+    views: Vec<Arc<ViewDef>>,
     /// The table that it changes.
     written: Option<Arc<TableDef>>,
     /// The stored functions that it calls.
@@ -154,6 +156,7 @@ impl Basis {
     /// The plan reads the tables that the resolver met.
     pub(crate) fn reads(&mut self, resolver: &mut Resolver<'_>) {
         self.read.append(&mut resolver.tables);
+        self.views.append(&mut resolver.views.used);
     }
 
     /// The plan changes a table's rows.
@@ -194,6 +197,9 @@ impl Basis {
         if !self.variables.iter().all(|(name, ty)| is_same_type(ty, &cx.settings.user_variable_type(name)))
             || !self.routines.iter().all(is_same_function)
         {
+            return Ok(false);
+        }
+        if !cx.reopen_views(&self.views, definitions)? {
             return Ok(false);
         }
         if let Some(table) = &self.written

@@ -118,18 +118,24 @@ impl Checker<'_> {
     }
 
     /// Error 4006: who takes or frees the name of a definer decides whose rights its functions
-    /// have.
+    /// and views have.
     fn not_definer(&self, verb: &str, account: &Account) -> Result<()> {
         let key = self.key_of(account);
         let state = self.cx.catalog().state();
         let mut functions = state.databases.values().flat_map(|database| database.functions.values());
-        if !functions.any(|function| function.definer == key)
-            || self.any(P::NONE, "ALLOW_NONEXISTENT_DEFINER", "").is_ok()
-        {
+        let mut views = state.databases.values().flat_map(|database| database.views.values());
+        let what = if functions.any(|function| function.definer == key) {
+            "a stored routine"
+        } else if views.any(|view| view.definer == key) {
+            "a view"
+        } else {
+            return Ok(());
+        };
+        if self.any(P::NONE, "ALLOW_NONEXISTENT_DEFINER", "").is_ok() {
             return Ok(());
         }
         let shown = format!("'{}'@'{}'", key.user, key.host);
-        Err(error::CANNOT_USER_REFERENCED_AS_DEFINER.with(&[&verb, &shown, &"a stored routine"]))
+        Err(error::CANNOT_USER_REFERENCED_AS_DEFINER.with(&[&verb, &shown, &what]))
     }
 
     /// One can give and take only what one has, with GRANT OPTION.

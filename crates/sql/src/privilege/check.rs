@@ -135,7 +135,10 @@ impl Checker<'_> {
             S::Handler(_) => Ok(()), // refused by name
             S::Explain(explain) => match &**explain {
                 Explain::Table { table, .. } => self.table(table, P::SELECT),
-                Explain::Statement { statement, .. } => self.statement(&statement.kind),
+                Explain::Statement { statement, .. } => {
+                    self.statement(&statement.kind)?;
+                    self.explains_views(&statement.kind)
+                }
                 Explain::Connection { .. } => self.global(P::PROCESS, "PROCESS"),
             },
             S::Show(show) => self.show(&show.what),
@@ -170,8 +173,8 @@ impl Checker<'_> {
             }),
             S::CreateIndex(create) => self.table(&create.table, P::INDEX),
             S::DropIndex(drop) => self.table(&drop.table, P::INDEX),
-            S::CreateView(view) => self.table(&view.name, P::CREATE_VIEW),
-            S::DropView { names, .. } => names.iter().try_for_each(|name| self.table(name, P::DROP)),
+            S::CreateView(create) => self.create_view(create),
+            S::DropView { names, .. } => names.iter().try_for_each(|name| self.drop_view(name)),
             S::CreateRoutine(create) => self.create_routine(create),
             S::AlterRoutine { name, .. } | S::DropRoutine { name, .. } => {
                 self.routine(P::ALTER_ROUTINE, name)?;
@@ -308,9 +311,13 @@ impl Checker<'_> {
             W::Events { database } => self.events(database.as_deref()),
             W::CreateEvent(name) => self.events(name.database.as_deref()),
             W::CreateDatabase { name, .. } => self.sees_tables(Some(name)),
-            W::Columns { table, .. } | W::Index { table, .. } | W::CreateView(table) => {
-                self.table(table, P::SELECT)
+            W::Columns { table, .. } | W::Index { table, .. } => self.table(table, P::SELECT),
+            W::CreateView(table) | W::CreateTable(table)
+                if self.cx.visible_view(table.database.as_deref(), &table.name).is_some() =>
+            {
+                self.show_create_view(table)
             }
+            W::CreateView(table) => self.table(table, P::SELECT),
             W::CreateTable(table) => self.sees_table(table),
             W::BinaryLogs | W::BinaryLogStatus | W::ReplicaStatus { .. } => {
                 self.any(P::SUPER | P::REPLICATION_CLIENT, "", "SUPER, REPLICATION CLIENT")
@@ -377,7 +384,7 @@ impl Checker<'_> {
 
     /// Privileges on a table that all sessions see; without a database the statement fails for
     /// that.
-    fn shared_table(&self, name: &ObjectName, privileges: P) -> Result<()> {
+    pub(super) fn shared_table(&self, name: &ObjectName, privileges: P) -> Result<()> {
         let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
         if system_schemas::asks_for_process(database, &name.name) {
             self.global(P::PROCESS, "PROCESS")?;
@@ -438,7 +445,7 @@ impl Checker<'_> {
         }
     }
 
-    fn routine(&self, privilege: P, name: &ObjectName) -> Result<()> {
+    pub(super) fn routine(&self, privilege: P, name: &ObjectName) -> Result<()> {
         let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
         if self.grants.in_database(database).has(privilege) {
             return Ok(());
@@ -477,7 +484,7 @@ impl Checker<'_> {
 
     /// DEFINER = somebody else: a right of its own, more for an account that is not there, or that
     /// has SYSTEM_USER.
-    fn definer(&self, definer: Option<&Account>) -> Result<()> {
+    pub(super) fn definer(&self, definer: Option<&Account>) -> Result<()> {
         let Some(named) = definer.filter(|named| !is_own(self.cx, named)) else { return Ok(()) };
         let key = self.key_of(named);
         match self.cx.catalog().state().users.contains_key(&key) {
@@ -504,7 +511,7 @@ impl Checker<'_> {
 
     // Statements of rows.
 
-    fn rows<'a>(&self, collect: impl FnOnce(&mut Needs<'a, '_>)) -> Result<()> {
+    pub(super) fn rows<'a>(&self, collect: impl FnOnce(&mut Needs<'a, '_>)) -> Result<()> {
         let owns = |name: &ObjectName, column: &str| self.cx.has_column(name, column);
         let mut needs = Needs::new(&owns);
         collect(&mut needs);

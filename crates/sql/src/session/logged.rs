@@ -88,11 +88,15 @@ impl Context {
         use Change as C;
         let mut event = self.query_event(text.sql);
         let status = &mut event.status;
-        if text.form == TextForm::Canonical {
+        let utf8 = Collation::UTF8MB4_0900_AI_CI.0;
+        if text.form != TextForm::Session {
             status.sql_mode = status.sql_mode.map(|mode| mode & !sql_mode::SYNTAX);
-            let utf8 = Collation::UTF8MB4_0900_AI_CI.0;
-            status.charset = status.charset.map(|[_, _, server]| [utf8, utf8, server]);
         }
+        status.charset = status.charset.map(|[client, connection, server]| match text.form {
+            TextForm::Session => [client, connection, server],
+            TextForm::Canonical => [utf8, utf8, server],
+            TextForm::CanonicalQuery => [utf8, connection, server],
+        });
         status.time_zone = Some(self.settings.zone().name().into_bytes().into());
         status.updated_databases = Some(updated(changes));
         for change in changes {
@@ -110,6 +114,7 @@ impl Context {
                         host: host.as_bytes().to_vec().into(),
                     });
                 }
+                C::PutView(_) | C::DropView(_) => {}
                 C::DropTable(_) | C::DropDatabase(_) | C::PutAside(_) | C::DropSetAside(_) => {}
             }
         }
@@ -206,9 +211,12 @@ fn updated(changes: &[Change]) -> UpdatedDatabases<'static> {
             C::PutTable(table, _) | C::DropTable(table) => names.push(&table.database),
             C::AlterTable(from, to, _) => names.extend([&*from.database, &*to.database]),
             C::PutFunction(function) => names.push(&function.database),
+            C::PutView(view) | C::DropView(view) => names.push(&view.database),
             C::PutUser(_) | C::DropUser(..) => names.push("mysql"),
             C::PutAside(object) | C::DropSetAside(object) => match object.key.kind {
-                ObjectKind::Table | ObjectKind::Function => names.push(&object.key.database),
+                ObjectKind::Table | ObjectKind::Function | ObjectKind::View => {
+                    names.push(&object.key.database);
+                }
                 ObjectKind::User => names.push("mysql"),
             },
         }

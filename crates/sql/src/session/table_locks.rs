@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::Context;
 use crate::catalog::metadata_lock::barrier::{Closed, Pass};
 use crate::catalog::metadata_lock::{Guard, MetadataLock, MetadataLockType, Waiter};
-use crate::catalog::{Change, TableDef, database_or};
+use crate::catalog::{Change, TableDef, ViewDef, database_or};
 use crate::privilege::{UsedTable, Uses, uses_of};
 use crate::routine::Routine;
 use crate::system_schemas;
@@ -144,9 +144,13 @@ impl Context {
     /// Takes the locks in the order of the names (M1 of `catalog/metadata_lock.rs`), each once, in
     /// the strongest kind asked for.
     fn take_tables(&mut self, names: Vec<Name>) -> Result<()> {
-        let mut order: BTreeMap<(&str, &str), bool> = BTreeMap::new();
+        let mut order: BTreeMap<(String, String), bool> = BTreeMap::new();
         for name in &names {
-            *order.entry((&name.database, &name.table)).or_default() |= name.write;
+            *order.entry((name.database.clone(), name.table.clone())).or_default() |= name.write;
+            // What a view reads is locked as the view is, though under no name of its own.
+            for below in self.below_view(&name.database, &name.table)? {
+                *order.entry(below).or_default() |= name.write;
+            }
         }
         let writes = match order.values().any(|write| *write) {
             true => Some(
@@ -157,7 +161,7 @@ impl Context {
         let mut guards: Vec<Guard> = Vec::new();
         for ((database, table), write) in order {
             let kind = if write { MetadataLockType::Exclusive } else { MetadataLockType::ReadOnly };
-            guards.push(self.take_table(database, table, kind, &guards)?);
+            guards.push(self.take_table(&database, &table, kind, &guards)?);
         }
         self.locks.tables.tables = Some(Locked { names, guards, _writes: writes });
         Ok(())
@@ -171,6 +175,13 @@ impl Context {
         others: &[Guard],
     ) -> Result<Guard> {
         loop {
+            if let Some(view) = self.catalog().view(database, name) {
+                let guard = self.lock_metadata(&view.lock, kind, false, others)?;
+                if self.is_current_view(&view) {
+                    return Ok(guard);
+                }
+                continue;
+            }
             let table = self.catalog().table(database, name)?;
             let guard = self.lock_metadata(&table.lock, kind, false, others)?;
             // DDL may have been faster.
@@ -386,14 +397,24 @@ impl Context {
         }
     }
 
-    /// Exclusive locks of the tables that a DDL statement changes, in the order of their names
-    /// (M1 of `catalog/metadata_lock.rs`); LOCK TABLES may have them already.
-    pub(crate) fn lock_definitions(&self, mut tables: Vec<Arc<TableDef>>) -> Result<Vec<Guard>> {
-        tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));
+    /// Exclusive locks of the tables and views that a DDL statement changes, in the order of their
+    /// names (M1 of `catalog/metadata_lock.rs`); LOCK TABLES may have them already.
+    pub(crate) fn lock_definitions(
+        &self,
+        tables: &[Arc<TableDef>],
+        views: &[Arc<ViewDef>],
+    ) -> Result<Vec<Guard>> {
+        let mut order: Vec<(&str, &str, &Arc<MetadataLock>)> =
+            tables.iter().map(|table| (&*table.database, &*table.name, &table.lock)).collect();
+        // A view that gets another name is there under both.
+        let mut known = HashSet::new();
+        let once = views.iter().filter(|view| known.insert(Arc::as_ptr(&view.lock)));
+        order.extend(once.map(|view| (&*view.database, &*view.name, &view.lock)));
+        order.sort_by_key(|(database, name, _)| (*database, *name));
         let mut guards: Vec<Guard> = Vec::new();
-        for table in &tables {
-            if self.locks.tables.kind_of(&table.lock) != Some(MetadataLockType::Exclusive) {
-                guards.push(self.lock_metadata(&table.lock, MetadataLockType::Exclusive, false, &guards)?);
+        for (_, _, lock) in order {
+            if self.locks.tables.kind_of(lock) != Some(MetadataLockType::Exclusive) {
+                guards.push(self.lock_metadata(lock, MetadataLockType::Exclusive, false, &guards)?);
             }
         }
         Ok(guards)

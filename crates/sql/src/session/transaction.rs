@@ -42,7 +42,7 @@ pub(crate) struct SessionTransaction {
     /// Savepoints by name, the newest last.
     pub(crate) savepoints: Vec<(String, Savepoint)>,
     /// Tables in use.
-    tables: Guards,
+    pub(super) tables: Guards,
 }
 
 /// What SET TRANSACTION says of the next one.
@@ -159,7 +159,22 @@ impl Context {
         database: Option<&str>,
         name: &str,
     ) -> Result<Arc<TableDef>> {
-        self.open(database, name, MetadataLockType::Write)
+        match self.open_to_change(database, name)? {
+            Some(table) => Ok(table),
+            None => Err(SqlError::unsupported("this change of rows through a view")),
+        }
+    }
+
+    /// The same; `None` for a view.
+    pub(crate) fn open_to_change(
+        &mut self,
+        database: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Arc<TableDef>>> {
+        match self.open(database, name, MetadataLockType::Write) {
+            Err(e) if e.is(error::NO_SUCH_TABLE) && self.visible_view(database, name).is_some() => Ok(None),
+            opened => opened.map(Some),
+        }
     }
 
     fn open(&mut self, database: Option<&str>, name: &str, kind: MetadataLockType) -> Result<Arc<TableDef>> {
@@ -190,7 +205,12 @@ impl Context {
         }
     }
 
-    fn open_stored(&mut self, database: &str, name: &str, kind: MetadataLockType) -> Result<Arc<TableDef>> {
+    pub(super) fn open_stored(
+        &mut self,
+        database: &str,
+        name: &str,
+        kind: MetadataLockType,
+    ) -> Result<Arc<TableDef>> {
         loop {
             let table = self.catalog().table(database, name)?;
             let own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock));
@@ -215,7 +235,7 @@ impl Context {
     }
 
     /// From its first table on, or its snapshot, others may know of the transaction.
-    fn publish_transaction(&mut self) {
+    pub(super) fn publish_transaction(&mut self) {
         if self.transactions.published.has_begun() {
             return;
         }
@@ -245,7 +265,7 @@ impl Context {
         }
     }
 
-    fn track_table(&mut self, kind: MetadataLockType) {
+    pub(super) fn track_table(&mut self, kind: MetadataLockType) {
         let autocommit = self.settings.autocommit();
         self.tracker.transactions.table(kind == MetadataLockType::Write, autocommit);
         self.transaction().used = true;

@@ -1,10 +1,10 @@
 //! COLUMNS, and what types say of themselves there, in ROUTINES and in PARAMETERS.
 
 use super::schemas::CATALOG;
-use super::{Each, Wanted};
+use super::{Each, Wanted, views};
 use crate::catalog::{ColumnDef, show};
 use crate::listing::cells;
-use crate::listing::definitions::{column_extra, column_key};
+use crate::listing::definitions::{column_extra, column_key, view_extra};
 use crate::session::Context;
 use datum::error::Result;
 use datum::types::{Collation, DataType};
@@ -37,7 +37,12 @@ pub(super) fn columns(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Resu
             each(row(cx, &place, column))?;
         }
     }
-    Ok(())
+    views::each_column(cx, wanted, &mut |cx, view, number, column| {
+        let (schema, table) = (&view.database, &view.name);
+        let extra = view_extra(column).to_owned();
+        let place = ColumnEntry { schema, table, number, key: "", extra };
+        each(row(cx, &place, column))
+    })
 }
 
 fn row(cx: &Context, place: &ColumnEntry<'_>, column: &ColumnDef) -> Vec<Datum<'static>> {

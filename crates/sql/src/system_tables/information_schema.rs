@@ -2,7 +2,7 @@
 //! it.
 
 use super::column::{SystemColumn, columns};
-use super::{SystemTable, accounts, columns, keys, none, routines, schemas, server};
+use super::{SystemTable, accounts, columns, keys, none, routines, schemas, server, views};
 
 const TABLE: [&str; 2] = ["TABLE_SCHEMA", "TABLE_NAME"];
 const CONSTRAINT: [&str; 2] = ["CONSTRAINT_SCHEMA", "TABLE_NAME"];
@@ -402,8 +402,8 @@ pub(super) const TABLES: &[SystemTable] = &[
             SECURITY_TYPE: Varchar(7) or_null, CHARACTER_SET_CLIENT: Varchar(64),
             COLLATION_CONNECTION: Varchar(64),
         },
-        keys: NOTHING,
-        rows: none,
+        keys: TABLE,
+        rows: views::views,
     },
     SystemTable {
         name: "VIEW_ROUTINE_USAGE",
@@ -411,8 +411,8 @@ pub(super) const TABLES: &[SystemTable] = &[
             TABLE_CATALOG: Name, TABLE_SCHEMA: Name, TABLE_NAME: Name, SPECIFIC_CATALOG: Name,
             SPECIFIC_SCHEMA: Name, SPECIFIC_NAME: Varchar(64),
         },
-        keys: NOTHING,
-        rows: none,
+        keys: TABLE,
+        rows: views::view_routine_usage,
     },
     SystemTable {
         name: "VIEW_TABLE_USAGE",
@@ -420,7 +420,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             VIEW_CATALOG: Name, VIEW_SCHEMA: Name, VIEW_NAME: Name, TABLE_CATALOG: Name, TABLE_SCHEMA: Name,
             TABLE_NAME: Name,
         },
-        keys: NOTHING,
-        rows: none,
+        keys: ["VIEW_SCHEMA", "VIEW_NAME"],
+        rows: views::view_table_usage,
     },
 ];

@@ -1,6 +1,6 @@
 //! Databases and tables: SCHEMATA, TABLES, PARTITIONS.
 
-use super::{Each, SystemSchema, Wanted, listed};
+use super::{Each, SystemSchema, Wanted, listed, views};
 use crate::catalog::TableDef;
 use crate::listing::cells;
 use crate::listing::definitions::{sizes, times};
@@ -53,9 +53,11 @@ pub(super) fn tables(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Resul
         each(row)?;
     }
     wanted.tables(cx).iter().try_for_each(|table| each(table_row(cx, table)))?;
+    views::as_tables(cx, wanted, each)?;
     // As MySQL shows a table that it can't open: by name, with the error.
     wanted.tables_set_aside(cx).into_iter().try_for_each(|object| {
-        let mut row = cells![CATALOG, object.key.database.as_str(), object.key.name.as_str(), "BASE TABLE"];
+        let kind = if object.key.is_view() { "VIEW" } else { "BASE TABLE" };
+        let mut row = cells![CATALOG, object.key.database.as_str(), object.key.name.as_str(), kind];
         row.extend(std::iter::repeat_n(Datum::Null, 16));
         row.extend(cells![object.error().message]);
         each(row)

@@ -17,6 +17,8 @@ pub enum Named {
     Table(ObjectName),
     /// A stored function.
     Function(ObjectName),
+    /// One that is created or altered.
+    View(ObjectName),
     /// Also one that gets or loses privileges.
     Account(Account),
 }
@@ -35,6 +37,13 @@ impl Parser<'_> {
                 self.if_exists()?;
                 self.head_accounts()
             }
+            K::ALTER => {
+                self.view_algorithm()?;
+                if self.is(K::DEFINER) {
+                    self.definer()?;
+                }
+                self.head_of_view()
+            }
             K::DROP if self.take_word(K::INDEX) => {
                 self.ident()?;
                 self.head_table_after_on()
@@ -47,8 +56,12 @@ impl Parser<'_> {
 
     fn head_of_create(&mut self) -> Parsed<Vec<Named>> {
         self.take_words(&[K::OR, K::REPLACE])?;
+        self.view_algorithm()?;
         if self.is(K::DEFINER) {
             self.definer()?;
+        }
+        if self.is_any(&[K::SQL, K::VIEW]) {
+            return self.head_of_view();
         }
         self.take_word(K::TEMPORARY);
         self.take_any(&[K::UNIQUE, K::FULLTEXT, K::SPATIAL]);
@@ -70,6 +83,13 @@ impl Parser<'_> {
                 self.head_accounts()
             }
         }
+    }
+
+    /// `[SQL SECURITY x] VIEW name`
+    fn head_of_view(&mut self) -> Parsed<Vec<Named>> {
+        self.sql_security()?;
+        self.expect_word(K::VIEW)?;
+        Ok(vec![Named::View(self.object_name()?)])
     }
 
     /// The table, and what RENAME makes of its name.
@@ -152,6 +172,7 @@ mod tests {
         let shown = named.iter().map(|named| match named {
             Named::Table(table) => format!("t:{}", name(table)),
             Named::Function(function) => format!("f:{}", name(function)),
+            Named::View(view) => format!("v:{}", name(view)),
             Named::Account(Account::Named { user, host }) => {
                 format!("u:{}@{}", user.to_str_lossy(), host.to_str_lossy())
             }
@@ -176,13 +197,20 @@ mod tests {
         check("GRANT LATER_PRIVILEGE (a, b), SELECT ON *.* TO a, `b`@`h` WITH MORE", "u:a@% u:b@h");
         check("ALTER USER IF EXISTS a DISCARD ALL", "u:a@%");
         check("DROP INDEX i ON t ALGORITHM=LATER", "t:t");
+        check("CREATE VIEW v AS LATER 1", "v:v");
+        check(
+            "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`a`@`b` SQL SECURITY INVOKER VIEW `d`.`v` (a) AS LATER",
+            "v:d.v",
+        );
+        check("ALTER SQL SECURITY DEFINER VIEW v AS SELECT LATER", "v:v");
     }
 
     #[test]
     fn nothing_is_guessed() {
         for text in [
             "CREATE DATABASE d LIKE THIS",
-            "CREATE VIEW v AS SELECT 1",
+            "CREATE EVENT e ON SCHEDULE LATER DO VIEW v",
+            "ALTER SQL SECURITY LATER VIEW v",
             "CREATE TABLE",
             "CREATE INDEX i",
             "ALTER TABLE t ADD (a",

@@ -1,13 +1,15 @@
 //! SHOW CREATE: the statement that makes an object.
 
 use super::objects;
-use crate::catalog::{database_or, show};
+use crate::catalog::{ViewDef, database_or, show};
+use crate::executor::view_columns;
 use crate::listing::definitions::{sees_body, sees_routine};
 use crate::listing::{Listing, cells, name, text};
 use crate::session::Context;
 use crate::system_tables;
 use crate::variables::{Value, ids};
 use datum::error::{self, Result};
+use datum::types::Charset;
 use syntax::ast::{Account, ObjectName, RoutineKind};
 
 /// The longest text of a definition that result columns speak of.
@@ -35,15 +37,41 @@ pub(super) fn table(cx: &Context, of: &ObjectName) -> Result<Listing> {
         out.push(cells![table.name, show::system_table(table.name, &columns, collation, engine)]);
         return Ok(out);
     }
+    if let Some(found) = cx.visible_view(of.database.as_deref(), &of.name) {
+        return Ok(view_listing(cx, &found));
+    }
     let table = objects::table(cx, of)?;
     out.push(cells![table.name.as_str(), show::shown_table(&table, cx.settings.zone())]);
     Ok(out)
 }
 
-/// SHOW CREATE VIEW: tables are all there is.
-pub(super) fn view(cx: &Context, of: &ObjectName) -> Result<Listing> {
+/// SHOW CREATE VIEW.
+pub(super) fn view(cx: &mut Context, of: &ObjectName) -> Result<Listing> {
+    if let Some(found) = cx.visible_view(of.database.as_deref(), &of.name) {
+        // It is shown nevertheless, for somebody to mend it.
+        if let Some(fault) = view_columns::fault(cx, &found) {
+            cx.statement.diagnostics.warn(fault);
+        }
+        return Ok(view_listing(cx, &found));
+    }
     let table = objects::table(cx, of)?;
     Err(error::WRONG_OBJECT.with(&[&table.database, &table.name, &"VIEW" as &dyn std::fmt::Display]))
+}
+
+fn view_listing(cx: &Context, view: &ViewDef) -> Listing {
+    let mut out = Listing::new([
+        name("View"),
+        text("Create View", DEFINITION),
+        text("character_set_client", 32),
+        text("collation_connection", 32),
+    ]);
+    out.push(cells![
+        view.name.as_str(),
+        view.shown(cx.default_database()),
+        Charset::Utf8mb4.name(),
+        view.connection.name(),
+    ]);
+    out
 }
 
 /// SHOW CREATE FUNCTION.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::catalog::objects::FunctionDef;
 use crate::catalog::{ColumnDef, TableDef, database_or, show};
+use crate::executor::view_columns::{self, view_columns};
 use crate::listing::definitions::{
-    as_shown, column_extra, column_key, key_part, sees_routine, sizes, times, yes_no,
+    as_shown, column_extra, column_key, key_part, sees_routine, sizes, times, view_extra, yes_no,
 };
 use crate::listing::{Column, Listing, cells, int, moment, name, text, uint};
 use crate::session::Context;
@@ -37,22 +38,26 @@ pub(super) fn table(cx: &Context, given: &ObjectName) -> Result<Arc<TableDef>> {
 /// The columns of the table that was named; those of a system table too.
 enum Columns {
     Stored(Arc<TableDef>),
+    View(Vec<ColumnDef>),
     System(Vec<ColumnDef>),
 }
 
 impl Columns {
-    fn of(cx: &Context, given: &ObjectName) -> Result<Self> {
+    fn of(cx: &mut Context, given: &ObjectName) -> Result<Self> {
         let database = database_or(given.database.as_deref(), cx.default_database())?;
         Ok(match system_tables::find(database, &given.name)? {
             Some((_, table)) => Columns::System(table.definitions()),
-            None => Columns::Stored(table(cx, given)?),
+            None => match cx.visible_view(given.database.as_deref(), &given.name) {
+                Some(view) => Columns::View(view_columns(cx, &view)?),
+                None => Columns::Stored(table(cx, given)?),
+            },
         })
     }
 
     fn list(&self) -> &[ColumnDef] {
         match self {
             Columns::Stored(table) => &table.columns,
-            Columns::System(columns) => columns,
+            Columns::View(columns) | Columns::System(columns) => columns,
         }
     }
 
@@ -60,6 +65,7 @@ impl Columns {
     fn key_and_extra(&self, number: usize) -> (&'static str, String) {
         match self {
             Columns::Stored(table) => (column_key(table, number), column_extra(table, number)),
+            Columns::View(columns) => ("", view_extra(&columns[number]).to_owned()),
             Columns::System(_) => ("", String::new()),
         }
     }
@@ -74,7 +80,7 @@ fn listed_tables(schema: &SystemSchema, named: bool) -> Vec<&'static SystemTable
     tables
 }
 
-/// The names of a database's tables. `named` says that the statement names the database.
+/// The names of a database's tables and views. `named` says that the statement names the database.
 fn table_names(cx: &Context, database: &str, named: bool) -> Vec<String> {
     match system_tables::schema(database) {
         Some(schema) => listed_tables(schema, named).iter().map(|table| table.name.to_owned()).collect(),
@@ -83,6 +89,7 @@ fn table_names(cx: &Context, database: &str, named: bool) -> Vec<String> {
             let mut names: Vec<String> =
                 state.database(database).map_or(Vec::new(), |held| held.tables.keys().cloned().collect());
             names.extend(state.tables_set_aside(database).map(|object| object.key.name.clone()));
+            names.extend(state.database(database).iter().flat_map(|held| held.views.keys().cloned()));
             names.sort_unstable();
             names
         }
@@ -118,7 +125,9 @@ pub(super) fn tables(cx: &Context, given: Option<&str>, full: bool) -> Result<Li
         true => table_names(cx, &database, given.is_some()),
         false => Vec::new(),
     };
+    let state = cx.catalog().state();
     for name in names {
+        let kind = if state.view(&database, &name).is_some() { "VIEW" } else { kind };
         out.push(if full { cells![name, kind] } else { cells![name] });
     }
     Ok(out)
@@ -140,7 +149,7 @@ pub(super) fn open_tables(cx: &Context, given: Option<&str>) -> Listing {
 }
 
 /// SHOW TABLE STATUS.
-pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing> {
+pub(super) fn table_status(cx: &mut Context, given: Option<&str>) -> Result<Listing> {
     let database = database(cx, given)?;
     let mut out = Listing::new([
         name("Name"),
@@ -184,6 +193,16 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
         row.extend(cells![table.collation.name(), None::<i64>, table.options.trim(), table.comment.as_str()]);
         out.push(row);
     }
+    for view in state.database(&database).iter().flat_map(|held| held.views.values()) {
+        let mut row = cells![view.name.as_str()];
+        row.extend((0..16).map(|_| Datum::Null));
+        let fault = view_columns::fault(cx, view);
+        row.extend(cells![fault.as_ref().map_or("VIEW", |fault| &fault.message)]);
+        if let Some(fault) = fault {
+            cx.statement.diagnostics.warn(fault);
+        }
+        out.push(row);
+    }
     for object in state.tables_set_aside(&database) {
         let mut row = cells![object.key.name.as_str()];
         row.extend((0..16).map(|_| Datum::Null));
@@ -194,7 +213,7 @@ pub(super) fn table_status(cx: &Context, given: Option<&str>) -> Result<Listing>
 }
 
 /// SHOW COLUMNS, DESCRIBE.
-pub(super) fn columns(cx: &Context, given: &ObjectName, full: bool) -> Result<Listing> {
+pub(super) fn columns(cx: &mut Context, given: &ObjectName, full: bool) -> Result<Listing> {
     let table = Columns::of(cx, given)?;
     let mut columns = vec![
         text("Field", 64),
@@ -232,7 +251,7 @@ pub(super) fn columns(cx: &Context, given: &ObjectName, full: bool) -> Result<Li
 }
 
 /// SHOW INDEX: a row for each part of each index.
-pub(super) fn indexes(cx: &Context, given: &ObjectName) -> Result<Listing> {
+pub(super) fn indexes(cx: &mut Context, given: &ObjectName) -> Result<Listing> {
     let columns = Columns::of(cx, given)?;
     let mut out = Listing::new([
         name("Table"),

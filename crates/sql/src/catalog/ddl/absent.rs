@@ -1,42 +1,10 @@
-//! DROP of what this server has none of: views, triggers, events, servers. It doesn't exist, which
+//! DROP of what this server has none of: triggers, events, servers. It doesn't exist, which
 //! is a note with IF EXISTS: dumps and installers begin with such statements.
 
-use std::collections::BTreeSet;
-
 use super::{Plan, Settings};
-use crate::catalog::{CatalogState, check_not_system};
+use crate::catalog::CatalogState;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::ObjectName;
-
-pub(super) fn drop_views(
-    names: &[ObjectName],
-    if_exists: bool,
-    state: &CatalogState,
-    settings: &Settings,
-) -> Result<Plan> {
-    let (mut plan, mut seen) = (Plan::default(), BTreeSet::new());
-    let (mut missing, mut other) = (Vec::new(), None);
-    for name in names {
-        let (database, view) = settings.object(name)?;
-        check_not_system(database)?;
-        if !seen.insert((database, view)) {
-            return Err(error::NONUNIQ_TABLE.with(&[&view]));
-        }
-        let e = match state.table(database, view) {
-            Some(_) => other.get_or_insert(error::WRONG_OBJECT.with(&[&database, &view, &"VIEW"])).clone(),
-            None => {
-                missing.push(format!("{database}.{view}"));
-                error::BAD_TABLE_ERROR.with(&[&format!("{database}.{view}")])
-            }
-        };
-        plan.notes.push(e);
-    }
-    match (if_exists, other) {
-        (true, _) => Ok(plan),
-        (false, Some(e)) => Err(e),
-        (false, None) => Err(error::BAD_TABLE_ERROR.with(&[&missing.join(",")])),
-    }
-}
 
 pub(super) fn drop_trigger(
     name: &ObjectName,

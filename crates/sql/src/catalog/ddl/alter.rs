@@ -160,9 +160,10 @@ impl Alter {
                 return Err(error::BAD_DB_ERROR.with(&[&to.0]));
             }
             state.check_usable(&ObjectKey::table(to.0, to.1))?;
+            state.check_usable(&ObjectKey::view(to.0, to.1))?;
             let taken = match old.is_temporary() {
                 true => settings.temporary.get(to.0, to.1).is_some(),
-                false => state.table(to.0, to.1).is_some(),
+                false => state.table(to.0, to.1).is_some() || state.view(to.0, to.1).is_some(),
             };
             if to != (database, name) && taken {
                 return Err(error::TABLE_EXISTS_ERROR.with(&[&to.1]));

@@ -43,7 +43,8 @@ pub(super) fn existing_note(
         true => settings.temporary.get(database, name).is_some(),
         false => {
             state.check_usable(&ObjectKey::table(database, name))?;
-            is_system || state.table(database, name).is_some()
+            state.check_usable(&ObjectKey::view(database, name))?;
+            is_system || state.table(database, name).is_some() || state.view(database, name).is_some()
         }
     };
     let e = error::TABLE_EXISTS_ERROR.with(&[&name]);
@@ -233,14 +234,17 @@ pub(super) fn put_next(state: &CatalogState, table: &TableDef) -> NextNumbers {
     NextNumbers { table: state.next.table.max(table.id + 1), tree }
 }
 
-fn existing_database(state: &CatalogState, database: &str) -> Result<Collation> {
+pub(super) fn existing_database(state: &CatalogState, database: &str) -> Result<Collation> {
     state.database(database).map(|d| d.collation).ok_or_else(|| error::BAD_DB_ERROR.with(&[&database]))
 }
 
 pub(super) fn existing(state: &CatalogState, database: &str, name: &str) -> Result<Arc<TableDef>> {
     existing_database(state, database)?;
     state.check_usable(&ObjectKey::table(database, name))?;
-    state.table(database, name).cloned().ok_or_else(|| error::NO_SUCH_TABLE.with(&[&database, &name]))
+    state.table(database, name).cloned().ok_or_else(|| match state.view(database, name) {
+        Some(_) => error::WRONG_OBJECT.with(&[&database, &name, &"BASE TABLE"]),
+        None => error::NO_SUCH_TABLE.with(&[&database, &name]),
+    })
 }
 
 /// The same definition with another name or other numbers.
@@ -385,6 +389,10 @@ fn is_drop_of(change: &Change, table: &Arc<TableDef>) -> bool {
 pub(super) fn truncate(name: &ObjectName, state: &CatalogState, settings: &Settings) -> Result<Plan> {
     let (database, name) = settings.object(name)?;
     check_not_system(database)?;
+    let is_hidden = settings.temporary.get(database, name).is_some();
+    if !is_hidden && state.view(database, name).is_some() {
+        return Err(error::NO_SUCH_TABLE.with(&[&database, &name]));
+    }
     let table = settings.existing(state, database, name)?;
     if table.is_temporary() {
         let mut new = rebuild(&table, database, name, 1, temporary::provisional())?;
@@ -416,12 +424,25 @@ pub(super) fn rename(
         check_not_system(from_database)?;
         check_not_system(to_database)?;
         check_name(to_name, error::WRONG_TABLE_NAME)?;
-        let table = existing(&state, from_database, from_name)?;
+        let view = state.view(from_database, from_name).cloned();
+        let table = match view {
+            Some(_) => None,
+            None => Some(existing(&state, from_database, from_name)?),
+        };
         existing_database(&state, to_database)?;
         state.check_usable(&ObjectKey::table(to_database, to_name))?;
-        if state.table(to_database, to_name).is_some() {
+        state.check_usable(&ObjectKey::view(to_database, to_name))?;
+        if state.table(to_database, to_name).is_some() || state.view(to_database, to_name).is_some() {
             return Err(error::TABLE_EXISTS_ERROR.with(&[&to_name]));
         }
+        if let Some(view) = view {
+            for change in super::view::rename(&view, to_database, to_name)? {
+                crate::catalog::record::apply(&change, &mut state, LogPosition::ZERO);
+                plan.changes.push(change);
+            }
+            continue;
+        }
+        let Some(table) = table else { continue };
         let mut renamed = renamed(&table, to_database, to_name)?;
         check_names_of_checks(&renamed, Some(&table), &state, settings)?;
         let origins: Vec<Option<usize>> = (0..table.columns.len()).map(Some).collect();

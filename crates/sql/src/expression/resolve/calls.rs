@@ -277,6 +277,7 @@ impl Resolver<'_> {
                 None => return Err(error::SP_DOES_NOT_EXIST.with(&[&"FUNCTION", &call.name])),
             },
         };
+        self.record_function(call, &database);
         let routine = self.cx.routine(&database, &call.name).map_err(|e| {
             // Whether a function is there is not for everybody to know.
             match self.cx.grants_now().in_database(&database).has(Privileges::EXECUTE) {

@@ -159,6 +159,12 @@ impl Resolver<'_> {
     }
 
     pub(super) fn column(&mut self, name: &ast::ColumnName) -> Result<Expr> {
+        let found = self.found_column(name)?;
+        self.record_column(name);
+        Ok(found)
+    }
+
+    fn found_column(&mut self, name: &ast::ColumnName) -> Result<Expr> {
         let bare = name.table.is_none();
         if bare && let Some((place, ty)) = self.scope.locals.find(&name.column) {
             return Ok(Expr { node: Node::Local(place), ty: Type::of_column(ty, true) });
@@ -203,6 +209,7 @@ impl Resolver<'_> {
     /// `DEFAULT(column)`.
     pub(super) fn default_of(&mut self, name: &ast::ColumnName) -> Result<Expr> {
         let found = self.scope.find(name)?.ok_or_else(|| unknown_column(name, self.scope.clause))?;
+        self.record_column(name);
         let Node::Column { source, column } = found.node else {
             return Err(unknown_column(name, self.scope.clause));
         };

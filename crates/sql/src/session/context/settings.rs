@@ -152,6 +152,17 @@ impl SettingsState {
         self.decoded.connection
     }
 
+    /// Puts other settings of texts in the place of `collation_connection` and
+    /// `character_set_client`, for a view that is bound, and returns these. Nothing is planned for
+    /// them that would have to be planned again: a view has always its own.
+    pub(crate) fn swap_texts(&mut self, (connection, client): (Collation, Charset)) -> (Collation, Charset) {
+        let decoded = &mut self.decoded;
+        (
+            std::mem::replace(&mut decoded.connection, connection),
+            std::mem::replace(&mut decoded.client, client),
+        )
+    }
+
     /// `character_set_client`
     pub(crate) fn client_charset(&self) -> Charset {
         self.decoded.client

@@ -1,0 +1,45 @@
+//! A view in FROM: bound as a derived table, and found by its database as well.
+
+use std::sync::Arc;
+
+use super::{Binder, List, Names};
+use crate::catalog::ViewDef;
+use crate::planner::merge;
+use crate::planner::recorded::RecordedNames;
+use datum::error::{self, Result};
+use datum::types::{Charset, Collation};
+use syntax::ast::{self, ViewAlgorithm};
+
+/// What a view does not see of what is around it, for when it is bound.
+pub(crate) struct ViewScope<'c> {
+    pub(crate) common: Vec<Arc<ast::CommonTable>>,
+    pub(crate) text: &'c [u8],
+    pub(crate) recorded: Option<Box<RecordedNames>>,
+    /// `collation_connection` and `character_set_client`.
+    pub(crate) texts: (Collation, Charset),
+}
+
+impl Binder<'_, '_> {
+    /// Adds a view's columns to the names, and what it reads to what is joined.
+    pub(super) fn view(
+        &mut self,
+        factor: &ast::TableFactor,
+        view: &Arc<ViewDef>,
+        nullable: bool,
+        out: &mut List,
+    ) -> Result<Names> {
+        let alias = factor.alias.as_ref().unwrap_or(&factor.name.name);
+        if let Some(index) = factor.hints.iter().find_map(|hint| hint.indexes.first()) {
+            return Err(error::KEY_DOES_NOT_EXIST.with(&[index, alias]));
+        }
+        let base = self.slots.len();
+        let is_made = view.algorithm == ViewAlgorithm::TempTable;
+        let around = std::mem::replace(&mut self.resolver.scope.window, 0..0);
+        let bound = self.resolver.in_view(view, |resolver, query| {
+            merge::view(resolver, query, merge::Within { nullable, base }, is_made)
+        });
+        self.resolver.scope.window = around;
+        let names: Vec<ast::Ident> = view.columns.iter().map(|column| column.as_str().into()).collect();
+        self.put_bound(bound?, alias, &names, &view.database, out)
+    }
+}
