@@ -44,6 +44,7 @@ mod server_file;
 pub(crate) mod set_operation;
 pub(crate) mod sort;
 pub(crate) mod temporary;
+mod through_view;
 pub(crate) mod view_columns;
 mod writer;
 

@@ -309,3 +309,63 @@ fn the_last_number_of_a_type_counts() {
         "INSERT IGNORE INTO t (v) VALUES (2)",
     ]);
 }
+
+#[test]
+fn views_are_there_as_they_were() {
+    survives(&[
+        "CREATE TABLE t (id INT PRIMARY KEY, `a``b\\\\` VARCHAR(20), e ENUM('x', 'y'))",
+        r"INSERT INTO t VALUES (1, 'a\\b', 'x'), (2, 'it''s', 'y')",
+        r"CREATE VIEW v AS SELECT *, 'back\\slash', 'quo''te', 'line\n', _latin1'\xE9', x'00FF', b'101' FROM t",
+        "CREATE ALGORITHM = TEMPTABLE DEFINER = `no'one`@`%` SQL SECURITY INVOKER VIEW `w``\\\\` (`1 2`, `3\"`) AS SELECT id, e FROM t",
+        "SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,IGNORE_SPACE,HIGH_NOT_PRECEDENCE'",
+        r#"CREATE VIEW "modes" AS SELECT "id" || 'a\' AS "x", NOT "id" = 1 AS y, count (*) AS n FROM t GROUP BY id"#,
+        "SET sql_mode = DEFAULT",
+        "SET NAMES latin1 COLLATE latin1_bin",
+        "CREATE VIEW latin AS SELECT 'abc' = 'ABC' AS same, e FROM t",
+        "SET NAMES utf8mb4",
+        "CREATE FUNCTION f(x INT) RETURNS INT DETERMINISTIC RETURN x * 2",
+        "CREATE VIEW checked AS SELECT id FROM t WHERE id > 0 WITH CASCADED CHECK OPTION",
+        "CREATE VIEW nested AS SELECT id, f(id) AS twice FROM checked WHERE id IN (SELECT id FROM v) WITH LOCAL CHECK OPTION",
+        "CREATE OR REPLACE VIEW replaced AS SELECT 1 AS one",
+        "ALTER VIEW replaced AS SELECT id AS two FROM nested ORDER BY id DESC LIMIT 1",
+        "CREATE VIEW gone AS SELECT 1",
+        "DROP VIEW gone",
+        "RENAME TABLE replaced TO renamed",
+        "INSERT INTO checked VALUES (3)",
+    ]);
+}
+
+#[test]
+fn a_view_that_can_no_longer_be_used_stops_no_start() {
+    for number in 0..2 {
+        let server = Server::new(7);
+        let mut session = server.session();
+        run(&mut session, "CREATE DATABASE d; USE d; CREATE TABLE t (a INT PRIMARY KEY, b INT)").unwrap();
+        run(&mut session, "CREATE VIEW v AS SELECT a, b FROM t; CREATE VIEW w AS SELECT b FROM v").unwrap();
+        run(&mut session, "ALTER TABLE t DROP b; RENAME TABLE t TO u; CREATE VIEW t AS SELECT 1 AS a")
+            .unwrap();
+        run(&mut session, "DROP VIEW t; RENAME TABLE w TO t").unwrap();
+        drop(session);
+        let server = if number == 0 { server.restart() } else { server.power_cut() };
+        let mut session = server.session();
+        assert_eq!(rows(&mut session, "SHOW TABLES FROM d").concat(), ["t", "u", "v"]);
+        for view in ["t", "v"] {
+            let error = run(&mut session, &format!("SELECT * FROM d.{view}")).map(|_| ()).unwrap_err();
+            assert_eq!(error.number, 1462, "{error}");
+        }
+        run(&mut session, "USE d; DROP VIEW t; RENAME TABLE u TO t; ALTER TABLE t ADD b INT DEFAULT 7")
+            .unwrap();
+        run(&mut session, "INSERT INTO v (a) VALUES (1)").unwrap();
+        assert_eq!(rows(&mut session, "SELECT * FROM v"), [["1", "7"]]);
+    }
+}
+
+#[test]
+fn views_that_nest_deeper_when_they_are_written_are_refused() {
+    with_large_stack(|| {
+        let deep = format!("a{}", "+1".repeat(700));
+        refused(1436, &["CREATE TABLE t (a INT)", &format!("CREATE VIEW v AS SELECT {deep} AS x FROM t")]);
+        let deep = format!("a{}", "+1".repeat(150));
+        survives(&["CREATE TABLE t (a INT)", &format!("CREATE VIEW v AS SELECT {deep} AS x FROM t")]);
+    });
+}

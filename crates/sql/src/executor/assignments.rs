@@ -10,6 +10,7 @@ use binlog::row::RowImageBuilder;
 use smallvec::SmallVec;
 
 use super::computed;
+use super::through_view::ViewCheck;
 use super::writer::{charset_of, now};
 use super::{RowRules, fit};
 use crate::catalog::TableDef;
@@ -35,6 +36,8 @@ pub(super) struct Assignments {
     sequential: bool,
     /// IGNORE: a row that would violate a constraint stays as it is, with a warning.
     pub(super) ignore: bool,
+    /// What a view that the row is changed through asks of it.
+    pub(super) check: Option<Arc<ViewCheck>>,
     /// Memory for the row after them, of the last execution.
     pub(super) memory: Vec<u8>,
 }
@@ -86,14 +89,22 @@ impl Assignments {
         resolver.targets = vec![table.clone()];
         resolver.targets_by_name = targets_by_name;
         planner::name_common(&mut resolver, with)?;
+        // Its columns have other names than the table's, and may be no columns.
+        let of_view = resolver.scope.sources.first().is_some_and(|source| source.as_table().is_none());
         let mut list = Vec::with_capacity(assignments.len());
         let mut sequential = false;
         for assignment in assignments {
             // A bare name is the table's own column, whatever else has one of that name.
             let shown = &assignment.column.column;
             let target = match &assignment.column.table {
-                None => table.column_index(shown),
-                Some(_) => resolver.scope.find(&assignment.column)?.and_then(|e| e.as_column()),
+                None if !of_view => table.column_index(shown),
+                _ => resolver.scope.find(&assignment.column)?.map(|e| e.as_column()).map_or(
+                    Ok(None),
+                    |found| match (found, of_view) {
+                        (None, true) => Err(error::NONUPDATEABLE_COLUMN.with(&[shown])),
+                        (found, _) => Ok(found),
+                    },
+                )?,
             };
             let column = target.ok_or_else(|| unknown_column(&assignment.column, "field list"))?;
             let value = match assignment.value.kind {
@@ -127,6 +138,7 @@ impl Assignments {
             list,
             sequential,
             ignore: false,
+            check: None,
             memory: Vec::new(),
         })
     }
@@ -157,6 +169,7 @@ impl Assignments {
             list,
             sequential,
             ignore: false,
+            check: None,
             memory: Vec::new(),
         })
     }
@@ -197,10 +210,12 @@ impl Assignments {
             let moments: Vec<_> = self.touched.iter().map(|&c| (c, now(cx, &table.columns[c].ty))).collect();
             *after = rebuild(table, after, &moments)?;
         }
-        if table.is_plain() {
-            return Ok(true);
+        let is_complete =
+            table.is_plain() || computed::complete(cx, table, after, &[], row_rules, self.ignore)?;
+        match &self.check {
+            Some(check) if is_complete => check.passes(cx, table, after, self.ignore),
+            _ => Ok(is_complete),
         }
-        computed::complete(cx, table, after, &[], row_rules, self.ignore)
     }
 
     /// Makes the image after all assignments.

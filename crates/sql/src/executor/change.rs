@@ -14,6 +14,7 @@ use super::foreign_keys::{self, NotChanged};
 use super::operators::{self, Running};
 use super::out_of_range;
 use super::sort::Sorter;
+use super::through_view::{Change, ChangedView};
 use crate::catalog::TableDef;
 use crate::expression::frame::{self, Frame};
 use crate::expression::row::{ImageRow, Offsets};
@@ -22,6 +23,7 @@ use crate::planner::covering::ColumnsRead;
 use crate::planner::names::Names;
 use crate::planner::plan::{self, Basis, Planning};
 use crate::planner::{self, Limit, Operator, Query, block, from, join, order, semi_join};
+use crate::privilege::Privileges;
 use crate::session::Context;
 use crate::status::Counter;
 use datum::error::{self, Result, SqlError};
@@ -42,13 +44,38 @@ struct TargetTable {
     /// What the statement calls it.
     alias: Box<str>,
     hints: Vec<ast::IndexHint>,
+    /// The view that it is changed through.
+    view: Option<ChangedView>,
+}
+
+impl TargetTable {
+    /// Makes of error 1093 the one for a table that is changed through a view.
+    fn prevented(&self, verb: &'static str) -> impl Fn(SqlError) -> SqlError + use<> {
+        let view = self.view.is_some().then(|| self.alias.clone());
+        move |e| match &view {
+            Some(view) if e.is(error::UPDATE_TABLE_USED) => {
+                error::VIEW_PREVENT_UPDATE.with(&[view, &verb, view])
+            }
+            _ => e,
+        }
+    }
+
+    /// The scope of the one table, or view.
+    fn scope(&self, cx: &Context) -> Scope {
+        let locals = crate::routine::locals(cx);
+        match &self.view {
+            None => Scope { locals, ..Scope::of_table(self.table.clone(), &self.alias) },
+            Some(view) => Scope { locals, sources: vec![view.source(&self.alias)], ..Scope::empty() },
+        }
+    }
 }
 
 fn single_table(
     cx: &mut Context,
+    basis: &mut Basis,
     factor: &ast::TableFactor,
     with: Option<&ast::With>,
-    statement: &str,
+    statement: &'static str,
 ) -> Result<TargetTable> {
     if !factor.partitions.is_empty() {
         return Err(SqlError::unsupported("partitions"));
@@ -58,10 +85,19 @@ fn single_table(
     if with.is_some_and(|with| with.tables.iter().any(|table| is_common(table))) {
         return Err(error::NON_UPDATABLE_TABLE.with(&[&factor.name.name, &statement]));
     }
-    let table = cx.open_table_to_write(factor.name.database.as_deref(), &factor.name.name)?;
+    let alias: Box<str> = factor.alias.as_deref().unwrap_or(&factor.name.name).into();
+    let Some(table) = cx.open_to_change(factor.name.database.as_deref(), &factor.name.name)? else {
+        let privileges = if statement == "DELETE" { Privileges::DELETE } else { Privileges::UPDATE };
+        let change = Change { verb: statement, privileges, shown: &alias, names_columns: false };
+        let view = ChangedView::open(cx, basis, &factor.name, change)?;
+        if let Some(index) = factor.hints.iter().find_map(|hint| hint.indexes.first()) {
+            return Err(error::KEY_DOES_NOT_EXIST.with(&[index, &alias]));
+        }
+        return Ok(TargetTable { table: view.table.clone(), alias, hints: Vec::new(), view: Some(view) });
+    };
     cx.check_writable_table(&table)?;
-    let alias = factor.alias.as_deref().unwrap_or(&factor.name.name);
-    Ok(TargetTable { table, alias: alias.into(), hints: factor.hints.clone() })
+    basis.writes(&table);
+    Ok(TargetTable { table, alias, hints: factor.hints.clone(), view: None })
 }
 
 /// What both statements have in common: which rows, in which order, how many.
@@ -110,16 +146,18 @@ struct Wanted<'s> {
 impl Target {
     fn resolve(
         cx: &mut Context,
-        TargetTable { table, alias, hints }: TargetTable,
+        target: TargetTable,
         wanted: &Wanted<'_>,
         Planning { basis, text }: Planning<'_>,
     ) -> Result<Self> {
-        let scope = scope_of(cx, &table, &alias);
+        let scope = target.scope(cx);
+        let TargetTable { table, alias, hints, view } = target;
         let resolver = &mut Resolver::new(cx, scope).with_text(text);
         resolver.targets = vec![table.clone()];
         planner::name_common(resolver, wanted.with)?;
         let mut list = from::List::default();
         list.items.push(from::Item { kind: from::ItemKind::Slot(0), requires: 0 });
+        list.conditions.extend(view.into_iter().flat_map(|view| view.conditions));
         resolver.scope.clause = "where clause";
         if let Some(filter) = wanted.filter {
             planner::conjuncts(resolver.expr(filter)?, &mut list.conditions);
@@ -225,11 +263,6 @@ impl Target {
         };
         sorted.drain(cx, each).map(|_| ())
     }
-}
-
-/// The scope of the one table.
-fn scope_of(cx: &Context, table: &Arc<TableDef>, alias: &str) -> Scope {
-    Scope { locals: crate::routine::locals(cx), ..Scope::of_table(table.clone(), alias) }
 }
 
 pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<()> {
@@ -349,13 +382,14 @@ fn plan_update(
     text: &[u8],
 ) -> Result<(Assignments, Target)> {
     let with = update.with.as_deref();
-    let source = single_table(cx, factor, with, "UPDATE")?;
-    basis.writes(&source.table);
-    let scope = scope_of(cx, &source.table, &source.alias);
+    let source = single_table(cx, basis, factor, with, "UPDATE")?;
+    let scope = source.scope(cx);
     let planning = Planning { basis, text };
-    let mut assignments =
-        Assignments::resolve(cx, &source.table, &update.assignments, scope, with, planning)?;
+    let prevented = source.prevented("UPDATE");
+    let assignments = Assignments::resolve(cx, &source.table, &update.assignments, scope, with, planning);
+    let mut assignments = assignments.map_err(&prevented)?;
     assignments.ignore = update.ignore;
+    assignments.check = source.view.as_ref().and_then(|view| view.check.clone());
     let wanted = Wanted {
         with,
         filter: update.filter.as_ref(),
@@ -363,7 +397,8 @@ fn plan_update(
         limit: update.limit.as_ref(),
         locking: Locking::UPDATE_MATCHING,
     };
-    Ok((assignments, Target::resolve(cx, source, &wanted, Planning { basis, text })?))
+    let target = Target::resolve(cx, source, &wanted, Planning { basis, text });
+    Ok((assignments, target.map_err(prevented)?))
 }
 
 /// Which rows a DELETE from one table finds.
@@ -375,8 +410,7 @@ fn plan_delete(
     text: &[u8],
 ) -> Result<Target> {
     let with = delete.with.as_deref();
-    let source = single_table(cx, factor, with, "DELETE")?;
-    basis.writes(&source.table);
+    let source = single_table(cx, basis, factor, with, "DELETE")?;
     let wanted = Wanted {
         with,
         filter: delete.filter.as_ref(),
@@ -384,7 +418,8 @@ fn plan_delete(
         limit: delete.limit.as_ref(),
         locking: Locking::UPDATE,
     };
-    Target::resolve(cx, source, &wanted, Planning { basis, text })
+    let prevented = source.prevented("DELETE");
+    Target::resolve(cx, source, &wanted, Planning { basis, text }).map_err(prevented)
 }
 
 /// What finds an UPDATE's rows, and the slots that it changes, one bit each: for EXPLAIN.

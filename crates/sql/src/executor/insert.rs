@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 
 use super::on_duplicate::{self, Selected};
 use super::query;
+use super::through_view::{Change, ChangedView, ViewCheck};
 use super::writer::{
     ColumnInput, Columns, OnDuplicate, RowDraft, Writer, charset_of, charset_of_type, reads_columns,
 };
@@ -19,6 +20,7 @@ use crate::expression::resolve::Scope;
 use crate::expression::{Expr, Node, Resolver, Row, cast};
 use crate::planner::plan::{self, Basis, Planning};
 use crate::planner::{Body, Query};
+use crate::privilege::Privileges;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, DataType, Family, Type};
@@ -64,6 +66,8 @@ struct Insertion {
     /// How often it says VALUES(column), which is to be warned of.
     values_calls: usize,
     source: Source,
+    /// What a view that it writes through asks of the rows.
+    check: Option<Arc<ViewCheck>>,
     /// Of the last execution, for its memory.
     image: Vec<u8>,
 }
@@ -92,29 +96,50 @@ struct InsertTarget<'a> {
     table: Arc<TableDef>,
     /// The columns that get values, by number.
     columns: Vec<usize>,
+    /// The view that it writes through.
+    view: Option<ChangedView>,
 }
 
 impl Insertion {
     fn plan(cx: &mut Context, basis: &mut Basis, insert: &ast::Insert, text: &[u8]) -> Result<Self> {
-        let table = cx.open_table_to_write(insert.table.database.as_deref(), &insert.table.name)?;
-        cx.check_writable_table(&table)?;
-        basis.writes(&table);
-        let columns = column_numbers(&table, &insert.columns)?;
+        let target = match cx.open_to_change(insert.table.database.as_deref(), &insert.table.name)? {
+            Some(table) => {
+                cx.check_writable_table(&table)?;
+                basis.writes(&table);
+                let columns = column_numbers(&table, &insert.columns)?;
+                InsertTarget { insert, table, columns, view: None }
+            }
+            None => Self::of_view(cx, basis, insert)?,
+        };
         match &insert.source {
-            InsertSource::Values(rows) => {
-                Self::of_rows(cx, basis, InsertTarget { insert, table, columns }, rows, text)
-            }
-            InsertSource::Query(query) => {
-                Self::of_query(cx, basis, InsertTarget { insert, table, columns }, query, text)
-            }
+            InsertSource::Values(rows) => Self::of_rows(cx, basis, target, rows, text),
+            InsertSource::Query(query) => Self::of_query(cx, basis, target, query, text),
         }
+    }
+
+    /// INSERT into a view.
+    fn of_view<'a>(cx: &mut Context, basis: &mut Basis, insert: &'a ast::Insert) -> Result<InsertTarget<'a>> {
+        if !insert.on_duplicate.is_empty() || insert.row_alias.is_some() {
+            return Err(SqlError::unsupported("ON DUPLICATE KEY UPDATE through views"));
+        }
+        let more = if insert.replace { Privileges::DELETE } else { Privileges::NONE };
+        let change = Change {
+            verb: "INSERT",
+            privileges: Privileges::INSERT | more,
+            shown: &insert.table.name,
+            names_columns: !insert.columns.is_empty(),
+        };
+        let view = ChangedView::open(cx, basis, &insert.table, change)?;
+        let refuses_missing = cx.store_rules(insert.ignore).strict;
+        let columns = view.inserted(&insert.columns, refuses_missing, change)?;
+        Ok(InsertTarget { insert, table: view.table.clone(), columns, view: Some(view) })
     }
 
     /// INSERT .. VALUES, and .. SET.
     fn of_rows(
         cx: &mut Context,
         basis: &mut Basis,
-        InsertTarget { insert, table, columns }: InsertTarget<'_>,
+        InsertTarget { insert, table, columns, view }: InsertTarget<'_>,
         rows: &[Vec<ast::Expr>],
         text: &[u8],
     ) -> Result<Self> {
@@ -131,7 +156,11 @@ impl Insertion {
         let mut computed = Vec::new();
         for (number, row) in rows.iter().enumerate() {
             if row.iter().any(|value| !bare.is(value)) {
-                computed.push((number, Computed::resolve(cx, basis, &table, row, &bare, text)?));
+                let resolver = match &view {
+                    Some(view) => resolver_of_view(cx, view, &insert.table.name, text),
+                    None => resolver(cx, &table, text),
+                };
+                computed.push((number, Computed::resolve(resolver, basis, row, &bare)?));
             } else {
                 row.iter().filter_map(parameter).for_each(|number| basis.takes(number));
             }
@@ -139,14 +168,15 @@ impl Insertion {
         let values_calls = on_duplicate::count_values(insert);
         let columns = Columns::new(&table, columns);
         let source = Source::Rows(computed);
-        Ok(Self { table, columns, on_duplicate, values_calls, source, image: Vec::new() })
+        let check = view.and_then(|view| view.check);
+        Ok(Self { table, columns, on_duplicate, values_calls, source, check, image: Vec::new() })
     }
 
     /// INSERT .. SELECT.
     fn of_query(
         cx: &mut Context,
         basis: &mut Basis,
-        InsertTarget { insert, table, columns }: InsertTarget<'_>,
+        InsertTarget { insert, table, columns, view }: InsertTarget<'_>,
         query: &ast::Query,
         text: &[u8],
     ) -> Result<Self> {
@@ -164,7 +194,8 @@ impl Insertion {
         times_as_numbers(&mut query, &table, &columns);
         let columns = Columns::new(&table, columns);
         let source = Source::Query(Box::new(query));
-        Ok(Self { table, columns, on_duplicate, values_calls: 0, source, image: Vec::new() })
+        let check = view.and_then(|view| view.check);
+        Ok(Self { table, columns, on_duplicate, values_calls: 0, source, check, image: Vec::new() })
     }
 }
 
@@ -189,15 +220,12 @@ fn times_as_numbers(query: &mut Query, table: &TableDef, columns: &[usize]) {
 
 impl Computed {
     fn resolve(
-        cx: &mut Context,
+        mut resolver: Resolver<'_>,
         basis: &mut Basis,
-        table: &Arc<TableDef>,
         row: &[ast::Expr],
         bare: &Bare,
-        text: &[u8],
     ) -> Result<Self> {
         let is_bare: Vec<bool> = row.iter().map(|value| bare.is(value)).collect();
-        let mut resolver = resolver(cx, table, text);
         let mut exprs = Vec::with_capacity(row.len());
         for (ast, is_bare) in row.iter().zip(&is_bare) {
             exprs.push(if *is_bare { None } else { Some(resolver.expr(ast)?) });
@@ -259,6 +287,7 @@ fn values(
         SmallVec::from_elem(ColumnInput::Default, table.columns.len());
     let mut writer = Writer::new(cx, table, &plan.on_duplicate, insert.ignore, rows.len() as u64)
         .of_columns(&plan.columns)
+        .with_check(plan.check.as_deref())
         .with_memory(std::mem::take(image));
     let bare = Bare::new(cx);
     let mut computed = computed.iter().peekable();
@@ -394,6 +423,21 @@ pub(super) fn resolver<'c>(cx: &'c mut Context, table: &Arc<TableDef>, text: &'c
     resolver
 }
 
+/// The same through a view, whose columns have names of their own.
+fn resolver_of_view<'c>(
+    cx: &'c mut Context,
+    view: &ChangedView,
+    alias: &str,
+    text: &'c [u8],
+) -> Resolver<'c> {
+    let locals = crate::routine::locals(cx);
+    let scope = Scope { locals, sources: vec![view.source(alias)], ..Scope::empty() };
+    let mut resolver = Resolver::new(cx, scope).with_text(text);
+    resolver.targets = vec![view.table.clone()];
+    resolver.targets_by_name = true;
+    resolver
+}
+
 /// Gives a draft's column the value of an expression, or its default.
 pub(super) fn set(
     cx: &mut Context,
@@ -413,8 +457,9 @@ pub(super) fn set(
 fn selected(cx: &mut Context, insert: &ast::Insert, plan: &Insertion, query: &Query) -> Result<()> {
     let types: Vec<_> = query.columns.iter().map(|c| c.ty).collect();
     let (columns, width) = (&plan.columns.numbers, plan.table.columns.len());
-    let mut writer =
-        Writer::new(cx, &plan.table, &plan.on_duplicate, insert.ignore, 0).of_columns(&plan.columns);
+    let mut writer = Writer::new(cx, &plan.table, &plan.on_duplicate, insert.ignore, 0)
+        .of_columns(&plan.columns)
+        .with_check(plan.check.as_deref());
     let outcome = query::run(cx, query, &mut |cx, values| {
         let mut given = selected_row(values, &types, columns, width);
         if values.len() > columns.len() {

@@ -17,6 +17,7 @@ use binlog::row::RowImageBuilder;
 use super::assignments::{Around, Assignments, rebuild};
 use super::computed;
 use super::foreign_keys::{self, NotChanged};
+use super::through_view::ViewCheck;
 use super::{RowRules, fit};
 use crate::catalog::auto_increment::Series;
 use crate::catalog::table::Default;
@@ -90,6 +91,8 @@ pub(super) struct Writer<'p> {
     is_plain: bool,
     /// The columns that the statement gives, if it says so.
     columns: Option<&'p Columns>,
+    /// What a view that the rows are written through asks of them.
+    check: Option<&'p ViewCheck>,
     /// Columns of the row whose default is an expression that has to be evaluated.
     defaulted: Vec<usize>,
     /// Columns that have no default and were not given: the statement is warned of them.
@@ -164,6 +167,7 @@ impl<'p> Writer<'p> {
             selected: Vec::new(),
             image: Vec::new(),
             columns: None,
+            check: None,
             defaulted: Vec::new(),
             without_default: Vec::new(),
             table,
@@ -174,6 +178,11 @@ impl<'p> Writer<'p> {
     /// and warn, before those that are left out.
     pub(super) fn of_columns(self, columns: &'p Columns) -> Self {
         Self { columns: Some(columns), ..self }
+    }
+
+    /// Says what a view that the rows are written through asks of them.
+    pub(super) fn with_check(self, check: Option<&'p ViewCheck>) -> Self {
+        Self { check, ..self }
     }
 
     /// Gives it memory for the rows' images, which is what [`Self::into_memory`] gives back.
@@ -233,6 +242,12 @@ impl<'p> Writer<'p> {
         if complete {
             if let Some(column) = late {
                 image = self.numbered(cx, column, &image)?;
+            }
+            if let Some(check) = self.check
+                && !check.passes(cx, table, &image, self.ignore)?
+            {
+                self.image = image;
+                return Ok(());
             }
             self.counts.records += 1;
             let outcome = self.put(cx, &image);
