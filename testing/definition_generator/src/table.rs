@@ -3,7 +3,7 @@
 use super::foreign_key::{Added, foreign_key};
 use super::text::{between, characters, name, pick};
 use super::types::{Values, any_type, default_charset, integer};
-use super::{Session, Try, alter, expression};
+use super::{Session, Try, alter, expression, view};
 use stdx::random::Random;
 
 /// A column that a table has.
@@ -67,6 +67,9 @@ pub(super) fn tables(session: &Session, random: &mut Random, run: &mut Try<'_>) 
         let table = session.quote(random, &tables[at].name);
         run(&format!("{} {table}", pick(random, &["DROP TABLE", "TRUNCATE TABLE", "DELETE FROM"])));
         return;
+    }
+    if random.chance(1, 4) {
+        view::views(session, random, &tables, run);
     }
     let table = tables.swap_remove(at);
     if random.chance(1, 6) {
