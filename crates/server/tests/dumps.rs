@@ -150,7 +150,8 @@ fn a_dump_of_all_databases_loads_into_another_server() {
 }
 
 /// A dump has each view twice: as a stand-in, for views that come before what they read, and as the
-/// text that SHOW CREATE VIEW gives. A dump of what it makes is the same dump, and MariaDB takes it.
+/// text that SHOW CREATE VIEW gives. A dump of what it makes is the same dump, and MariaDB takes
+/// it.
 #[test]
 fn views_are_the_same_after_a_dump_and_a_load() {
     let folder = tempfile::tempdir().unwrap();
