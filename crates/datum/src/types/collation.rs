@@ -10,19 +10,22 @@
 //! (C2) No operation fails or panics, whatever the bytes: what is no text of the set is weighed
 //!      somehow.
 //!
-//! - [`list`]: the collations, with what SHOW COLLATION says of them. [`table`]: the format of the
+//! - [`list`]: the collations, with what SHOW COLLATION says of them; [`languages`]: those of single
+//!   languages. [`table`]: the format of the
 //!   data files.
-//! - [`unicode`], [`single_byte`]: the orders that need tables. [`elements`]: what one character
+//! - [`tailoring`]: what a language changes in a table. [`unicode`], [`single_byte`]: the orders that need tables. [`elements`]: what one character
 //!   weighs. [`search`]: a text within another. [`key_code`]: weights as a key's bytes. [`case`]:
 //!   upper and lower case.
 
 mod case;
 mod elements;
 mod key_code;
+mod languages;
 mod list;
 mod search;
 mod single_byte;
 mod table;
+mod tailoring;
 #[cfg(test)]
 mod tests;
 mod unicode;
@@ -183,6 +186,7 @@ impl Collation {
         match self.description().cases {
             Cases::None => text,
             Cases::Unicode(map) => Cow::Owned(map.map(&text, upper)),
+            Cases::Turkish(map) => Cow::Owned(map.map_turkish(&text, upper)),
             Cases::Latin1 => {
                 case::map_bytes(text, if upper { list::LATIN1_UPPER } else { list::LATIN1_LOWER })
             }

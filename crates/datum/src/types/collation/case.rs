@@ -34,6 +34,19 @@ impl CaseMap {
         }
         out
     }
+
+    /// The same in Turkish, where `I` belongs to the dotless `ı` and `i` to `İ`.
+    pub(super) fn map_turkish(&self, text: &[u8], upper: bool) -> Vec<u8> {
+        let (special, becomes) = if upper { (b'i', "İ") } else { (b'I', "ı") };
+        let mut out = Vec::with_capacity(text.len());
+        for (i, part) in text.split(|&byte| byte == special).enumerate() {
+            if i > 0 {
+                out.extend_from_slice(becomes.as_bytes());
+            }
+            out.extend(self.map(part, upper));
+        }
+        out
+    }
 }
 
 /// `text` of a single-byte set, by a table of its bytes.

@@ -22,6 +22,8 @@ pub(super) enum Missing {
 pub(super) struct Elements {
     list: [u32; Elements::MAX],
     len: u8,
+    /// Two bits for each element, which languages give a meaning ([`super::tailoring::Mark`]).
+    marks: u16,
 }
 
 impl Elements {
@@ -32,11 +34,21 @@ impl Elements {
         &self.list[..usize::from(self.len)]
     }
 
-    fn push(&mut self, element: u32) {
+    pub(super) fn push(&mut self, element: u32) {
+        self.push_marked(element, 0);
+    }
+
+    pub(super) fn push_marked(&mut self, element: u32, mark: u16) {
         if let Some(place) = self.list.get_mut(usize::from(self.len)) {
             *place = element;
+            self.marks |= (mark & 3) << (2 * self.len);
             self.len += 1;
         }
+    }
+
+    /// The mark of the element at a place, from 0.
+    pub(super) fn mark(&self, at: usize) -> u16 {
+        self.marks >> (2 * at.min(Self::MAX - 1)) & 3
     }
 
     fn one(element: u32) -> Self {
@@ -46,17 +58,28 @@ impl Elements {
     }
 }
 
-/// The weight of a packed element on a level, from 0.
+/// The weight of a packed element on a level, from 0. Bit 30 is a tertiary weight's sixth: only
+/// languages use it.
 pub(super) fn weight(element: u32, level: u8) -> u16 {
     (match level {
         0 => element >> 14,
         1 => element >> 5 & 0x1ff,
-        _ => element & 0x1f,
+        _ => element & 0x1f | element >> 25 & 0x20,
     }) as u16
 }
 
 const fn pack(primary: u32, secondary: u32, tertiary: u32) -> u32 {
     primary << 14 | secondary << 5 | tertiary
+}
+
+/// An element of a language, whose tertiary weights have six bits.
+pub(super) const fn pack_tailored(primary: u32, secondary: u32, tertiary: u32) -> u32 {
+    pack(primary, secondary, tertiary & 0x1f) | (tertiary & 0x20) << 25
+}
+
+/// The element with another primary weight.
+pub(super) fn with_primary(element: u32, primary: u16) -> u32 {
+    element & !(0xffff << 14) | u32::from(primary) << 14
 }
 
 const SECONDARY: u32 = 0x20;

@@ -1,12 +1,15 @@
 //! Orders of Unicode text: characters weigh what a table says, on one level or three.
 //!
 //! Texts compare by their primary weights; where these are equal, by the secondary ones, and so on,
-//! as far as the collation goes. Weights of zero don't count. No character changes the weight of
-//! another: MySQL's root collations know no contractions.
+//! as far as the collation goes. Weights of zero don't count. A language's collation changes what
+//! some characters weigh ([`Tailoring`]); only there do characters weigh otherwise together than
+//! one by one.
 //!
-//! (W1) An ASCII character has one primary weight or none, and different ASCII characters of one
-//!      primary weight differ on later levels only, if at all. So the first different pair of ASCII
-//!      characters may decide at once.
+//! (W1) An ASCII character with a byte in `ascii` has one primary weight, whatever follows it. Of
+//!      two that differ, where nothing before them forms a contraction with them, the different
+//!      bytes decide; equal bytes say that they differ on later levels only, if at all.
+//! (W2) Where a text is cut before and after characters that `joins` does not have, no contraction
+//!      is.
 
 use std::cmp::Ordering;
 
@@ -17,6 +20,7 @@ use super::elements::{self, Elements, Missing};
 use super::key_code::{KeyCode, LEVEL_END, append_minor};
 use super::search;
 use super::table::Table;
+use super::tailoring::Tailoring;
 use crate::bounds::{self, Ticker};
 use crate::error::Result;
 
@@ -25,15 +29,20 @@ use crate::error::Result;
 pub(super) struct UnicodeOrder {
     table: &'static Table,
     missing: Missing,
+    /// What a language changes.
+    tailoring: Option<Tailoring>,
     levels: u8,
     /// The weight of a space, if texts compare as if they went on with spaces.
     padding: Option<u16>,
     code: KeyCode,
-    /// The key's byte for each ASCII character; 0 for those without weight.
+    /// The key's byte for each ASCII character; 0 for those that have not one weight, and for those
+    /// that may begin a contraction.
     ascii: [u8; 128],
-    /// The same for each byte, with [`UNUSUAL`] for those without weight and those that are not
-    /// ASCII.
+    /// The key's byte for each byte of a text that is all ASCII, with [`UNUSUAL`] for those that
+    /// have none there.
     bytes: [u16; 256],
+    /// The ASCII characters that stand in a contraction, but at its end.
+    joins: u128,
 }
 
 /// Marks a byte whose key is not one byte.
@@ -41,35 +50,112 @@ const UNUSUAL: u16 = 0x100;
 
 impl UnicodeOrder {
     pub(super) fn new(table: &'static Table, missing: Missing, levels: u8, pad_space: bool) -> Self {
-        let primary = |c: u32| {
-            let elements = elements::of(table, missing, c);
-            elements.as_slice().first().map(|&e| elements::weight(e, 0))
-        };
-        let mut short: Vec<u16> = (0..0x80).filter_map(primary).collect();
-        short.sort_unstable();
-        short.dedup();
-        let code = KeyCode::new(&short);
-        let mut ascii = [0; 128];
-        for (c, byte) in (0..).zip(&mut ascii) {
-            *byte = primary(c).map_or(0, |weight| code.append(weight, &mut Vec::new()));
-        }
-        let mut bytes = [UNUSUAL; 256];
-        for (&weight, byte) in ascii.iter().zip(&mut bytes).filter(|(weight, _)| **weight != 0) {
-            *byte = weight.into();
-        }
-        let padding = if pad_space { primary(0x20) } else { None };
-        Self { table, missing, levels, padding, code, ascii, bytes }
+        Self::build(table, missing, None, levels, pad_space)
     }
 
+    /// The same as a language has it, by a file of `data/tailorings`.
+    pub(super) fn tailored(
+        table: &'static Table,
+        missing: Missing,
+        file: &str,
+        levels: u8,
+        pad_space: bool,
+    ) -> Self {
+        Self::build(table, missing, Some(Tailoring::parse(file)), levels, pad_space)
+    }
+
+    fn build(
+        table: &'static Table,
+        missing: Missing,
+        tailoring: Option<Tailoring>,
+        levels: u8,
+        pad_space: bool,
+    ) -> Self {
+        let mut order = Self {
+            table,
+            missing,
+            tailoring,
+            levels,
+            padding: None,
+            code: KeyCode::new(&[]),
+            ascii: [0; 128],
+            bytes: [UNUSUAL; 256],
+            joins: 0,
+        };
+        let weights: Vec<Option<u16>> = (0..0x80)
+            .map(|c| Some(order.elements(c)).filter(|e| e.as_slice().len() == 1))
+            .map(|elements| order.weight(&elements?, 0, 0))
+            .collect();
+        let mut short: Vec<u16> = weights.iter().copied().flatten().collect();
+        short.sort_unstable();
+        short.dedup();
+        order.code = KeyCode::new(&short);
+        for (c, weight) in weights.into_iter().enumerate() {
+            if let Some(weight) = weight {
+                order.ascii[c] = order.code.append(weight, &mut Vec::new());
+                order.bytes[c] = order.ascii[c].into();
+            }
+        }
+        for text in order.tailoring.iter().flat_map(Tailoring::contracted) {
+            let (Some((_, inner)), Some(&head)) = (text.split_last(), text.first()) else { continue };
+            inner.iter().filter(|b| b.is_ascii()).for_each(|&b| order.joins |= 1 << b);
+            if head.is_ascii() {
+                order.ascii[usize::from(head)] = 0;
+                if text.is_ascii() {
+                    order.bytes[usize::from(head)] = UNUSUAL;
+                }
+            }
+        }
+        if pad_space {
+            order.padding = order.elements(0x20).as_slice().first().map(|&e| elements::weight(e, 0));
+        }
+        order
+    }
+
+    /// True if a weight of zero is one.
+    fn all_count(&self) -> bool {
+        self.missing == Missing::CodePoint
+    }
+
+    /// What a character weighs by itself.
     fn elements(&self, c: u32) -> Elements {
-        elements::of(self.table, self.missing, c)
+        let Some(tailoring) = &self.tailoring else { return elements::of(self.table, self.missing, c) };
+        tailoring.single(c).unwrap_or_else(|| tailoring.change(elements::of(self.table, self.missing, c)))
+    }
+
+    /// Takes off a text what weighs together: a character or a contraction.
+    fn take(&self, text: &mut &[u8]) -> Option<Elements> {
+        let mut rest = *text;
+        let c = next_char(&mut rest)?;
+        let contraction = self.tailoring.as_ref().and_then(|tailoring| tailoring.contraction(c, text));
+        match contraction {
+            Some((elements, len)) => {
+                *text = &text[len..];
+                Some(elements)
+            }
+            None => {
+                *text = rest;
+                Some(self.elements(c))
+            }
+        }
+    }
+
+    fn has_contractions(&self) -> bool {
+        self.tailoring.as_ref().is_some_and(Tailoring::has_contractions)
+    }
+
+    /// The weight of the element at a place on a level; `None` if it has none there.
+    fn weight(&self, elements: &Elements, at: usize, level: u8) -> Option<u16> {
+        if let Some(tailoring) = &self.tailoring {
+            return tailoring.weight(elements, at, level);
+        }
+        let weight = elements::weight(*elements.as_slice().get(at)?, level);
+        (weight != 0 || self.all_count()).then_some(weight)
     }
 
     /// The weights of `text` on a level, those that count.
     fn weights<'a>(&'a self, text: &'a [u8], level: u8) -> impl Iterator<Item = u16> + 'a {
-        let all_count = self.missing == Missing::CodePoint;
         Scan { order: self, text, elements: Elements::default(), at: 0, level }
-            .filter(move |&weight| weight != 0 || all_count)
     }
 
     /// Compares two texts.
@@ -92,6 +178,7 @@ impl UnicodeOrder {
                 match (self.ascii[usize::from(x)], self.ascii[usize::from(y)]) {
                     (0, _) | (_, 0) => break,
                     (p, q) if p == q => {}
+                    _ if same > 0 && (self.is_joining(a[same - 1]) || self.is_joining(b[same - 1])) => break,
                     (p, q) => return p.cmp(&q),
                 }
             }
@@ -100,7 +187,15 @@ impl UnicodeOrder {
         if same == a.len() && same == b.len() {
             return Ordering::Equal;
         }
+        // W2: what is the same on both sides may weigh otherwise with what follows.
+        while same > 0 && (self.is_joining(a[same - 1]) || self.is_joining(b[same - 1])) {
+            same -= 1;
+        }
         self.compare_level(&a[same..], &b[same..], 0)
+    }
+
+    fn is_joining(&self, byte: u8) -> bool {
+        byte.is_ascii() && self.joins & 1 << byte != 0
     }
 
     fn compare_level(&self, a: &[u8], b: &[u8], level: u8) -> Ordering {
@@ -118,8 +213,11 @@ impl UnicodeOrder {
     }
 
     /// The first place where the weights of the rest of `text` begin with those of `needle`, on all
-    /// levels.
+    /// levels. Linear, but where characters form contractions.
     pub(super) fn find(&self, text: &[u8], needle: &[u8]) -> Result<Option<usize>> {
+        if self.has_contractions() {
+            return self.find_by_trying(text, needle);
+        }
         let mut rest = text;
         // Characters without weight belong to the one after them: a place before them is earlier.
         let mut begin = 0;
@@ -157,6 +255,36 @@ impl UnicodeOrder {
         search::find(weights.flatten(), self.weights(needle, 0), accept)
     }
 
+    /// The same, where a place may be within a contraction, as MySQL has it: what weighs together
+    /// depends on where one begins.
+    fn find_by_trying(&self, text: &[u8], needle: &[u8]) -> Result<Option<usize>> {
+        let mut rest = text;
+        let mut ticker = Ticker::default();
+        loop {
+            let weights = |level| {
+                self.weights(needle, level)
+                    .zip(self.weights(rest, level).map(Some).chain(std::iter::repeat(None)))
+            };
+            let mut is_found = true;
+            'levels: for level in 0..self.levels {
+                for (wanted, weight) in weights(level) {
+                    ticker.step()?;
+                    if weight != Some(wanted) {
+                        is_found = false;
+                        break 'levels;
+                    }
+                }
+            }
+            if is_found {
+                return Ok(Some(text.len() - rest.len()));
+            }
+            ticker.step()?;
+            if next_char(&mut rest).is_none() {
+                return Ok(None);
+            }
+        }
+    }
+
     /// True if the weights of `text` begin with those of `needle`, on all levels.
     pub(super) fn begins_with(&self, text: &[u8], needle: &[u8]) -> bool {
         (0..self.levels).all(|level| {
@@ -173,10 +301,11 @@ impl UnicodeOrder {
         }
         let (mut x, mut y) = (a, b);
         let (Some(x), Some(y)) = (next_char(&mut x), next_char(&mut y)) else { return false };
-        if self.missing == Missing::CodePoint {
+        if self.all_count() {
             return self.weights(a, 0).eq(self.weights(b, 0));
         }
-        let tabled = |c| elements::tabled(self.table, c).is_some();
+        let is_tailored = |c| self.tailoring.as_ref().is_some_and(|t| t.single(c).is_some());
+        let tabled = |c| elements::tabled(self.table, c).is_some() || is_tailored(c);
         tabled(x)
             && tabled(y)
             && (0..self.levels).all(|level| self.weights(a, level).eq(self.weights(b, level)))
@@ -203,30 +332,27 @@ impl UnicodeOrder {
             (0..std::mem::take(spaces)).for_each(|_| out.extend([space_byte, follows]));
         };
         let mut rest = text;
-        while let Some(c) = next_char(&mut rest) {
-            match self.ascii.get(c as usize) {
-                Some(0) => {}
-                Some(&byte) if byte == space_byte => spaces += 1,
-                Some(&byte) => {
-                    flush_spaces(
-                        &mut spaces,
-                        if byte < space_byte { BEFORE_LOWER } else { BEFORE_HIGHER },
-                        out,
-                    );
+        while let [first, after @ ..] = rest {
+            match self.ascii.get(usize::from(*first)) {
+                Some(&byte) if byte != 0 => {
+                    rest = after;
+                    if byte == space_byte {
+                        spaces += 1;
+                        continue;
+                    }
+                    let follows = if byte < space_byte { BEFORE_LOWER } else { BEFORE_HIGHER };
+                    flush_spaces(&mut spaces, follows, out);
                     out.push(byte);
                 }
-                None => {
-                    for weight in self.primary_weights(self.elements(c)) {
+                _ => {
+                    for weight in self.primary_weights(self.take(&mut rest).unwrap_or_default()) {
                         if weight == space {
                             spaces += 1;
-                        } else {
-                            flush_spaces(
-                                &mut spaces,
-                                if weight < space { BEFORE_LOWER } else { BEFORE_HIGHER },
-                                out,
-                            );
-                            self.code.append(weight, out);
+                            continue;
                         }
+                        let follows = if weight < space { BEFORE_LOWER } else { BEFORE_HIGHER };
+                        flush_spaces(&mut spaces, follows, out);
+                        self.code.append(weight, out);
                     }
                 }
             }
@@ -239,12 +365,14 @@ impl UnicodeOrder {
             return;
         }
         let mut rest = text;
-        while let Some(c) = next_char(&mut rest) {
-            match self.ascii.get(c as usize) {
-                Some(0) => {}
-                Some(&byte) => out.push(byte),
-                None => {
-                    for weight in self.primary_weights(self.elements(c)) {
+        while let [first, after @ ..] = rest {
+            match self.ascii.get(usize::from(*first)) {
+                Some(&byte) if byte != 0 => {
+                    rest = after;
+                    out.push(byte);
+                }
+                _ => {
+                    for weight in self.primary_weights(self.take(&mut rest).unwrap_or_default()) {
                         self.code.append(weight, out);
                     }
                 }
@@ -277,10 +405,7 @@ impl UnicodeOrder {
     }
 
     fn primary_weights(&self, elements: Elements) -> impl Iterator<Item = u16> {
-        let all_count = self.missing == Missing::CodePoint;
-        let weights =
-            (0..elements.as_slice().len()).map(move |i| elements::weight(elements.as_slice()[i], 0));
-        weights.filter(move |&weight| weight != 0 || all_count)
+        (0..elements.as_slice().len()).filter_map(move |at| self.weight(&elements, at, 0))
     }
 }
 
@@ -304,7 +429,7 @@ impl Weights for UnicodeOrder {
     }
 }
 
-/// The weights of one level, zeros too.
+/// The weights of one level, those that count.
 struct Scan<'a> {
     order: &'a UnicodeOrder,
     text: &'a [u8],
@@ -318,11 +443,13 @@ impl Iterator for Scan<'_> {
 
     fn next(&mut self) -> Option<u16> {
         loop {
-            if let Some(&element) = self.elements.as_slice().get(self.at) {
+            while self.at < self.elements.as_slice().len() {
                 self.at += 1;
-                return Some(elements::weight(element, self.level));
+                if let Some(weight) = self.order.weight(&self.elements, self.at - 1, self.level) {
+                    return Some(weight);
+                }
             }
-            self.elements = self.order.elements(next_char(&mut self.text)?);
+            self.elements = self.order.take(&mut self.text)?;
             self.at = 0;
         }
     }
