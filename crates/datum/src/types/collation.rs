@@ -104,6 +104,12 @@ impl Collation {
         self.description().sort_length
     }
 
+    /// True if there are characters that weigh together what they don't weigh one by one, such as
+    /// `ch` in Czech.
+    pub fn has_contractions(self) -> bool {
+        matches!(self.description().rule, Rule::Unicode(order) if order.has_contractions())
+    }
+
     /// True if it is its set's default.
     pub fn is_default(self) -> bool {
         self.charset().default_collation() == self

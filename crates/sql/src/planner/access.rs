@@ -236,6 +236,13 @@ impl Candidate<'_> {
         best
     }
 
+    /// True if a part holds the beginning of a text whose characters weigh otherwise with those
+    /// that follow: its order is not the text's, and what is equal may begin in different ways.
+    fn cuts_contractions(&self, part: &storage::KeyPart) -> bool {
+        let has_contractions = || self.table.columns[part.column].ty.collation().has_contractions();
+        part.prefix_len.is_some() && has_contractions()
+    }
+
     /// True if an index holds all that the query reads.
     fn covers(&self, index: usize) -> bool {
         self.read.is_some_and(|read| read.are_held_by(self.slot, self.table, index))
@@ -303,6 +310,10 @@ impl Candidate<'_> {
         let mut alternatives = 1;
         let mut whole = true;
         for part in &definition.parts {
+            if self.cuts_contractions(part) {
+                whole = false;
+                break;
+            }
             let equal = terms.iter().filter(|t| t.column == part.column).filter_map(|t| match &t.kind {
                 TermKind::Equal(values) => Some(values),
                 _ => None,
@@ -322,7 +333,7 @@ impl Candidate<'_> {
                 break;
             }
         }
-        let next = definition.parts.get(keys.len()).filter(|_| whole);
+        let next = definition.parts.get(keys.len()).filter(|part| whole && !self.cuts_contractions(part));
         let of_next = |part: &storage::KeyPart| {
             let column = part.column;
             ranges_of(terms.iter().filter(|t| t.column == column && !matches!(t.kind, TermKind::Equal(_))))

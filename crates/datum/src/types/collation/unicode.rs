@@ -140,7 +140,7 @@ impl UnicodeOrder {
         }
     }
 
-    fn has_contractions(&self) -> bool {
+    pub(super) fn has_contractions(&self) -> bool {
         self.tailoring.as_ref().is_some_and(Tailoring::has_contractions)
     }
 
