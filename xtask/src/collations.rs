@@ -9,8 +9,12 @@
 //!    of what nobody publishes as a table become the files that `sql` includes.
 //!    `datum::types::collation::table` describes their format.
 //!
+//! The collations of languages are recorded and made on their own ([`languages`]).
+//!
 //! Two folders of listings, one recorded from MySQL and one from Duramen, must be the same:
 //! `diff -rq`.
+
+mod languages;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +28,13 @@ const HELP: &str = "\
 cargo xtask collations record FOLDER CLIENT [ARGUMENTS]
     asks a server, through the mariadb or mysql client, for what it knows of every character
 cargo xtask collations make FOLDER
-    makes crates/datum/src/types/collation/data from FOLDER's allkeys-9.0.0.txt, allkeys-5.2.0.txt and listings";
+    makes crates/datum/src/types/collation/data from FOLDER's allkeys-9.0.0.txt, allkeys-5.2.0.txt and listings
+cargo xtask collations languages FOLDER CLIENT [ARGUMENTS]
+    asks a server for the weights under the collations of languages
+cargo xtask collations tailor FOLDER
+    makes crates/datum/src/types/collation/data/tailorings from these listings
+cargo xtask collations digests FOLDER
+    prints crates/datum/src/types/collation/tests/digests.txt";
 
 const DATA: &str = "crates/datum/src/types/collation/data";
 
@@ -53,6 +63,11 @@ pub fn run(args: &[String]) -> Result<()> {
             record(Path::new(folder), client)
         }
         [verb, folder] if verb == "make" => make(Path::new(folder)),
+        [verb, folder, client @ ..] if verb == "languages" && !client.is_empty() => {
+            languages::record(Path::new(folder), client)
+        }
+        [verb, folder] if verb == "tailor" => languages::tailor(Path::new(folder)),
+        [verb, folder] if verb == "digests" => languages::digests(Path::new(folder)),
         _ => Err(HELP.into()),
     }
 }
@@ -68,7 +83,9 @@ fn record(folder: &Path, client: &[String]) -> Result<()> {
         for collation in collations {
             for function in ["weight_string", "lower", "upper"] {
                 println!("{function} under {collation}");
-                listing(folder, client, function, collation, texts)?;
+                let columns: Vec<String> =
+                    texts.iter().map(|text| question(function, text, collation)).collect();
+                listing(&folder.join(format!("{function}.{collation}")), client, &columns)?;
             }
         }
     }
@@ -83,14 +100,14 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Writes `FUNCTION.COLLATION`: the function's value for each text, in hexadecimal.
-fn listing(
-    folder: &Path,
-    client: &[String],
-    function: &str,
-    collation: &str,
-    texts: &[String],
-) -> Result<()> {
+/// Writes a file: the weights of each text, in hexadecimal.
+fn weight_strings(path: &Path, client: &[String], collation: &str, texts: &[String]) -> Result<()> {
+    let columns: Vec<String> = texts.iter().map(|text| question("weight_string", text, collation)).collect();
+    listing(path, client, &columns)
+}
+
+/// Writes a file: what a server answers for each expression, one a line.
+fn listing(path: &Path, client: &[String], columns: &[String]) -> Result<()> {
     let mut child = Command::new(&client[0])
         .args(&client[1..])
         .args(["--skip-column-names", "--batch"])
@@ -98,22 +115,17 @@ fn listing(
         .stdout(Stdio::piped())
         .spawn()?;
     let mut input = child.stdin.take().ok_or("no pipe to the client")?;
-    let statements: Vec<String> = texts
-        .chunks(256)
-        .map(|chunk| {
-            let columns: Vec<_> = chunk.iter().map(|text| question(function, text, collation)).collect();
-            format!("SELECT {};\n", columns.join(","))
-        })
-        .collect();
+    let statements: Vec<String> =
+        columns.chunks(256).map(|chunk| format!("SELECT {};\n", chunk.join(","))).collect();
     let writer =
         std::thread::spawn(move || statements.iter().try_for_each(|s| input.write_all(s.as_bytes())));
     let output = child.wait_with_output()?;
     writer.join().map_err(|_| "the writing thread failed")??;
     let lines = String::from_utf8(output.stdout)?.replace('\t', "\n");
-    if lines.lines().count() != texts.len() {
-        return Err(format!("{function} under {collation}: {} answers", lines.lines().count()).into());
+    if lines.lines().count() != columns.len() {
+        return Err(format!("{}: {} answers", path.display(), lines.lines().count()).into());
     }
-    Ok(fs::write(folder.join(format!("{function}.{collation}")), lines)?)
+    Ok(fs::write(path, lines)?)
 }
 
 /// MySQL cuts a text that grows when its case changes under some collations, so other characters
