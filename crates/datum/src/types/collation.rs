@@ -10,10 +10,9 @@
 //! (C2) No operation fails or panics, whatever the bytes: what is no text of the set is weighed
 //!      somehow.
 //!
-//! - [`list`]: the collations, with what SHOW COLLATION says of them; [`languages`]: those of single
-//!   languages. [`table`]: the format of the
-//!   data files.
-//! - [`tailoring`]: what a language changes in a table. [`unicode`], [`single_byte`]: the orders that need tables. [`elements`]: what one character
+//! - [`list`]: the collations, with what SHOW COLLATION says of them; [`languages`]: the orders of
+//!   single languages. [`table`], [`tailoring`]: the formats of the data files.
+//! - [`unicode`], [`single_byte`]: the orders that need tables. [`elements`]: what one character
 //!   weighs. [`search`]: a text within another. [`key_code`]: weights as a key's bytes. [`case`]:
 //!   upper and lower case.
 

@@ -55,7 +55,8 @@ struct Reordered {
 }
 
 impl Tailoring {
-    /// Reads a file. It is part of the program, so what cannot be read is ignored; a test reads all.
+    /// Reads a file. It is part of the program, and tests read all of them: lines that cannot be
+    /// read are ignored.
     pub(super) fn parse(file: &str) -> Self {
         let mut tailoring = Self::default();
         for line in file.lines() {

@@ -102,6 +102,22 @@ proptest! {
         }
     }
 
+    /// C1 and W2, in texts of letters that form contractions: what is before a difference is
+    /// weighed with it.
+    #[test]
+    fn contractions_are_compared_whole(
+        a in "[cChHdDzsSaAljž \u{307}\u{300}]{0,6}",
+        b in "[cChHdDzsSaAljž ]{0,6}",
+        shared in "[cdDzsaAl\u{307}]{0,4}",
+    ) {
+        for collation in Collation::all().filter(|c| c.has_contractions()) {
+            let (a, b) = (format!("{shared}{a}"), format!("{shared}{b}"));
+            let order = collation.compare(a.as_bytes(), b.as_bytes());
+            let keys = key(collation, &a).cmp(&key(collation, &b));
+            prop_assert_eq!(keys, order, "{} {:?} {:?}", collation.name(), a, b);
+        }
+    }
+
     /// C2: bytes that are no text.
     #[test]
     fn any_bytes_are_weighed(a: Vec<u8>, b: Vec<u8>) {
