@@ -53,8 +53,11 @@ fn languages_change_the_order() {
         assert_eq!(compare(name, "xCH", "xch"), Equal);
         assert_eq!(compare(name, "c", "ch"), Less);
         assert_eq!(compare(name, "č", "c"), Greater);
+        assert_eq!(compare(name, "cHz", "cHa"), Greater);
         assert_eq!(compare(name, "č", "d"), Less);
     }
+    assert_eq!(compare("utf8mb4_czech_ci", "cHz", "ch"), Less);
+    assert_eq!(compare("utf8mb4_cs_0900_ai_ci", "cHz", "ch"), Greater);
     assert_eq!(compare("utf8mb4_hu_0900_ai_ci", "ddzs", "dzsdzs"), Equal);
     assert_eq!(compare("utf8mb4_hu_0900_ai_ci", "dz", "dzs"), Less);
     assert_eq!(compare("utf8mb4_da_0900_ai_ci", "aa", "å"), Equal);

@@ -177,8 +177,9 @@ impl UnicodeOrder {
             if x != y {
                 match (self.ascii[usize::from(x)], self.ascii[usize::from(y)]) {
                     (0, _) | (_, 0) => break,
-                    (p, q) if p == q => {}
+                    // W2: `cH` may be two letters where `ch` is one.
                     _ if same > 0 && (self.is_joining(a[same - 1]) || self.is_joining(b[same - 1])) => break,
+                    (p, q) if p == q => {}
                     (p, q) => return p.cmp(&q),
                 }
             }
