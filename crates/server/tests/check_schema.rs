@@ -111,6 +111,18 @@ fn a_running_server_is_only_read() {
 }
 
 #[test]
+fn a_table_of_very_many_columns_is_refused_soon() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wide.sql");
+    let columns: Vec<String> = (0..10_000).map(|n| format!("c{n} INT")).collect();
+    let sql = format!("CREATE TABLE t ({});", columns.join(", "));
+    env::Env::replace_file(&env::RealEnv, &file, sql.as_bytes()).unwrap();
+    let (status, report, _) = run(&["check-schema", file.to_str().unwrap()]);
+    assert_eq!(status.code(), Some(2));
+    assert!(report.contains("1117: "), "{report}");
+}
+
+#[test]
 fn what_it_cannot_examine_is_told() {
     let (status, _, error) = run(&["check-schema"]);
     assert_eq!(status.code(), Some(3));

@@ -3,6 +3,9 @@
 
 use std::ops::Range;
 
+/// Statements of more pieces are not tried without each: the time grows by the square.
+const PIECES_MAX: usize = 500;
+
 /// The pieces of a statement.
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
@@ -47,7 +50,8 @@ impl<'a> Elements<'a> {
     /// Every piece that the statement may do without, the last ones first: what stands in front is
     /// more often what others need.
     pub(super) fn optional(&self) -> impl Iterator<Item = Range<usize>> {
-        let list: &[Range<usize>] = if self.list.len() > 1 { &self.list } else { &[] };
+        let may_go = (2..=PIECES_MAX).contains(&self.list.len());
+        let list: &[Range<usize>] = if may_go { &self.list } else { &[] };
         let mut all: Vec<_> = list.iter().chain(&self.tail).cloned().collect();
         all.reverse();
         all.into_iter()

@@ -130,6 +130,10 @@ impl Insertion {
             names_columns: !insert.columns.is_empty(),
         };
         let view = ChangedView::open(cx, basis, &insert.table, change)?;
+        if insert.replace && !view.conditions.is_empty() {
+            // It would delete rows that the view does not show, which MySQL refuses one by one.
+            return Err(SqlError::unsupported("REPLACE through views with conditions"));
+        }
         let refuses_missing = cx.store_rules(insert.ignore).strict;
         let columns = view.inserted(&insert.columns, refuses_missing, change)?;
         Ok(InsertTarget { insert, table: view.table.clone(), columns, view: Some(view) })

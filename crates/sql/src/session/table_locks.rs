@@ -302,9 +302,22 @@ impl Context {
     /// Under LOCK TABLES: errors 1100 and 1099 unless the statement's tables are locked for what it
     /// does with them, and those that the functions use which it calls, whether these come to it or
     /// not. A lock is one use of the table: the statement and its functions share none, nor do two
-    /// functions.
+    /// functions. Definitions of what LOCK TABLES can't lock for a change are error 1192: they
+    /// would wait for a lock that the session itself may hold.
     pub(crate) fn check_locked(&self, kind: &StatementKind) -> Result<()> {
+        use StatementKind as S;
         let Some(locked) = &self.locks.tables.tables else { return Ok(()) };
+        if let S::CreateDatabase(_)
+        | S::AlterDatabase { .. }
+        | S::DropDatabase { .. }
+        | S::CreateView(_)
+        | S::DropView { .. }
+        | S::CreateRoutine(_)
+        | S::AlterRoutine { .. }
+        | S::DropRoutine { .. } = kind
+        {
+            return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
+        }
         let owns = |name: &ObjectName, column: &str| self.has_column(name, column);
         let uses = uses_of(kind, &owns);
         let mut taken = HashSet::new();
