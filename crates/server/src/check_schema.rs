@@ -107,6 +107,7 @@ fn of_script(name: &str, reader: impl BufRead) -> Result<Report, ToolError> {
     {
         trial.examine(&statement, &mut report);
     }
+    report.is_unfinished = script.is_unfinished();
     report.not_read = script.files();
     Ok(report)
 }

@@ -123,6 +123,22 @@ fn a_table_of_very_many_columns_is_refused_soon() {
 }
 
 #[test]
+fn what_is_no_script_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.sql");
+    for (bytes, code, text) in [
+        (&b"\xff\xfeC\0R\0E\0A\0T\0E\0"[..], 3, "no definition is in it"),
+        (b"", 3, "no definition is in it"),
+        (b"CREATE TABLE t (a INT); INSERT INTO t VALUES ('", 2, "it ends within quotes"),
+    ] {
+        env::Env::replace_file(&env::RealEnv, &file, bytes).unwrap();
+        let (status, report, _) = run(&["check-schema", file.to_str().unwrap()]);
+        assert_eq!(status.code(), Some(code), "{report}");
+        assert!(report.contains(text), "{report}");
+    }
+}
+
+#[test]
 fn what_it_cannot_examine_is_told() {
     let (status, _, error) = run(&["check-schema"]);
     assert_eq!(status.code(), Some(3));

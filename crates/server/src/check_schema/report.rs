@@ -134,6 +134,8 @@ pub(super) struct Report {
     pub(super) not_read: Vec<(u64, String)>,
     /// Objects of a server that the account may not see.
     pub(super) not_seen: Vec<String>,
+    /// The script ends within quotes or a comment.
+    pub(super) is_unfinished: bool,
 }
 
 impl Report {
@@ -145,6 +147,7 @@ impl Report {
             not_tried: 0,
             not_read: Vec::new(),
             not_seen: Vec::new(),
+            is_unfinished: false,
         }
     }
 
@@ -159,7 +162,8 @@ impl Report {
     /// See the help.
     pub(super) fn exit_code(&self) -> u8 {
         match self.count(Verdict::Refused) + self.count(Verdict::Follows) {
-            _ if !self.not_read.is_empty() || !self.not_seen.is_empty() => 2,
+            _ if self.tried == 0 => 3,
+            _ if self.is_unfinished || !self.not_read.is_empty() || !self.not_seen.is_empty() => 2,
             0 if self.findings.is_empty() => 0,
             0 => 1,
             _ => 2,
@@ -183,6 +187,12 @@ impl Report {
         for object in &self.not_seen {
             let _ =
                 writeln!(out, "{}: not seen: {object}, whose definition the account may not read", self.name);
+        }
+        if self.is_unfinished {
+            let _ = writeln!(out, "{}: it ends within quotes or a comment: is it whole?", self.name);
+        }
+        if self.tried == 0 {
+            let _ = writeln!(out, "{}: no definition is in it: is it a script of SQL?", self.name);
         }
         let (refused, differs) =
             (self.count(Verdict::Refused) + self.count(Verdict::Follows), self.count(Verdict::Differs));

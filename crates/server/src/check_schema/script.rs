@@ -93,6 +93,11 @@ impl<R: BufRead> Script<R> {
         self.files
     }
 
+    /// True if the script, which was read to its end, ends within quotes or a comment.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.inside != Inside::Code
+    }
+
     /// The next statement; `None` at the end. The last one needs no delimiter.
     pub(super) fn next_statement(&mut self) -> io::Result<Option<Statement>> {
         loop {
@@ -229,6 +234,16 @@ mod tests {
         expect("", &[]);
         expect("\n\n;;;", &[]);
         expect("'it''s;'", &[(1, "'it''s;'")]);
+    }
+
+    #[test]
+    fn a_script_that_ends_too_early_is_known() {
+        for (text, is_unfinished) in [("a; 'b;", true), ("a; /* b", true), ("a; `b", true), ("a; 'b'", false)]
+        {
+            let mut script = Script::new("x.sql", text.as_bytes());
+            while script.next_statement().unwrap().is_some() {}
+            assert_eq!(script.is_unfinished(), is_unfinished, "{text}");
+        }
     }
 
     #[test]
