@@ -287,9 +287,12 @@ catalogue! {
     SLAVE_CORRUPT_EVENT = 1610, "HY000", "Corrupted replication event was detected";
     XA_RBDEADLOCK = 1614, "XA102", "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
     WARN_OPTION_IGNORED = 1618, "HY000", "<%> option ignored";
+    TOO_LONG_TABLE_COMMENT = 1628, "HY000", "Comment for table '%' is too long (max = %)";
+    TOO_LONG_FIELD_COMMENT = 1629, "HY000", "Comment for field '%' is too long (max = %)";
     UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '%'";
     SLAVE_CONVERSION_FAILED = 1677, "HY000", "Column % of table '%.%' cannot be converted from type '%' to type '%'";
     WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT = 1681, "HY000", "%";
+    TOO_LONG_INDEX_COMMENT = 1688, "HY000", "Comment for index '%' is too long (max = %)";
     DATA_OUT_OF_RANGE = 1690, "22003", "% value is out of range in '%'";
     INSIDE_TRANSACTION_PREVENTS_SWITCH_SQL_LOG_BIN = 1694, "HY000", "Cannot modify @@session.sql_log_bin inside a transaction";
     STORED_FUNCTION_PREVENTS_SWITCH_SQL_LOG_BIN = 1695, "HY000", "Cannot change the sql_log_bin inside a stored function or trigger";

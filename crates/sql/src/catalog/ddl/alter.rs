@@ -23,7 +23,7 @@ use storage::layout::Layouts;
 pub(crate) use work::{AlterWork, filler};
 
 use super::foreign_keys::Redefinition;
-use super::table::{check_names_of_checks, check_required_key, put_next, repeated_indexes};
+use super::table::{check_comments, check_names_of_checks, check_required_key, put_next, repeated_indexes};
 use super::{Plan, Settings, check_name, check_not_system};
 use crate::catalog::TableDef;
 use crate::catalog::build::{Numbers, Options};
@@ -203,6 +203,7 @@ impl Alter {
             check_required_key(&finished.table, |index| finished.indexes[index].is_none(), settings)?;
         }
         if !old.is_temporary() {
+            check_comments(&finished.table, Some(&old), settings)?;
             check_names_of_checks(&finished.table, Some(&old), state, settings)?;
         }
         let (mut related, mut followers) = (Vec::new(), Vec::new());

@@ -90,6 +90,7 @@ pub(super) fn create(
         }
     };
     table.created = settings.created();
+    check_comments(&table, None, settings)?;
     if !create.temporary {
         check_names_of_checks(&table, None, state, settings)?;
     }
@@ -145,6 +146,40 @@ pub(super) fn create(
 /// True for a table that the log has as its own text, not as the statement.
 fn needs_text(table: &TableDef) -> bool {
     table.has_generated_key() || table.has_key_parts()
+}
+
+/// Characters of a table's comment.
+const TABLE_COMMENT_MAX: usize = 2048;
+/// Characters of a column's comment, and of an index's.
+const COMMENT_MAX: usize = 1024;
+
+/// Errors 1628, 1629 and 1688 for comments that are longer than MySQL's may be: its replicas would
+/// stop at them. Those that `old`, the table as it is, has are not asked about again.
+pub(super) fn check_comments(table: &TableDef, old: Option<&TableDef>, settings: &Settings) -> Result<()> {
+    if !settings.from_client {
+        return Ok(());
+    }
+    fn comments(table: &TableDef) -> impl Iterator<Item = &str> {
+        let columns = table.columns.iter().map(|column| column.comment.as_str());
+        columns
+            .chain(table.indexes.iter().map(|index| index.comment.as_str()))
+            .chain([table.comment.as_str()])
+    }
+    let is_long = |comment: &str, max: usize| {
+        comment.len() > max
+            && comment.chars().count() > max
+            && !old.is_some_and(|old| comments(old).any(|had| had == comment))
+    };
+    if is_long(&table.comment, TABLE_COMMENT_MAX) {
+        return Err(error::TOO_LONG_TABLE_COMMENT.with(&[&table.name, &TABLE_COMMENT_MAX]));
+    }
+    if let Some(column) = table.columns.iter().find(|column| is_long(&column.comment, COMMENT_MAX)) {
+        return Err(error::TOO_LONG_FIELD_COMMENT.with(&[&column.name, &COMMENT_MAX]));
+    }
+    match table.indexes.iter().find(|index| is_long(&index.comment, COMMENT_MAX)) {
+        Some(index) => Err(error::TOO_LONG_INDEX_COMMENT.with(&[&index.name, &COMMENT_MAX])),
+        None => Ok(()),
+    }
 }
 
 /// Error 3822 for a CHECK whose name another table of the database has. `old` is the table as it
