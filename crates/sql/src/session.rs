@@ -111,6 +111,25 @@ pub struct Connection {
     pub on_kill: Box<dyn Fn(Kill) + Send + Sync>,
 }
 
+impl Connection {
+    /// One of `user` from this machine, without a password and what clients may ask for.
+    pub fn local(id: u64, user: &str) -> Connection {
+        Connection {
+            id,
+            user: user.to_owned(),
+            host: "localhost".to_owned(),
+            account: UserAtHost::new(user, "localhost"),
+            with_password: false,
+            database: None,
+            collation: Collation::UTF8MB4_0900_AI_CI.0,
+            tls: None,
+            found_rows: false,
+            multi_statements: false,
+            on_kill: Box::new(|_| {}),
+        }
+    }
+}
+
 /// One client's state. Dropping it rolls back what is open.
 pub struct Session {
     cx: Context,

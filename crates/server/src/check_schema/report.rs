@@ -132,7 +132,7 @@ pub(super) struct Report {
     pub(super) not_tried: u64,
     /// Files that the script includes, with the lines that name them.
     pub(super) not_read: Vec<(u64, String)>,
-    /// Objects of a server that the account may not see.
+    /// Objects of a server whose definitions it does not show, with the reason.
     pub(super) not_seen: Vec<String>,
     /// The script ends within quotes or a comment.
     pub(super) is_unfinished: bool,
@@ -185,8 +185,7 @@ impl Report {
             let _ = writeln!(out, "{}:{line}: not read: {file}, which the script includes", self.name);
         }
         for object in &self.not_seen {
-            let _ =
-                writeln!(out, "{}: not seen: {object}, whose definition the account may not read", self.name);
+            let _ = writeln!(out, "{}: not seen: {object}", self.name);
         }
         if self.is_unfinished {
             let _ = writeln!(out, "{}: it ends within quotes or a comment: is it whole?", self.name);

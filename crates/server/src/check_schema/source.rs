@@ -80,8 +80,8 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// The server can't be reached any more, or refuses what every account may ask. What this
-    /// account may not see is handed to `hidden` by its name.
+    /// The server can't be reached any more, or refuses what every account may ask. Objects whose
+    /// definitions it does not show are handed to `hidden`, with the reason.
     pub(super) fn definitions(
         &mut self,
         database: &str,
@@ -105,9 +105,10 @@ impl Source {
             for name in names.into_iter().filter_map(|row| row.into_iter().next().flatten()) {
                 let place = format!("{database}.{name}");
                 let sql = format!("SHOW CREATE {what} {quoted}.{}", syntax::unparse::ident(&name));
-                match self.rows(&sql).ok().and_then(|rows| cell(&rows, *column)) {
-                    Some(text) => statement(&place, text),
-                    None => hidden(format!("{} {place}", what.to_lowercase())),
+                match self.rows(&sql).map(|rows| cell(&rows, *column)) {
+                    Ok(Some(text)) => statement(&place, text),
+                    Ok(None) => hidden(format!("{} {place}: the account may not", what.to_lowercase())),
+                    Err(e) => hidden(format!("{} {place}: {e}", what.to_lowercase())),
                 }
             }
         }

@@ -8,7 +8,7 @@ use crate::log_tool::ToolError;
 use crate::options::{self, Command};
 use crate::stop::Stop;
 use env::{Env, RealEnv};
-use sql::{ColumnMeta, Connection, Datum, Instance, OkInfo, ResultSink, Session, SqlError, UserAtHost};
+use sql::{ColumnMeta, Connection, Datum, Instance, OkInfo, ResultSink, Session, SqlError};
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -52,19 +52,7 @@ impl Trial {
         let datadir = Datadir::open(env.clone(), &path, &path.join("trial.pid")).map_err(|e| refused(&e))?;
         let instance = crate::database::open(&env, &options, &datadir, &Arc::default(), &Stop::default())
             .map_err(|e| refused(&e))?;
-        let session = instance.connect(Connection {
-            id: instance.reserve_id(),
-            user: "root".to_owned(),
-            host: "localhost".to_owned(),
-            account: UserAtHost::new("root", "localhost"),
-            with_password: false,
-            database: None,
-            collation: 255,
-            found_rows: false,
-            multi_statements: false,
-            tls: None,
-            on_kill: Box::new(|_| {}),
-        });
+        let session = instance.connect(Connection::local(instance.reserve_id(), "root"));
         let session = session.map_err(|e| refused(&e))?;
         let mut trial =
             Trial { session, missing: HashMap::new(), instance, _datadir: datadir, _folder: folder };

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use env::{Env, SimEnv};
 
-use crate::catalog::UserAtHost;
 use crate::instance::{Instance, OpenOptions};
 use crate::session::{Connection, Session};
 use crate::status::Status;
@@ -53,19 +52,7 @@ impl ResultSink for Lines {
 }
 
 fn connection(instance: &Instance, user: &str) -> Connection {
-    Connection {
-        id: instance.reserve_id(),
-        user: user.to_owned(),
-        host: "localhost".to_owned(),
-        account: UserAtHost::new(user, "localhost"),
-        with_password: true,
-        database: None,
-        collation: 255,
-        found_rows: false,
-        multi_statements: false,
-        tls: None,
-        on_kill: Box::new(|_| {}),
-    }
+    Connection { with_password: true, ..Connection::local(instance.reserve_id(), user) }
 }
 
 impl Server {
@@ -473,4 +460,16 @@ fn accounts_are_shown() {
         "1396 Operation REVOKE failed for 'root'@'localhost'",
     );
     assert!(server.run("REVOKE INSERT ON d.t FROM 'u'@'10.%'").starts_with("1235 "));
+}
+
+#[test]
+fn flush_privileges_tells_who_remembers_accounts() {
+    let mut server = Server::start();
+    let called = Arc::new(AtomicBool::new(false));
+    let hook = called.clone();
+    server.instance.set_on_flush_privileges(Box::new(move || hook.store(true, Ordering::Relaxed)));
+    server.run("FLUSH STATUS");
+    assert!(!called.load(Ordering::Relaxed));
+    server.run("FLUSH PRIVILEGES");
+    assert!(called.load(Ordering::Relaxed));
 }

@@ -44,7 +44,7 @@ pub const TREE: TreeId = TreeId(1);
 
 /// What records look like at the most. The record of a table says itself which form it has
 /// ([`put_table`]).
-const FORMAT: u8 = 6;
+const FORMAT: u8 = 5;
 
 /// After the trees of a table's record that has the second form. No list of layouts begins so.
 const SECOND_FORM: u8 = 0xFF;

@@ -25,7 +25,6 @@ use std::sync::Arc;
 use storage::Interrupt;
 
 use crate::catalog::Catalog;
-use crate::catalog::UserAtHost;
 use crate::instance::Instance;
 use crate::routine::Frame;
 use crate::spill::{Budget, Purpose};
@@ -102,21 +101,7 @@ impl Context {
     /// The session that DDL statements are done in once more while the log is replayed: nobody's,
     /// and on no list.
     pub(crate) fn of_replay(instance: Arc<Instance>) -> Self {
-        let root = UserAtHost::new("root", "localhost");
-        let connection = super::Connection {
-            id: 0,
-            user: root.user.clone(),
-            host: root.host.clone(),
-            account: root,
-            with_password: false,
-            database: None,
-            collation: 255,
-            found_rows: false,
-            multi_statements: false,
-            tls: None,
-            on_kill: Box::new(|_| {}),
-        };
-        Self::new(instance, &connection)
+        Self::new(instance, &super::Connection::local(0, "root"))
     }
 
     /// The calling thread runs a statement of this session until what is returned is dropped.

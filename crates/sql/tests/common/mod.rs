@@ -66,17 +66,10 @@ impl Server {
         let with_password = found.as_ref().is_some_and(|a| !a.auth_string.is_empty());
         let account = found.map_or(UserAtHost::new(user, "localhost"), |a| UserAtHost::new(a.user, a.host));
         let connection = Connection {
-            id: self.instance.reserve_id(),
-            user: user.to_owned(),
-            host: "localhost".to_owned(),
             account,
             with_password,
-            database: None,
-            collation: 255,
-            found_rows: false,
             multi_statements: true,
-            tls: None,
-            on_kill: Box::new(|_| {}),
+            ..Connection::local(self.instance.reserve_id(), user)
         };
         self.instance.connect(connection).unwrap()
     }
