@@ -164,7 +164,15 @@ impl Snapshot {
             let name = quote(&String::from_utf8_lossy(&table));
             let text = shown(conn, &format!("SHOW CREATE TABLE {quoted}.{name}"))?;
             self.add(case, format!("SHOW CREATE TABLE {name}"), &text);
-            let columns: Vec<Row> = conn.query(format!("SHOW COLUMNS FROM {name} FROM {quoted}"))?;
+            let columns: Vec<Row> = match conn.query(format!("SHOW COLUMNS FROM {name} FROM {quoted}")) {
+                Ok(columns) => columns,
+                // A view of what is not there any more.
+                Err(mysql::Error::MySqlError(e)) => {
+                    self.add(case, format!("columns of {name}"), &format!("error {}: {}", e.code, e.message));
+                    continue;
+                }
+                Err(e) => return Err(e.into()),
+            };
             let columns: Vec<(String, String)> = columns.into_iter().filter_map(name_and_extra).collect();
             let counting = columns.iter().find(|(_, extra)| extra.contains("auto_increment"));
             if let Some((column, _)) = counting {
