@@ -258,6 +258,8 @@ fn run_frame(
     let assigned = Vec::new();
     cx.statement.frames.push(Frame { locals, routine: routine.clone(), assigned, at: 0, cached, grants });
     let outcome = rights::check(cx, routine).and_then(|()| run(cx, routine));
+    // What calls it knows its variables no more.
+    let outcome = outcome.map_err(|e| executor::out_of_range::in_routine(cx, e));
     let mut left = Left::default();
     if let Some(Frame { locals, assigned, cached, .. }) = cx.statement.frames.pop() {
         cx.functions.plans.put(cached);
