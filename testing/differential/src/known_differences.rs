@@ -103,6 +103,7 @@ pub const KNOWN_TO_MYSQL: &[KnownDifference] = &[
     KnownDifference { name: "Zero dates under MAX and MIN", applies: mysql::zero_moments },
     KnownDifference { name: "CHECKs of no column", applies: mysql::constant_checks },
     KnownDifference { name: "Foreign keys", applies: mysql::foreign_keys },
+    KnownDifference { name: "Changed tables read through views", applies: mysql::read_through_views },
 ];
 
 /// The known difference that a case is of.

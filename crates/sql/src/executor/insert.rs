@@ -153,7 +153,7 @@ impl Insertion {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(wrong + 1)]));
         }
         if let Some(view) = view.as_ref().filter(|_| cx.store_rules(insert.ignore).strict) {
-            view.check_missing()?;
+            view.check_missing(&columns)?;
         }
         let nothing = Selected::default();
         let into = Into { table: &table, view: view.as_ref(), columns: &columns };
@@ -200,7 +200,7 @@ impl Insertion {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
         }
         if let Some(view) = view.as_ref().filter(|_| cx.store_rules(insert.ignore).strict) {
-            view.check_missing()?;
+            view.check_missing(&columns)?;
         }
         let read = Selected { names: &names, columns: &query.columns[columns.len()..] };
         let on_duplicate = on_duplicate::resolve(cx, insert, into, &read, Planning { basis, text })?;

@@ -252,7 +252,10 @@ fn resolve_assignments(
             None => {
                 let source = named_source(resolver, &assignment.column);
                 let assigned = match &source {
-                    Some(source) => views.assigned(resolver, source, &assignment.column, &found)?,
+                    Some(source) => {
+                        let is_table = |slot| table_of(slots, slot).is_some();
+                        views.assigned(resolver, source, &assignment.column, &found, is_table)?
+                    }
                     None => None,
                 };
                 let view = source.as_ref().filter(|s| resolver.views.targets.at(s.slot).is_some());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::through_view::{Change, ChangedView, OTHER_TABLE};
 use super::view_check::ViewCheck;
 use crate::catalog::ViewDef;
-use crate::catalog::view::is_updatable;
+use crate::catalog::view::is_insertable;
 use crate::expression::resolve::Columns;
 use crate::expression::{Expr, Node, Resolver, Scope};
 use crate::planner::from::{self, Slot};
@@ -32,7 +32,7 @@ pub(super) fn open(
     change: Change<'_>,
 ) -> Result<ChangedView> {
     let not_insertable = || error::NON_INSERTABLE_TABLE.with(&[&change.shown, &change.verb]);
-    if !is_updatable(&cx.catalog().state(), &*view.tree()?) {
+    if !is_insertable(&cx.catalog().state(), &*view.tree()?) {
         return Err(not_insertable());
     }
     let mut resolver = Resolver::new(cx, Scope::empty());

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::through_join;
 use super::view_check::ViewCheck;
 use crate::catalog::table::Default;
-use crate::catalog::view::merged_select;
+use crate::catalog::view::{is_insertable, is_updatable, merged_select};
 use crate::catalog::{TableDef, ViewDef};
 use crate::expression::resolve::{Columns, Source};
 use crate::expression::{Expr, Node, Resolver, Scope};
@@ -227,16 +227,15 @@ impl ChangedView {
         Ok(given)
     }
 
-    /// Error 1423 for a column that the view lacks and that has no default.
-    pub(super) fn check_missing(&self) -> Result<()> {
+    /// Error 1423 for a column that is not given and has no default.
+    pub(super) fn check_missing(&self, given: &[usize]) -> Result<()> {
         let is_missing = |number: usize| {
             let column = &self.table.columns[number];
             // An ENUM that may not be NULL has its first member for a default.
             let has_value = column.generated.is_some()
                 || self.table.auto_column == Some(number)
                 || !column.nullable && matches!(column.ty, DataType::Enum { .. });
-            let is_shown = self.exprs.iter().any(|e| e.as_column() == Some(number));
-            matches!(column.default, Default::None) && !has_value && !is_shown
+            matches!(column.default, Default::None) && !has_value && !given.contains(&number)
         };
         match (0..self.table.columns.len()).any(is_missing) {
             true => Err(error::NO_DEFAULT_FOR_VIEW_FIELD.with(&[&self.view.database, &self.view.name])),
@@ -277,7 +276,15 @@ fn follow(
         let factor = match &select.from[..] {
             [TableReference::Table(factor)] => factor,
             [TableReference::Derived(_) | TableReference::JsonTable(_)] => return Err(not_updatable()),
-            _ => return Err(of_join(change, named)),
+            _ => {
+                let state = resolver.cx.catalog().state();
+                let is_open = match change.verb {
+                    "INSERT" => is_insertable(&state, tree),
+                    _ => is_updatable(&state, tree),
+                };
+                drop(state);
+                return Err(if is_open { of_join(change, named) } else { not_updatable() });
+            }
         };
         if factor.name.database.as_deref().is_none_or(crate::system_schemas::is_reserved) {
             return Err(not_updatable());

@@ -35,11 +35,15 @@ impl Targets {
         source: &Source,
         name: &ColumnName,
         found: &Expr,
+        is_table: impl Fn(usize) -> bool,
     ) -> Result<Option<(usize, usize)>> {
         let Some(target) = changeable(resolver, source, Privileges::UPDATE)? else { return Ok(None) };
         let Node::Column { source: slot, column } = found.node else {
             return Err(error::NONUPDATEABLE_COLUMN.with(&[&name.column]));
         };
+        if resolver.views.targets.fixed & 1 << slot != 0 || !is_table(slot) {
+            return Ok(None);
+        }
         let (database, view) = (&target.view.database, &target.view.name);
         let first = target.slots.start;
         match self.changed.iter().find(|(of, _)| *of == first) {
@@ -87,9 +91,11 @@ fn changeable<'r>(
 ) -> Result<Option<&'r ViewTarget>> {
     let Some(target) = resolver.views.targets.at(source.slot) else { return Ok(None) };
     let view = &target.view;
-    let is_made = view.algorithm == ViewAlgorithm::TempTable;
-    if is_made || !is_updatable(&resolver.cx.catalog().state(), &*view.tree()?) {
-        return Ok(None);
+    if resolver.views.targets.fixed & 1 << source.slot != 0 {
+        let is_made = view.algorithm == ViewAlgorithm::TempTable;
+        if is_made || !is_updatable(&resolver.cx.catalog().state(), &*view.tree()?) {
+            return Ok(None);
+        }
     }
     // The statement's own check knows no columns of views, so it may not have found what an
     // unqualified name assigns to.

@@ -29,6 +29,8 @@ pub(crate) struct ViewTargets {
     views: Vec<ViewTarget>,
     /// The slots whose rows a view may not change, one bit each.
     pub(crate) denied: u64,
+    /// The slots of views whose rows can't be changed, one bit each.
+    pub(crate) fixed: u64,
 }
 
 /// A view in FROM.
@@ -48,12 +50,14 @@ pub(crate) struct ViewTarget {
 pub(crate) struct Noted {
     views: usize,
     denied: u64,
+    fixed: u64,
 }
 
 impl ViewTargets {
     /// Begins a view's query.
     pub(crate) fn begin(&mut self) -> Noted {
-        Noted { views: self.views.len(), denied: std::mem::take(&mut self.denied) }
+        let (denied, fixed) = (std::mem::take(&mut self.denied), std::mem::take(&mut self.fixed));
+        Noted { views: self.views.len(), denied, fixed }
     }
 
     /// Ends it: `bound` fills slots from `base` on. Keeps its conditions apart if it is tracked.
@@ -66,8 +70,9 @@ impl ViewTargets {
         is_tracked: bool,
     ) {
         let below = self.views.split_off(noted.views);
-        let denied = std::mem::replace(&mut self.denied, noted.denied);
-        self.denied |= denied.checked_shl(base as u32).unwrap_or(0);
+        let (denied, fixed) = (self.denied, self.fixed);
+        self.denied = noted.denied | denied.checked_shl(base as u32).unwrap_or(0);
+        self.fixed = noted.fixed | fixed.checked_shl(base as u32).unwrap_or(0);
         let mut target = ViewTarget {
             view: view.clone(),
             slots: base..base + 1,
@@ -103,7 +108,7 @@ impl ViewTargets {
     /// Forgets the views that were noted since, which are no tables of the block around; their
     /// conditions, which their own block needs.
     pub(crate) fn put_back(&mut self, noted: &Noted) -> Vec<Expr> {
-        self.denied = 0;
+        (self.denied, self.fixed) = (0, 0);
         self.views.drain(noted.views..).flat_map(|view| view.conditions).collect()
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Binder, List, Names};
 use crate::catalog::ViewDef;
+use crate::catalog::view::is_updatable;
 use crate::planner::merge;
 use crate::planner::recorded::RecordedNames;
 use datum::error::{self, Result};
@@ -57,6 +58,13 @@ impl Binder<'_, '_> {
         let names: Vec<ast::Ident> = view.columns.iter().map(|column| column.as_str().into()).collect();
         let names = self.put_bound(bound, alias, &names, &view.database, out)?;
         (base..self.slots.len()).for_each(|slot| self.note_denied(factor, slot));
+        if self.changes.is_some() {
+            let tree = view.tree()?;
+            if is_made || !is_updatable(&self.resolver.cx.catalog().state(), &tree) {
+                let slots = (base..self.slots.len()).fold(0, |all, slot| all | 1 << slot);
+                self.resolver.views.targets.fixed |= slots;
+            }
+        }
         Ok(names)
     }
 }
