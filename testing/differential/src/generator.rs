@@ -1,7 +1,8 @@
 //! Random statements that mean something: typed expressions over tables that are there.
 //!
 //! Reading order: [`schema`] (types, tables), [`literal`], [`expression`], [`query`], [`change`]
-//! (rows), [`definition`] (tables), [`view`]. Everything is drawn from one seed; an episode repeats exactly.
+//! (rows), [`definition`] (tables), [`view`], [`trigger`]. Everything is drawn from one seed; an episode
+//! repeats exactly.
 
 mod change;
 mod definition;
@@ -10,6 +11,7 @@ mod functions;
 mod literal;
 mod query;
 mod schema;
+mod trigger;
 mod view;
 
 use crate::tree::{Sql, text};
@@ -42,11 +44,13 @@ pub struct Episodes {
     pub foreign_keys: bool,
     /// Views stand where tables do.
     pub views: bool,
+    /// Changes of tables run triggers.
+    pub triggers: bool,
 }
 
 /// The statements of an episode.
 pub fn episode(seed: u64, what: Episodes) -> Vec<Statement> {
-    let Episodes { for_mysql, foreign_keys, views: with_views, .. } = what;
+    let Episodes { for_mysql, foreign_keys, views: with_views, triggers: with_triggers, .. } = what;
     let random = Random::new(seed);
     let mut generator = Generator {
         random,
@@ -57,6 +61,8 @@ pub fn episode(seed: u64, what: Episodes) -> Vec<Statement> {
         for_mysql,
         foreign_keys,
         with_views,
+        triggers: Vec::new(),
+        with_triggers,
     };
     let mut script = Vec::new();
     for _ in 0..2 + generator.below(2) {
@@ -64,6 +70,10 @@ pub fn episode(seed: u64, what: Episodes) -> Vec<Statement> {
     }
     if with_views {
         (0..5).for_each(|_| generator.new_view(&mut script));
+    }
+    if with_triggers {
+        generator.new_audit(&mut script);
+        (0..6).for_each(|_| generator.new_trigger(&mut script));
     }
     if what.queries_alone {
         generator.finish(&mut script);
@@ -88,6 +98,8 @@ struct Generator {
     for_mysql: bool,
     foreign_keys: bool,
     with_views: bool,
+    triggers: Vec<trigger::Trigger>,
+    with_triggers: bool,
 }
 
 impl Generator {
@@ -136,9 +148,19 @@ impl Generator {
         for table in self.readable() {
             script.push(unordered(text(format!("SELECT * FROM {}", table.name))));
         }
+        self.read_audit(script);
+    }
+
+    fn read_audit(&mut self, script: &mut Vec<Statement>) {
+        if self.with_triggers {
+            script.push(unordered(text(format!("SELECT * FROM {}", trigger::AUDIT))));
+        }
     }
 
     fn read_table(&mut self, script: &mut Vec<Statement>) {
+        if self.with_triggers && self.percent(30) {
+            self.read_audit(script);
+        }
         if self.percent(20) {
             let tables = self.readable();
             script.push(unordered(text(format!("SELECT * FROM {}", self.pick(&tables).name))));
@@ -172,7 +194,13 @@ mod tests {
 
     #[test]
     fn an_episode_repeats_from_its_seed() {
-        let mysql = Episodes { for_mysql: true, foreign_keys: true, views: true, ..Episodes::default() };
+        let mysql = Episodes {
+            for_mysql: true,
+            foreign_keys: true,
+            views: true,
+            triggers: true,
+            ..Episodes::default()
+        };
         let statements = |seed| episode(seed, mysql).iter().map(|s| s.sql.to_string()).collect::<Vec<_>>();
         assert_eq!(statements(3), statements(3));
         assert_ne!(statements(3), statements(4));

@@ -21,6 +21,7 @@ cargo xtask differential [OPTIONS]
   --types yes           types of columns are compared too
   --queries yes         queries alone, of tables that are filled once
   --views yes           tables are read and changed through views, too; beside a MySQL
+  --triggers yes        changes of tables run triggers; beside a MySQL
   --foreign-keys yes    tables refer to each other; beside a MySQL 9.7, for others take references in another order
   --most N              findings after which the run ends (default 20)
 ";
@@ -59,6 +60,7 @@ fn parse(args: &[String]) -> Result<Option<Command>> {
             "--types" => how.with_types = yes_or_no(value)?,
             "--definitions" => how.with_definitions = yes_or_no(value)?,
             "--views" => options.views = yes_or_no(value)?,
+            "--triggers" => options.triggers = yes_or_no(value)?,
             "--foreign-keys" => options.foreign_keys = yes_or_no(value)?,
             "--queries" => options.queries_alone = yes_or_no(value)?,
             "--most" => options.most = value.parse()?,

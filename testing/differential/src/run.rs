@@ -31,6 +31,8 @@ pub struct Options {
     pub foreign_keys: bool,
     /// There are views, which are read and changed as tables are.
     pub views: bool,
+    /// Tables have triggers.
+    pub triggers: bool,
     /// No episode begins later than this after the first.
     pub time: Duration,
 }
@@ -46,6 +48,7 @@ impl Default for Options {
             queries_alone: false,
             foreign_keys: false,
             views: false,
+            triggers: false,
             time: Duration::MAX,
         }
     }
@@ -145,6 +148,7 @@ fn episode(
         queries_alone: options.queries_alone,
         foreign_keys: options.foreign_keys,
         views: options.views,
+        triggers: options.triggers,
     };
     let script = generator::episode(seed, what);
     peers.begin()?;

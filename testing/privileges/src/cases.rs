@@ -16,7 +16,8 @@
 //! `{user}` is the account that tries, `{plain}` the number of a connection of an account without
 //! privileges, `{system}` that of an account with SYSTEM_USER. Lines that begin with `#` are for
 //! people; `for NAME: a b c` repeats the next statement with each of the words instead of
-//! `{NAME}`; `~` in a word is a space.
+//! `{NAME}`; `~` in a word is a space. `setup: ..` and `teardown: ..` at the margin are run by the
+//! administrator before and after the file's cases, for each set anew.
 
 use crate::Result;
 use crate::sets::Set;
@@ -55,6 +56,10 @@ pub struct File {
     pub name: String,
     /// In their order.
     pub cases: Vec<Case>,
+    /// The administrator's statements before them.
+    pub setup: Vec<String>,
+    /// And after them.
+    pub teardown: Vec<String>,
 }
 
 /// All files of a folder, by name.
@@ -66,13 +71,14 @@ pub fn read(folder: &Path) -> Result<Vec<File>> {
     let mut files = Vec::new();
     for path in paths {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let cases = parse(&fs::read_to_string(&path)?).map_err(|e| format!("{}: {e}", path.display()))?;
-        files.push(File { name, cases });
+        let file = parse(name, &fs::read_to_string(&path)?);
+        files.push(file.map_err(|e| format!("{}: {e}", path.display()))?);
     }
     Ok(files)
 }
 
-fn parse(text: &str) -> Result<Vec<Case>> {
+fn parse(name: String, text: &str) -> Result<File> {
+    let (mut setup, mut teardown) = (Vec::new(), Vec::new());
     let mut cases: Vec<Case> = Vec::new();
     let mut pending: Option<(String, Vec<String>)> = None;
     let mut words: Option<(String, Vec<String>)> = None;
@@ -94,6 +100,14 @@ fn parse(text: &str) -> Result<Vec<Case>> {
         if let Some((words, template)) = words.take() {
             expand(&mut cases, template, &words);
         }
+        if let Some(sql) = line.strip_prefix("setup: ") {
+            setup.push(sql.to_owned());
+            continue;
+        }
+        if let Some(sql) = line.strip_prefix("teardown: ") {
+            teardown.push(sql.to_owned());
+            continue;
+        }
         match line.strip_prefix("for ").and_then(|rest| rest.split_once(": ")) {
             Some((name, list)) => {
                 pending = Some((
@@ -110,7 +124,7 @@ fn parse(text: &str) -> Result<Vec<Case>> {
     if let Some((words, template)) = words.take() {
         expand(&mut cases, template, &words);
     }
-    Ok(cases)
+    Ok(File { name, cases, setup, teardown })
 }
 
 /// The last case once for each word.
@@ -159,11 +173,13 @@ mod tests {
     fn cases_are_read_with_what_belongs_to_them() {
         let text =
             "# first\nSELECT 1\n  needs: SELECT@pa, PROCESS\n  undo: DO 1\n\nfor x: a b\nSHOW {x}\n  rows\n";
-        let cases = parse(text).unwrap();
+        let File { cases, setup, .. } = parse(String::new(), &format!("setup: DO 2\n{text}")).unwrap();
+        assert_eq!(setup, ["DO 2"]);
         let names: Vec<_> = cases.iter().map(|c| c.statement.as_str()).collect();
         assert_eq!(names, ["SELECT 1", "SHOW a", "SHOW b"]);
         assert_eq!(cases[0].needs[0].to_string(), "SELECT@pa, PROCESS");
         assert!(cases[1].rows && !cases[0].rows);
-        assert!(parse("  needs: x").is_err() && parse("SELECT 1\n  nonsense").is_err());
+        let is_wrong = |text| parse(String::new(), text).is_err();
+        assert!(is_wrong("  needs: x") && is_wrong("SELECT 1\n  nonsense"));
     }
 }

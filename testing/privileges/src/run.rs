@@ -125,10 +125,15 @@ pub fn run(
         }
         bench.become_account(set)?;
         for (file, cells) in files.iter().zip(&mut cells) {
+            if !file.cases.iter().any(wanted) {
+                continue;
+            }
+            bench.administer(&file.setup)?;
             for (place, case) in file.cases.iter().enumerate().filter(|(_, case)| wanted(case)) {
                 let outcome = bench.cell(case).map_err(|e| format!("{} with {set}: {e}", case.statement))?;
                 cells.insert((place, number), outcome);
             }
+            bench.administer(&file.teardown)?;
         }
     }
     bench.tidy()?;
@@ -159,6 +164,13 @@ impl Bench {
             root.query_drop("SET GLOBAL log_bin_trust_function_creators = OFF")?;
         }
         Ok(Self { server: server.clone(), root, user: None, others: HashMap::new() })
+    }
+
+    fn administer(&mut self, statements: &[String]) -> Result<()> {
+        for sql in statements {
+            self.root.query_drop(sql).map_err(|e| format!("{sql}: {e}"))?;
+        }
+        Ok(())
     }
 
     fn become_account(&mut self, set: &Set) -> Result<()> {

@@ -13,6 +13,9 @@ impl Generator {
         if self.with_views && self.percent(40) {
             return self.new_view(script);
         }
+        if self.with_triggers && self.percent(50) {
+            return self.new_trigger(script);
+        }
         let index = self.below(self.tables.len() as u64) as usize;
         match self.below(12) {
             0 | 1 => self.create_index(index, script),
