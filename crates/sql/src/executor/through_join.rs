@@ -63,7 +63,8 @@ pub(super) fn open(
         return Err(not_insertable());
     };
     let slot = slot.unwrap_or_default();
-    if targets.denied & 1 << slot != 0 {
+    // The view has to have INSERT on all that it joins.
+    if targets.denied != 0 {
         return Err(error::VIEW_INVALID.with(&[&view.database, &view.name]));
     }
     let (columns, mut exprs) = (columns.clone(), exprs.to_vec());

@@ -143,9 +143,10 @@ impl Checker<'_> {
                 Explain::Connection { .. } => self.global(P::PROCESS, "PROCESS"),
             },
             S::Show(show) => self.show(&show.what),
-            S::LockTables(tables) => {
-                tables.iter().try_for_each(|t| self.table(&t.table, P::SELECT | P::LOCK_TABLES))
-            }
+            S::LockTables(tables) => tables.iter().try_for_each(|t| {
+                self.table(&t.table, P::SELECT | P::LOCK_TABLES)?;
+                self.locks_view(&t.table)
+            }),
             S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => Ok(()),
             _ => match StatementClass::of(kind) {
                 StatementClass::Definition | StatementClass::UnsupportedDefinition => self.definition(kind),
@@ -519,11 +520,9 @@ impl Checker<'_> {
     pub(super) fn definer(&self, definer: Option<&Account>) -> Result<()> {
         let Some(named) = definer.filter(|named| !is_own(self.cx, named)) else { return Ok(()) };
         let key = self.key_of(named);
+        self.any(P::SUPER, "SET_ANY_DEFINER", "SUPER or SET_ANY_DEFINER")?;
         match self.cx.catalog().state().users.contains_key(&key) {
-            true => {
-                self.any(P::SUPER, "SET_ANY_DEFINER", "SUPER or SET_ANY_DEFINER")?;
-                self.over(&key)
-            }
+            true => self.over(&key),
             false => {
                 let shown = "SUPER or ALLOW_NONEXISTENT_DEFINER";
                 self.any(P::SUPER, "ALLOW_NONEXISTENT_DEFINER", shown)

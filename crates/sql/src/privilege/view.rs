@@ -8,7 +8,8 @@ use super::accounts::is_own;
 use super::check::Checker;
 use super::needs::Needs;
 use super::set::Privileges as P;
-use crate::catalog::UserAtHost;
+use crate::catalog::view::Uses;
+use crate::catalog::{UserAtHost, ViewDef};
 use crate::session::Context;
 use datum::error::{self, Result};
 use syntax::ast::visit::Visitor;
@@ -85,7 +86,27 @@ impl Checker<'_> {
         self.shared_table(name, P::SHOW_VIEW)
     }
 
-    /// EXPLAIN tells what is in the views that a statement names.
+    /// LOCK TABLES of a view locks what it reads, which asks for the same of it where the view has
+    /// the rights of who uses it.
+    ///
+    /// # Errors
+    /// 1356
+    pub(super) fn locks_view(&self, name: &ObjectName) -> Result<()> {
+        let Some(view) = self.cx.visible_view(name.database.as_deref(), &name.name) else { return Ok(()) };
+        // What a view that can't be read leads to is told when it is used.
+        let Ok(tree) = view.tree() else { return Ok(()) };
+        if !view.invoker {
+            return Ok(());
+        }
+        let may_lock = Uses::of(&tree).tables.into_iter().all(|(database, table)| {
+            let name = ObjectName { database: Some(database.as_str().into()), name: table.as_str().into() };
+            self.shared_table(&name, P::SELECT | P::LOCK_TABLES).is_ok()
+        });
+        if may_lock { Ok(()) } else { Err(error::VIEW_INVALID.with(&[&view.database, &view.name])) }
+    }
+
+    /// EXPLAIN tells what is in the views that a statement names, and how large the tables are that
+    /// they lead to: it asks for SHOW VIEW, and for SELECT on these.
     ///
     /// # Errors
     /// 1345
@@ -93,10 +114,22 @@ impl Checker<'_> {
         let owns = |name: &ObjectName, column: &str| self.cx.has_column(name, column);
         for used in super::tables_used(kind, &owns) {
             let view = self.cx.visible_view(used.name.database.as_deref(), &used.name.name);
-            if view.is_some() && self.shared_table(used.name, P::SHOW_VIEW).is_err() {
+            let Some(view) = view else { continue };
+            if self.shared_table(used.name, P::SHOW_VIEW).is_err() || !self.may_read_below(&view)? {
                 return Err(error::VIEW_NO_EXPLAIN.plain());
             }
         }
         Ok(())
+    }
+
+    /// True with SELECT on everything that a view leads to.
+    fn may_read_below(&self, view: &ViewDef) -> Result<bool> {
+        // What is wrong with a view's text is told when it is bound.
+        let Ok(tree) = view.tree() else { return Ok(true) };
+        let below = self.cx.catalog().state().below_view(&tree)?;
+        Ok(below.iter().all(|(database, table)| {
+            let name = ObjectName { database: Some(database.as_str().into()), name: table.as_str().into() };
+            self.shared_table(&name, P::SELECT).is_ok()
+        }))
     }
 }
