@@ -368,11 +368,10 @@ fn plan_update(
     update: &ast::Update,
     text: &[u8],
 ) -> Result<(Plan, Vec<Target>, Vec<Assignments>)> {
-    if !update.order_by.is_empty() {
-        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"ORDER BY"]));
-    }
-    if update.limit.is_some() {
-        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"LIMIT"]));
+    // That a view is one of a join is only known once it was looked at.
+    let is_of_view = matches!(update.tables[..], [ast::TableReference::Table(_)]);
+    if !is_of_view {
+        check_unlimited(update)?;
     }
     let scope = crate::routine::scope(cx);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
@@ -381,7 +380,19 @@ fn plan_update(
     let (targets, assignments) = resolve_assignments(&mut resolver, update, &bound.slots)?;
     let plan = Plan::new(&mut resolver, bound, update.filter.as_ref(), &targets);
     let plan = plan.map_err(|e| prevented(e, &targets, "UPDATE"))?;
+    check_unlimited(update)?;
     Ok((plan, targets, assignments))
+}
+
+/// Error 1221 for an order or a limit, which only an UPDATE of one table has.
+fn check_unlimited(update: &ast::Update) -> Result<()> {
+    if !update.order_by.is_empty() {
+        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"ORDER BY"]));
+    }
+    match update.limit {
+        Some(_) => Err(error::WRONG_USAGE.with(&[&"UPDATE", &"LIMIT"])),
+        None => Ok(()),
+    }
 }
 
 /// Which rows a DELETE from several tables finds.

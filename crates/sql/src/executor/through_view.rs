@@ -250,8 +250,8 @@ fn of_join(change: Change<'_>, named: &ViewDef) -> SqlError {
     let code = match change.verb {
         "LOAD" => return error::NON_UPDATABLE_TABLE.with(&[&change.shown, &change.verb]),
         "DELETE" => error::VIEW_DELETE_MERGE_VIEW,
-        "INSERT" if change.replaces => error::VIEW_DELETE_MERGE_VIEW,
         "INSERT" if !change.names_columns => error::VIEW_NO_INSERT_FIELD_LIST,
+        "INSERT" if change.replaces => error::VIEW_DELETE_MERGE_VIEW,
         _ => error::VIEW_MULTIUPDATE,
     };
     code.with(&[&named.database, &named.name])

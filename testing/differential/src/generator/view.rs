@@ -2,7 +2,7 @@
 //! They stand where tables do: in queries, and in changes of rows.
 
 use super::expression::Visible;
-use super::schema::{Class, Column, KEY, Table};
+use super::schema::{Class, Column, KEY, Table, ValueKind};
 use super::{Generator, Statement, unordered};
 use crate::tree::{Sql, optional, sql, text};
 
@@ -107,7 +107,14 @@ impl Generator {
     }
 
     fn united_view(&mut self, base: &Table) -> (Vec<Column>, Sql, bool) {
-        let (columns, items) = self.chosen(base, "a", true);
+        // A UNION's bits are numbers here.
+        let is_bit = |c: &Column| matches!(c.ty.kind, ValueKind::Bit(_));
+        let columns = base.columns.iter().filter(|c| !is_bit(c)).cloned().collect();
+        let without_bits = Table { columns, ..base.clone() };
+        if without_bits.settable().is_empty() {
+            return self.grouped_view(base);
+        }
+        let (columns, items) = self.chosen(&without_bits, "a", true);
         let rest = items[1..].iter().map(|item| format!(", {item}")).collect::<String>();
         let part = |key: &str| format!("SELECT {key}{rest} FROM {} AS a", base.name);
         let (even, odd) = (part(&format!("a.{KEY} * 2")), part(&format!("a.{KEY} * 2 + 1")));
