@@ -26,8 +26,8 @@ pub enum Verdict {
 
 /// Errors for want of a privilege; 1356 is one that a view lacks.
 const DENIED: &[u16] = &[
-    1044, 1045, 1095, 1131, 1132, 1133, 1142, 1143, 1227, 1345, 1356, 1370, 1410, 1419, 1449, 1698, 3530, 3619,
-    3879, 3891, 4006,
+    1044, 1045, 1095, 1131, 1132, 1133, 1142, 1143, 1227, 1345, 1356, 1370, 1410, 1419, 1449, 1698, 3530,
+    3619, 3879, 3891, 4006,
 ];
 
 /// Not supported yet, a plugin's statement, a syntax that is none here.
