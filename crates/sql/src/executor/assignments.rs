@@ -236,8 +236,8 @@ impl Assignments {
         if !is_triggered && !changes {
             return Ok(Applied::Unchanged);
         }
-        if is_triggered {
-            self.before_update(cx, table, before.image, after, row_rules)?;
+        if is_triggered && !self.before_update(cx, table, before.image, after, row_rules)? {
+            return Ok(Applied::Skipped);
         }
         let is_complete =
             table.is_plain() || computed::complete(cx, table, after, &[], row_rules, self.ignore)?;
@@ -258,7 +258,9 @@ impl Assignments {
         })
     }
 
-    /// Lets the triggers see the row, and change it, before it is looked at as a whole.
+    /// Lets the triggers see the row, and change it, before it is looked at as a whole. A NULL that
+    /// they put where none may be is error 1048 in every mode; false with IGNORE, which skips the
+    /// row.
     fn before_update(
         &self,
         cx: &mut Context,
@@ -266,17 +268,22 @@ impl Assignments {
         before: &[u8],
         after: &mut Vec<u8>,
         row_rules: RowRules,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if !table.is_plain() {
             computed::fill(cx, table, after, &[], row_rules)?;
         }
+        let assigned = null_where_none_may_be(table, after)?;
         triggers::before_update(cx, table, before, after)?;
         for column in null_where_none_may_be(table, after)? {
             let definition = &table.columns[column];
+            if !assigned.contains(&column) {
+                let e = error::BAD_NULL_ERROR.with(&[&definition.name]);
+                return if self.ignore { Ok(false) } else { Err(e) };
+            }
             let substitute = no_null(cx, definition, row_rules)?;
             *after = rebuild(table, after, &[(column, substitute)])?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Makes the image after all assignments.

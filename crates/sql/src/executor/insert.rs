@@ -311,6 +311,7 @@ fn values(
         if computed.is_some_and(|computed| computed.reads_row) {
             return draft(cx, &mut writer, &plan.columns.numbers, exprs, sees_rows);
         }
+        writer.is_empty_row = row.is_empty();
         for (at, (ast, &column)) in row.iter().zip(&plan.columns.numbers).enumerate() {
             given[column] = match (exprs.get(at), parameter(ast)) {
                 (Some(Some(expr)), _) => {

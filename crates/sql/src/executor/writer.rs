@@ -97,6 +97,8 @@ pub(super) struct Writer<'p> {
     defaulted: Vec<usize>,
     /// Columns that have no default and were not given: the statement is warned of them.
     without_default: Vec<usize>,
+    /// The row is `()`: all defaults, as if no column was named.
+    pub(super) is_empty_row: bool,
     /// Columns of the row that a trigger may still give a value, which they need.
     deferred: Vec<(usize, Missing)>,
 }
@@ -181,6 +183,7 @@ impl<'p> Writer<'p> {
             view: None,
             defaulted: Vec::new(),
             without_default: Vec::new(),
+            is_empty_row: false,
             deferred: Vec::new(),
             table,
         }
@@ -253,7 +256,10 @@ impl<'p> Writer<'p> {
         builder.finish().map_err(SqlError::internal)?;
         let mut late = late;
         if is_triggered {
-            self.before_insert(cx, &mut image)?;
+            if !self.before_insert(cx, &mut image)? {
+                self.image = image;
+                return Ok(());
+            }
             late = self.number_given(cx, &image)?;
         }
         let defaulted = if is_triggered { &[][..] } else { &self.defaulted };
@@ -290,8 +296,9 @@ impl<'p> Writer<'p> {
     }
 
     /// Lets the triggers see the row, and change it, before it is looked at as a whole. What is
-    /// missing in it is NULL until then.
-    fn before_insert(&mut self, cx: &mut Context, image: &mut Vec<u8>) -> Result<()> {
+    /// missing in it is NULL until then. A NULL that they put where none may be is error 1048 in
+    /// every mode; false with IGNORE, which skips the row.
+    fn before_insert(&mut self, cx: &mut Context, image: &mut Vec<u8>) -> Result<bool> {
         let table = self.table;
         if !self.is_plain {
             computed::fill(cx, table, image, &self.defaulted, self.row_rules())?;
@@ -308,7 +315,9 @@ impl<'p> Writer<'p> {
             let value = match missing {
                 _ if table.auto_column == Some(number) => store::implicit_default(&column.ty),
                 Some(Missing::Default) => self.no_default(cx, number, column)?,
-                Some(Missing::Value) | None => self.no_null(cx, column)?,
+                Some(Missing::Value) => self.no_null(cx, column)?,
+                None if self.ignore => return Ok(false),
+                None => return Err(error::BAD_NULL_ERROR.with(&[&column.name])),
             };
             values.push((number, value));
         }
@@ -326,7 +335,7 @@ impl<'p> Writer<'p> {
         if !values.is_empty() {
             *image = rebuild(table, image, &values)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The AUTO_INCREMENT column, if the triggers have left it without a number; one that they have
@@ -445,12 +454,18 @@ impl<'p> Writer<'p> {
             }
             Default::Value(value) => Ok(value.clone()),
             Default::Now => Ok(now(cx, &column.ty)),
-            Default::None if triggers::run_before_insert(self.table) => {
+            // The word DEFAULT asks for one at once; what is left out may come of the triggers.
+            Default::None if triggers::run_before_insert(self.table) && !self.is_named(number) => {
                 self.deferred.push((number, Missing::Default));
                 Ok(store::implicit_default(&column.ty))
             }
             Default::None => self.no_default(cx, number, column),
         }
+    }
+
+    /// True if the row has a place for the column.
+    fn is_named(&self, number: usize) -> bool {
+        !self.is_empty_row && self.columns.is_some_and(|columns| columns.numbers.contains(&number))
     }
 
     /// What a column becomes that was not given and has no default.
