@@ -199,9 +199,6 @@ impl Insertion {
         if query.columns.len() != columns.len() + names.len() {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
         }
-        if let Some(view) = view.as_ref().filter(|_| cx.store_rules(insert.ignore).strict) {
-            view.check_missing(&columns)?;
-        }
         let read = Selected { names: &names, columns: &query.columns[columns.len()..] };
         let on_duplicate = on_duplicate::resolve(cx, insert, into, &read, Planning { basis, text })?;
         times_as_numbers(&mut query, &table, &columns);

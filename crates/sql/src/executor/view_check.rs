@@ -8,7 +8,7 @@ use crate::expression::frame::Frame;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Row};
 use crate::session::Context;
-use datum::error::{self, Result};
+use datum::error::{self, Result, SqlError};
 
 /// What a view asks of the rows of one of its tables.
 pub(super) struct ViewCheck {
@@ -24,6 +24,8 @@ pub(super) struct ViewCheck {
 /// What a view asks of what an INSERT, REPLACE or LOAD DATA writes through it; nothing by default.
 #[derive(Default)]
 pub(super) struct ThroughView {
+    /// Its database and its name.
+    name: Option<(String, String)>,
     /// WITH CHECK OPTION.
     pub(super) check: Option<Arc<ViewCheck>>,
     /// What rows fulfil that REPLACE may delete.
@@ -34,7 +36,15 @@ impl ThroughView {
     pub(super) fn new(view: Option<ChangedView>, replaces: bool) -> Self {
         let Some(view) = view else { return Self::default() };
         let conditions = if replaces { view.conditions } else { Vec::new() };
-        Self { check: view.check, conditions }
+        let name = Some((view.view.database.clone(), view.view.name.clone()));
+        Self { name, check: view.check, conditions }
+    }
+
+    /// Error 1423 for a column that is not given and has no default; `None` where no view is
+    /// written through.
+    pub(super) fn no_default(&self) -> Option<SqlError> {
+        let (database, view) = self.name.as_ref()?;
+        Some(error::NO_DEFAULT_FOR_VIEW_FIELD.with(&[database, view]))
     }
 
     /// Error 3059 for a row in the way of REPLACE that the view does not show.

@@ -476,12 +476,16 @@ impl<'p> Writer<'p> {
                 Ok(store::implicit_default(&column.ty))
             }
             _ => {
-                let e = error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]);
+                // DEFAULT is said of a column that has none, which is the column's own fault.
+                let is_given = self.columns.is_some_and(|columns| columns.numbers.contains(&number));
+                let of_view = self.view.filter(|_| !is_given).and_then(ThroughView::no_default);
+                let is_known = of_view.is_some() && !self.without_default.is_empty();
+                let e = of_view.unwrap_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]));
                 if self.rules.strict {
                     return Err(e);
                 }
                 // Which columns are given is the same for all rows.
-                if !self.without_default.contains(&number) {
+                if !is_known && !self.without_default.contains(&number) {
                     self.without_default.push(number);
                     cx.warn(e);
                 }

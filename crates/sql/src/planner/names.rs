@@ -59,7 +59,7 @@ impl<'p> Names<'p> {
         }
     }
 
-    /// None.
+    /// Those of an expression that stands alone, and reads no columns.
     pub(crate) fn none() -> Self {
         Self {
             sources: Vec::new(),

@@ -33,7 +33,7 @@ pub(crate) struct ViewTargets {
     pub(crate) fixed: u64,
 }
 
-/// A view in FROM.
+/// A view in FROM: its columns are expressions over its slots.
 pub(crate) struct ViewTarget {
     pub(crate) view: Arc<ViewDef>,
     /// What it fills.
