@@ -272,11 +272,10 @@ impl Assignments {
         if !table.is_plain() {
             computed::fill(cx, table, after, &[], row_rules)?;
         }
-        let assigned = null_where_none_may_be(table, after)?;
-        triggers::before_update(cx, table, before, after)?;
+        let nulls = triggers::before_update(cx, table, before, after)?;
         for column in null_where_none_may_be(table, after)? {
             let definition = &table.columns[column];
-            if !assigned.contains(&column) {
+            if nulls.contains(&column) {
                 let e = error::BAD_NULL_ERROR.with(&[&definition.name]);
                 return if self.ignore { Ok(false) } else { Err(e) };
             }

@@ -47,8 +47,13 @@ fn has(table: &TableDef, time: TriggerTime, event: TriggerEvent) -> bool {
     !table.triggers.is_empty() && table.triggers.has(time, event)
 }
 
-/// Before a row is inserted, which becomes what the triggers make of it.
-pub(super) fn before_insert(cx: &mut Context, table: &Arc<TableDef>, new: &mut Vec<u8>) -> Result<()> {
+/// Before a row is inserted, which becomes what the triggers make of it. Returns the columns to
+/// which they have assigned NULL, even where a later one has thought better of it.
+pub(super) fn before_insert(
+    cx: &mut Context,
+    table: &Arc<TableDef>,
+    new: &mut Vec<u8>,
+) -> Result<Vec<usize>> {
     before(cx, table, TriggerEvent::Insert, None, new)
 }
 
@@ -57,13 +62,13 @@ pub(super) fn after_insert(cx: &mut Context, table: &Arc<TableDef>, new: &[u8]) 
     after(cx, table, TriggerEvent::Insert, None, Some(new))
 }
 
-/// Before a row is updated; `new` becomes what the triggers make of it.
+/// The same before a row is updated.
 pub(super) fn before_update(
     cx: &mut Context,
     table: &Arc<TableDef>,
     old: &[u8],
     new: &mut Vec<u8>,
-) -> Result<()> {
+) -> Result<Vec<usize>> {
     before(cx, table, TriggerEvent::Update, Some(old), new)
 }
 
@@ -78,9 +83,9 @@ fn before(
     event: TriggerEvent,
     old: Option<&[u8]>,
     new: &mut Vec<u8>,
-) -> Result<()> {
+) -> Result<Vec<usize>> {
     if !has(table, TriggerTime::Before, event) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     run_all(cx, table, TriggerTime::Before, event, old, Some(new))
 }
@@ -96,11 +101,11 @@ fn after(
         return Ok(());
     }
     let mut new = new.map(<[u8]>::to_vec);
-    run_all(cx, table, TriggerTime::After, event, old, new.as_mut())
+    run_all(cx, table, TriggerTime::After, event, old, new.as_mut()).map(drop)
 }
 
 /// Runs the triggers of a time and event one after the other; each sees what those before it made
-/// of the new row.
+/// of the new row. Returns the columns to which they have assigned NULL.
 fn run_all(
     cx: &mut Context,
     table: &Arc<TableDef>,
@@ -108,9 +113,10 @@ fn run_all(
     event: TriggerEvent,
     old: Option<&[u8]>,
     mut new: Option<&mut Vec<u8>>,
-) -> Result<()> {
+) -> Result<Vec<usize>> {
+    let mut nulls = Vec::new();
     if !has(table, time, event) {
-        return Ok(());
+        return Ok(nulls);
     }
     let programs = trigger::programs(table);
     let (mut offsets_old, mut offsets_new) = (Offsets::default(), Offsets::default());
@@ -133,10 +139,11 @@ fn run_all(
         if let Some(image) = &mut new
             && !assigned.is_empty()
         {
+            nulls.extend(assigned.iter().filter(|(_, value)| value.is_null()).map(|(column, _)| *column));
             **image = with_values(cx, table, image, assigned)?;
         }
     }
-    Ok(())
+    Ok(nulls)
 }
 
 /// The row with the values that a trigger has assigned, which fit their columns already: as the

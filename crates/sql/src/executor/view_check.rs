@@ -85,8 +85,8 @@ impl ViewCheck {
         Some(Arc::new(ViewCheck { database, view, conditions, slot, reads_number }))
     }
 
-    /// Error 1369 for a row that the view would not have; with IGNORE a warning, and false. `joined`
-    /// has the rows of the other tables of a join.
+    /// Error 1369 for a row that the view would not have; with IGNORE a warning, and false.
+    /// `joined` has the rows of the other tables of a join.
     pub(super) fn passes(
         &self,
         cx: &mut Context,
@@ -102,11 +102,7 @@ impl ViewCheck {
         let row = match joined {
             None => written,
             Some(frame) => {
-                let row = |slot: usize| match frame.image_row(slot) {
-                    _ if slot == self.slot => written,
-                    Some(row) => Row::Image(row),
-                    None => Row::Values(&[]), // NULL in all columns
-                };
+                let row = |slot: usize| if slot == self.slot { written } else { frame.row_of(slot) };
                 rows = (0..frame.len()).map(row).collect();
                 Row::Joined(&rows)
             }

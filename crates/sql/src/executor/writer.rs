@@ -307,17 +307,19 @@ impl<'p> Writer<'p> {
             let nulls: Vec<_> = self.deferred.iter().map(|(column, _)| (*column, Datum::Null)).collect();
             *image = rebuild(table, image, &nulls)?;
         }
-        triggers::before_insert(cx, table, image)?;
+        let nulls = triggers::before_insert(cx, table, image)?;
         let mut values = Vec::new();
         for number in null_where_none_may_be(table, image)? {
             let column = &table.columns[number];
             let missing = self.deferred.iter().find(|(of, _)| *of == number).map(|(_, why)| *why);
+            if nulls.contains(&number) && table.auto_column != Some(number) {
+                let e = error::BAD_NULL_ERROR.with(&[&column.name]);
+                return if self.ignore { Ok(false) } else { Err(e) };
+            }
             let value = match missing {
                 _ if table.auto_column == Some(number) => store::implicit_default(&column.ty),
                 Some(Missing::Default) => self.no_default(cx, number, column)?,
-                Some(Missing::Value) => self.no_null(cx, column)?,
-                None if self.ignore => return Ok(false),
-                None => return Err(error::BAD_NULL_ERROR.with(&[&column.name])),
+                Some(Missing::Value) | None => self.no_null(cx, column)?,
             };
             values.push((number, value));
         }

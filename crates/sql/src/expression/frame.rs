@@ -156,6 +156,14 @@ impl Frame {
         Some(ImageRow { table: slot.table.as_ref()?, image: &slot.image, offsets: &slot.offsets })
     }
 
+    /// The row in a slot, stored or made; one of NULLs where there is none.
+    pub(crate) fn row_of(&self, source: usize) -> Row<'_> {
+        match self.image_row(source) {
+            Some(row) => Row::Image(row),
+            None => Row::Values(self.slots.get(source).map_or(&[], Slot::values)),
+        }
+    }
+
     /// A source's column.
     pub(crate) fn column(&self, source: usize, column: usize, zone: Zone) -> Result<Datum<'_>> {
         let slot = self.slots.get(source);
