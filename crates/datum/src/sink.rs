@@ -98,6 +98,7 @@ pub mod status_flag {
     pub const NO_BACKSLASH_ESCAPES: u16 = 512;
     pub const SESSION_STATE_CHANGED: u16 = 0x4000;
     pub const IN_TRANS_READONLY: u16 = 0x2000;
+    pub const PS_OUT_PARAMS: u16 = 0x1000;
 }
 
 /// How a statement ended.

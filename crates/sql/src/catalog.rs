@@ -72,7 +72,7 @@ use self::auto_increment::Counter;
 use crate::system_schemas;
 use datum::bounds::parse_options;
 use datum::error::{self, Result, SqlError};
-use syntax::ast::Statement;
+use syntax::ast::{RoutineKind, Statement};
 use syntax::parser::parse;
 
 /// The catalog in memory.
@@ -151,6 +151,11 @@ impl Catalog {
     /// A stored function.
     pub(crate) fn function(&self, database: &str, name: &str) -> Option<Arc<FunctionDef>> {
         self.state.read().function(database, name).cloned()
+    }
+
+    /// A stored function or procedure.
+    pub(crate) fn routine(&self, kind: RoutineKind, database: &str, name: &str) -> Option<Arc<FunctionDef>> {
+        self.state.read().routine(kind, database, name).cloned()
     }
 
     /// Keeps other DDL away.

@@ -1,4 +1,4 @@
-//! Stored functions: compiled once to a list of instructions, then run.
+//! Stored functions and procedures: compiled once to a list of instructions, then run.
 //!
 //! 1. compile  The function's text is parsed under the sql_mode of its creation; control flow
 //!    becomes jumps, each variable gets a place in the frame, and each instruction knows which
@@ -6,14 +6,19 @@
 //! 2. call     A [`Frame`] with the arguments goes on the session's stack; instructions run until
 //!    RETURN. SQL statements inside are executed like others, as statements within the calling one:
 //!    they fail together. What they and the expressions are resolved to, the session keeps for its
-//!    next call ([`plans`]).
+//!    next call ([`plans`]). A procedure's statements are no part of a calling one ([`call`]).
+//! 3. handle   An instruction that failed or warned may activate a handler ([`handlers`]).
 //!
 //! (F1) A function neither commits nor sends rows: such statements are refused when it is created.
 //! (F2) A function does not call itself, directly or by others (error 1424).
 //!
 //! What a function does is in the log as row events, whatever it computes.
 
+pub(crate) mod call;
 mod compile;
+mod cursor;
+pub(crate) mod diagnostics;
+mod handlers;
 mod names;
 mod plans;
 mod rights;
@@ -21,6 +26,8 @@ mod variables;
 
 use std::sync::Arc;
 
+use call::ProgramSink;
+use handlers::{Program, ProgramState};
 use plans::RoutineCache;
 pub(crate) use plans::RoutinePlans;
 pub(crate) use variables::Locals;
@@ -28,24 +35,45 @@ use variables::Variables;
 
 use crate::catalog::UserAtHost;
 use crate::executor;
-use crate::expression::{Expr, Resolver, Row, Scope};
+use crate::expression::{Expr, Node, Resolver, Row, Scope};
 use crate::planner::plan::{self, Basis};
-use crate::privilege::Grants;
-use crate::session::Context;
+use crate::privilege::{self, Grants};
+use crate::session::{Context, finish_transaction};
+use crate::statement_class;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Collation, DataType};
 use datum::value::zone::Zone;
 use datum::value::{Datum, store};
 use syntax::ast;
 
-/// A compiled function.
+/// What a routine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProgramKind {
+    Function,
+    Procedure,
+}
+
+impl ProgramKind {
+    /// As error messages name it.
+    fn name(self) -> &'static str {
+        match self {
+            ProgramKind::Function => "function",
+            ProgramKind::Procedure => "procedure",
+        }
+    }
+}
+
+/// A compiled function or procedure.
 pub(crate) struct Routine {
+    kind: ProgramKind,
     name: String,
     database: String,
     /// How many of the variables are parameters; they are the first.
     parameters: usize,
-    returns: DataType,
+    /// What a function returns.
+    returns: Option<DataType>,
     variables: Arc<Variables>,
+    program: Program,
     code: Vec<Action>,
     /// What the statements' spans point into.
     text: Vec<u8>,
@@ -76,6 +104,22 @@ enum Action {
     Return(ast::Expr),
     /// A CASE without a matching branch: error 1339.
     CaseNotFound,
+    /// A cursor by its number, closed at first.
+    DeclareCursor(usize, Box<ast::Statement>),
+    OpenCursor(usize),
+    /// The cursor's next row goes to these variables.
+    Fetch(usize, Vec<usize>),
+    CloseCursor(usize),
+    /// The end of a handler's body.
+    EndHandler,
+}
+
+/// Where an instruction leads.
+enum Step {
+    Next,
+    To(usize),
+    /// A function has its value, or the program is at its end.
+    Return(Datum<'static>),
 }
 
 /// A function that runs.
@@ -86,6 +130,7 @@ pub(crate) struct Frame {
     /// The instruction that runs.
     at: usize,
     cached: RoutineCache,
+    program: ProgramState,
     /// What it may do; `None` for what the session's account may.
     grants: Option<Arc<Grants>>,
 }
@@ -94,6 +139,21 @@ impl Frame {
     /// The database of the function that runs, in which its statements find their tables.
     pub(crate) fn database(&self) -> &str {
         &self.routine.database
+    }
+
+    /// The account whose rights it runs with, if that is not its caller's.
+    pub(crate) fn definer(&self) -> Option<&UserAtHost> {
+        self.routine.definer.as_ref()
+    }
+
+    /// True for a function or trigger, whose statements are part of the one that calls it.
+    pub(crate) fn is_within_statement(&self) -> bool {
+        self.routine.kind != ProgramKind::Procedure
+    }
+
+    /// Has its variables hidden, or seen again; returns whether they were (C1 of [`call`]).
+    pub(crate) fn set_dynamic(&mut self, is_dynamic: bool) -> bool {
+        std::mem::replace(&mut self.program.is_dynamic, is_dynamic)
     }
 
     /// What it may do, if that is not what the session's account may.
@@ -119,9 +179,9 @@ impl Routine {
         self.parameters
     }
 
-    /// What it returns.
-    pub(crate) fn returns(&self) -> &DataType {
-        &self.returns
+    /// What a function returns.
+    pub(crate) fn returns(&self) -> Result<&DataType> {
+        self.returns.as_ref().ok_or_else(|| SqlError::internal("a function without RETURNS"))
     }
 }
 
@@ -132,7 +192,7 @@ pub(crate) fn scope(cx: &Context) -> Scope {
 
 /// The variables in scope.
 pub(crate) fn locals(cx: &Context) -> Locals {
-    match cx.statement.frames.last() {
+    match cx.statement.frames.last().filter(|frame| !frame.program.is_dynamic) {
         Some(frame) => Locals::at(&frame.routine.variables, frame.at),
         None => Locals::default(),
     }
@@ -141,6 +201,29 @@ pub(crate) fn locals(cx: &Context) -> Locals {
 /// A variable by name: its place and type.
 pub(crate) fn find_local(cx: &Context, name: &str) -> Option<(usize, DataType)> {
     locals(cx).find(name).map(|(place, ty)| (place, ty.clone()))
+}
+
+/// True while a function or trigger runs: what runs now is part of the statement that calls it.
+pub(crate) fn is_in_function(cx: &Context) -> bool {
+    cx.statement.frames.iter().any(Frame::is_within_statement)
+}
+
+/// Gives a variable a value as far as it fits.
+fn assign_leniently(
+    cx: &mut Context,
+    index: usize,
+    ty: &DataType,
+    value: Datum<'static>,
+    charset: Charset,
+) -> Result<()> {
+    let rules = cx.store_rules(true);
+    let diagnostics = &mut cx.statement.diagnostics;
+    let mut target = store::Target { column: "", table: "", row: 1, rules, diagnostics };
+    let value = store::fit(value, charset, ty, &mut target)?.into_owned();
+    if let Some(place) = cx.statement.frames.last_mut().and_then(|f| f.locals.get_mut(index)) {
+        *place = value;
+    }
+    Ok(())
 }
 
 /// Gives a variable a value, in its type.
@@ -195,57 +278,147 @@ pub(crate) fn call(
     }
     locals.resize(routine.variables.len(), Datum::Null);
     let grants = rights::of_call(cx, routine)?;
+    run_frame(cx, routine, locals, grants, &mut ProgramSink::of(&mut executor::Discard)).0
+}
+
+/// What a routine left in its frame.
+#[derive(Default)]
+struct Left {
+    locals: Vec<Datum<'static>>,
+}
+
+/// Runs a routine in a frame of its own.
+fn run_frame(
+    cx: &mut Context,
+    routine: &Arc<Routine>,
+    locals: Vec<Datum<'static>>,
+    grants: Option<Arc<Grants>>,
+    sink: &mut ProgramSink<'_>,
+) -> (Result<Datum<'static>>, Left) {
     let mut cached = cx.functions.plans.take(routine);
     let around = plans::enter(cx, &mut cached);
     let status = cx.statement.status.clone();
-    cx.statement.frames.push(Frame { locals, routine: routine.clone(), at: 0, cached, grants });
-    let outcome = rights::check(cx, routine).and_then(|()| run(cx, routine));
-    if let Some(frame) = cx.statement.frames.pop() {
-        cx.functions.plans.put(frame.cached);
+    let conditions = cx.statement.diagnostics.begin_program();
+    let program = ProgramState::default();
+    cx.statement.frames.push(Frame { locals, routine: routine.clone(), at: 0, cached, program, grants });
+    let within = is_in_function(cx);
+    // Statements that are not part of a calling one ask for their privileges themselves.
+    let allowed = if within { rights::check(cx, routine) } else { Ok(()) };
+    let outcome = allowed.and_then(|()| run(cx, routine, sink, within));
+    let mut left = Left::default();
+    if let Some(Frame { locals, cached, .. }) = cx.statement.frames.pop() {
+        cx.functions.plans.put(cached);
+        left = Left { locals };
     }
-    // The calling statement's figures are its own again.
-    cx.statement.status = status;
+    cx.statement.diagnostics.end_program(conditions);
+    if within {
+        // The calling statement's figures are its own again.
+        cx.statement.status = status;
+    }
     plans::restore_settings(cx, around);
-    outcome
+    (outcome, left)
 }
 
-fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
+fn run(
+    cx: &mut Context,
+    routine: &Arc<Routine>,
+    sink: &mut ProgramSink<'_>,
+    within: bool,
+) -> Result<Datum<'static>> {
     let mut at = 0;
     loop {
         cx.check_interrupt()?;
         let Some(action) = routine.code.get(at) else {
-            return Err(error::SP_NORETURNEND.with(&[&routine.name]));
+            return match routine.kind {
+                ProgramKind::Function => Err(error::SP_NORETURNEND.with(&[&routine.name])),
+                ProgramKind::Procedure => Ok(Datum::Null),
+            };
         };
         if let Some(frame) = cx.statement.frames.last_mut() {
             frame.at = at;
         }
-        at += 1;
-        match action {
-            Action::Statement(statement) => {
-                with_cached_plan(cx, |cx| executor::execute_nested(cx, statement, &routine.text))?;
-            }
-            Action::Assign(index, value) => {
-                let (value, charset) = match value {
-                    Some(value) => evaluate(cx, value)?,
-                    None => (Datum::Null, Charset::Binary),
-                };
-                let variable = routine.variables.get(*index);
-                let variable = variable.ok_or_else(|| SqlError::internal("a variable without a place"))?;
-                assign(cx, *index, &variable.ty, value, charset)?;
-            }
-            Action::JumpUnless(condition, target) => {
-                if resolved(cx, condition, |cx, expr| expr.truth(cx, Row::None))? != Some(true) {
-                    at = *target;
-                }
-            }
-            Action::Jump(target) => at = *target,
-            Action::Return(value) => {
-                let (value, charset) = evaluate(cx, value)?;
-                return fit(cx, value, charset, &routine.returns, &routine.name);
-            }
-            Action::CaseNotFound => return Err(error::SP_CASE_NOT_FOUND.plain()),
+        if !action.keeps_conditions() {
+            cx.statement.diagnostics.clear();
+        }
+        let listed = cx.statement.diagnostics.conditions().len();
+        let step = execute(cx, routine, action, sink, within);
+        // It came before what else went wrong.
+        let step = match cx.statement.take_strict_error() {
+            Some(e) => Err(e),
+            None => step,
+        };
+        let step = match action.evaluates() && !within {
+            true => finish_transaction(cx, step),
+            false => step,
+        };
+        match handlers::handle(cx, routine, at, listed, step)? {
+            Step::Next => at += 1,
+            Step::To(next) => at = next,
+            Step::Return(value) => return Ok(value),
         }
     }
+}
+
+impl Action {
+    /// True for what leaves the list of conditions as it is.
+    fn keeps_conditions(&self) -> bool {
+        match self {
+            Action::Statement(statement) => statement_class::keeps_diagnostics(&statement.kind),
+            Action::Jump(_) | Action::DeclareCursor(..) | Action::EndHandler => true,
+            _ => false,
+        }
+    }
+
+    /// True for what may read tables without being a statement.
+    fn evaluates(&self) -> bool {
+        match self {
+            Action::Assign(_, value) => value.is_some(),
+            Action::JumpUnless(..) | Action::Return(_) | Action::OpenCursor(_) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Executes one instruction.
+fn execute(
+    cx: &mut Context,
+    routine: &Arc<Routine>,
+    action: &Action,
+    sink: &mut ProgramSink<'_>,
+    within: bool,
+) -> Result<Step> {
+    match action {
+        Action::Statement(statement) => with_cached_plan(cx, |cx| match within {
+            true => executor::execute_nested(cx, statement, &routine.text),
+            false => call::statement(cx, statement, &routine.text, sink),
+        })?,
+        Action::Assign(index, value) => {
+            let (value, charset) = match value {
+                Some(value) => evaluate(cx, value)?,
+                None => (Datum::Null, Charset::Binary),
+            };
+            let variable = routine.variables.get(*index);
+            let variable = variable.ok_or_else(|| SqlError::internal("a variable without a place"))?;
+            assign(cx, *index, &variable.ty, value, charset)?;
+        }
+        Action::JumpUnless(condition, target) => {
+            if resolved(cx, condition, |cx, expr| expr.truth(cx, Row::None))? != Some(true) {
+                return Ok(Step::To(*target));
+            }
+        }
+        Action::Jump(target) => return Ok(Step::To(*target)),
+        Action::Return(value) => {
+            let (value, charset) = evaluate(cx, value)?;
+            return fit(cx, value, charset, routine.returns()?, &routine.name).map(Step::Return);
+        }
+        Action::CaseNotFound => return Err(error::SP_CASE_NOT_FOUND.plain()),
+        Action::DeclareCursor(number, _) => cursor::declare(cx, *number),
+        Action::OpenCursor(number) => cursor::open(cx, routine, *number)?,
+        Action::Fetch(number, into) => cursor::fetch(cx, routine, *number, into)?,
+        Action::CloseCursor(number) => cursor::close(cx, *number)?,
+        Action::EndHandler => return Ok(handlers::end(cx, routine)),
+    }
+    Ok(Step::Next)
 }
 
 /// A value, and the character set of its text.
@@ -271,7 +444,21 @@ fn resolved<T>(
         basis.evaluates(&expr);
         Ok(expr)
     };
-    with_cached_plan(cx, |cx| plan::run(cx, make, |cx, expr| run(cx, expr)))
+    // What functions change in it is taken back if it fails, as in a statement.
+    let calls = |expr: &Expr| {
+        let mut calls = false;
+        expr.walk(&mut |e| calls |= matches!(e.node, Node::Stored(..) | Node::Subquery(_)));
+        calls
+    };
+    with_cached_plan(cx, |cx| {
+        if !is_in_function(cx) {
+            privilege::check_evaluated(cx, ast)?;
+        }
+        plan::run(cx, make, |cx, expr| match calls(expr) && !is_in_function(cx) {
+            true => executor::in_statement(cx, b"", |cx| run(cx, expr)),
+            false => run(cx, expr),
+        })
+    })
 }
 
 /// Runs the instruction by its cached plan; what its subqueries give is this

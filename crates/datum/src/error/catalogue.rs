@@ -188,8 +188,10 @@ catalogue! {
     GET_ERRMSG = 1296, "HY000", "Got error % '%' from %";
     UNKNOWN_TIME_ZONE = 1298, "HY000", "Unknown or incorrect time zone: '%'";
     WARN_INVALID_TIMESTAMP = 1299, "HY000", "Invalid TIMESTAMP value in column '%' at row %";
+    FEATURE_DISABLED = 1289, "HY000", "The '%' feature is disabled; you need MySQL built with '%' to have it working";
     INVALID_CHARACTER_STRING = 1300, "HY000", "Invalid % character string: '%'";
     WARN_ALLOWED_PACKET_OVERFLOWED = 1301, "HY000", "Result of %() was larger than max_allowed_packet (%) - truncated";
+    SP_NO_RECURSIVE_CREATE = 1303, "2F003", "Can't create a % from within another stored routine";
     SP_ALREADY_EXISTS = 1304, "42000", "% % already exists";
     SP_DOES_NOT_EXIST = 1305, "42000", "% % does not exist";
     SP_LILABEL_MISMATCH = 1308, "42000", "% with no matching label: %";
@@ -199,12 +201,20 @@ catalogue! {
     SP_BADSTATEMENT = 1314, "0A000", "% is not allowed in stored procedures";
     QUERY_INTERRUPTED = 1317, "70100", "Query execution was interrupted";
     SP_WRONG_NO_OF_ARGS = 1318, "42000", "Incorrect number of arguments for % %; expected %, got %";
+    SP_COND_MISMATCH = 1319, "42000", "Undefined CONDITION: %";
     SP_NORETURN = 1320, "42000", "No RETURN found in FUNCTION %";
     SP_NORETURNEND = 1321, "2F005", "FUNCTION % ended without RETURN";
+    SP_BAD_CURSOR_SELECT = 1323, "42000", "Cursor SELECT must not have INTO";
+    SP_CURSOR_MISMATCH = 1324, "42000", "Undefined CURSOR: %";
+    SP_CURSOR_ALREADY_OPEN = 1325, "24000", "Cursor is already open";
+    SP_CURSOR_NOT_OPEN = 1326, "24000", "Cursor is not open";
     SP_UNDECLARED_VAR = 1327, "42000", "Undeclared variable: %";
+    SP_WRONG_NO_OF_FETCH_ARGS = 1328, "HY000", "Incorrect number of FETCH variables";
     SP_FETCH_NO_DATA = 1329, "02000", "No data - zero rows fetched, selected, or processed";
     SP_DUP_PARAM = 1330, "42000", "Duplicate parameter: %";
     SP_DUP_VAR = 1331, "42000", "Duplicate variable: %";
+    SP_DUP_COND = 1332, "42000", "Duplicate condition: %";
+    SP_DUP_CURS = 1333, "42000", "Duplicate cursor: %";
     STMT_NOT_ALLOWED_IN_SF_OR_TRG = 1336, "0A000", "% is not allowed in stored function or trigger";
     SP_CASE_NOT_FOUND = 1339, "20000", "Case not found for CASE statement";
     VIEW_NO_EXPLAIN = 1345, "HY000", "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
@@ -216,6 +226,7 @@ catalogue! {
     VIEW_WRONG_LIST = 1353, "HY000", "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts";
     WARN_VIEW_MERGE = 1354, "HY000", "View merge algorithm can't be used here for now (assumed undefined algorithm)";
     VIEW_INVALID = 1356, "HY000", "View '%.%' references invalid table(s) or column(s) or function(s) or definer/invoker of view lack rights to use them";
+    SP_NO_DROP_SP = 1357, "HY000", "Can't drop or alter a % from within another stored routine";
     TRG_DOES_NOT_EXIST = 1360, "HY000", "Trigger does not exist";
     NO_DEFAULT_FOR_FIELD = 1364, "HY000", "Field '%' doesn't have a default value";
     DIVISION_BY_ZERO = 1365, "22012", "Division by 0";
@@ -244,6 +255,8 @@ catalogue! {
     CANT_CREATE_USER_WITH_GRANT = 1410, "42000", "You are not allowed to create a user with GRANT";
     WRONG_VALUE_FOR_TYPE = 1411, "HY000", "Incorrect % value: '%' for function %";
     TABLE_DEF_CHANGED = 1412, "HY000", "Table definition has changed, please retry transaction";
+    SP_DUP_HANDLER = 1413, "42000", "Duplicate handler declared in the same block";
+    SP_NOT_VAR_ARG = 1414, "42000", "OUT or INOUT argument % for routine % is not a variable or NEW pseudo-variable in BEFORE trigger";
     SP_NO_RETSET = 1415, "0A000", "Not allowed to return a result set from a %";
     BINLOG_UNSAFE_ROUTINE = 1418, "HY000", "This function has none of DETERMINISTIC, NO SQL, or READS SQL DATA in its declaration and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
     BINLOG_CREATE_ROUTINE_NEED_SUPER = 1419, "HY000", "You do not have the SUPER privilege and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
@@ -264,6 +277,7 @@ catalogue! {
     FORBID_SCHEMA_CHANGE = 1450, "HY000", "Changing schema from '%' to '%' is not allowed.";
     ROW_IS_REFERENCED_2 = 1451, "23000", "Cannot delete or update a parent row: a foreign key constraint fails (%)";
     NO_REFERENCED_ROW_2 = 1452, "23000", "Cannot add or update a child row: a foreign key constraint fails (%)";
+    SP_RECURSION_LIMIT = 1456, "HY000", "Recursive limit % (as set by the max_sp_recursion_depth variable) was exceeded for routine %";
     SP_WRONG_NAME = 1458, "42000", "Incorrect routine name '%'";
     MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000", "Can't create more than max_prepared_stmt_count statements (current value: %)";
     VIEW_RECURSIVE = 1462, "HY000", "`%`.`%` contains view recursion";
@@ -289,6 +303,14 @@ catalogue! {
     WARN_OPTION_IGNORED = 1618, "HY000", "<%> option ignored";
     TOO_LONG_TABLE_COMMENT = 1628, "HY000", "Comment for table '%' is too long (max = %)";
     TOO_LONG_FIELD_COMMENT = 1629, "HY000", "Comment for field '%' is too long (max = %)";
+    DUP_SIGNAL_SET = 1641, "42000", "Duplicate condition information item '%'";
+    SIGNAL_WARN = 1642, "01000", "Unhandled user-defined warning condition";
+    SIGNAL_NOT_FOUND = 1643, "02000", "Unhandled user-defined not found condition";
+    SIGNAL_EXCEPTION = 1644, "HY000", "Unhandled user-defined exception condition";
+    RESIGNAL_WITHOUT_ACTIVE_HANDLER = 1645, "0K000", "RESIGNAL when handler not active";
+    SIGNAL_BAD_CONDITION_TYPE = 1646, "HY000", "SIGNAL/RESIGNAL can only use a CONDITION defined with SQLSTATE";
+    COND_ITEM_TRUNCATED = 1647, "HY000", "Data truncated for condition item '%'";
+    COND_ITEM_TOO_LONG = 1648, "HY000", "Data too long for condition item '%'";
     UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '%'";
     SLAVE_CONVERSION_FAILED = 1677, "HY000", "Column % of table '%.%' cannot be converted from type '%' to type '%'";
     WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT = 1681, "HY000", "%";
@@ -300,6 +322,7 @@ catalogue! {
     MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '%' and '%'.";
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
     ONLY_FD_AND_RBR_EVENTS_ALLOWED_IN_BINLOG_STATEMENT = 1730, "HY000", "Only Format_description_log_event and row events are allowed in BINLOG statements (but % was provided)";
+    DA_INVALID_CONDITION_NUMBER = 1758, "35000", "Invalid condition number";
     FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO = 1761, "23000", "Foreign key constraint for table '%', record '%' would lead to a duplicate entry in table '%', key '%'";
     VARIABLE_NOT_SETTABLE_IN_SF_OR_TRIGGER = 1765, "HY000", "The system variable % cannot be set in stored functions or triggers.";
     VARIABLE_NOT_SETTABLE_IN_TRANSACTION = 1766, "HY000", "The system variable % cannot be set when there is an ongoing transaction.";
@@ -328,6 +351,7 @@ catalogue! {
     MUST_CHANGE_PASSWORD_LOGIN = 1862, "HY000", "Your password has expired. To log in you must change it using a client that supports expired passwords.";
     INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";
     AES_INVALID_IV = 1882, "HY000", "The initialization vector supplied to % is too short. Must be at least % bytes long";
+    GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER = 3004, "0Z002", "GET STACKED DIAGNOSTICS when handler not active";
     WARN_LEGACY_SYNTAX_CONVERTED = 3005, "HY000", "% is no longer supported. The statement was converted to %.";
     FK_DEPTH_EXCEEDED = 3008, "HY000", "Foreign key cascade delete/update exceeds max depth of %.";
     INVALID_FIELD_SIZE = 3013, "HY000", "Invalid size for column '%'.";

@@ -142,7 +142,10 @@ fn listing(cx: &mut Context, what: &ShowWhat) -> Result<Listing> {
         W::Replicas => replication::replicas(cx),
         W::ReplicaStatus { .. } => replication::replica_status(),
         W::RelaylogEvents { .. } => return Err(SqlError::unsupported("SHOW RELAYLOG EVENTS")),
-        W::RoutineCode(..) => return Err(SqlError::unsupported("SHOW FUNCTION CODE")),
+        W::RoutineCode(..) => {
+            let (what, how) = ("SHOW PROCEDURE|FUNCTION CODE", "--with-debug");
+            return Err(error::FEATURE_DISABLED.with(&[&what, &how]));
+        }
         W::Profiles | W::Profile { .. } => return Err(SqlError::unsupported("profiling")),
         W::ParseTree(_) => return Err(SqlError::unsupported("SHOW PARSE_TREE")),
         W::BinlogEvents(_) => return Err(SqlError::internal("SHOW BINLOG EVENTS is no listing")),

@@ -214,6 +214,9 @@ pub(crate) fn plan(
         S::RenameTable(pairs) => table::rename(pairs, state, settings),
         S::CreateRoutine(create) => routine::create(create, text, state, settings),
         S::DropRoutine { kind, name, if_exists } => routine::drop(*kind, name, *if_exists, state, settings),
+        S::AlterRoutine { kind, name, characteristics } => {
+            routine::alter(*kind, name, characteristics, state, settings)
+        }
         S::CreateUser(create) => user::create(create, state, settings, hasher),
         S::AlterUser(alter) => user::alter(alter, state, settings, hasher),
         S::DropUser { names, if_exists } => user::drop(names, *if_exists, state, settings),
@@ -371,8 +374,8 @@ fn drop_database(name: &str, if_exists: bool, state: &CatalogState, settings: &S
     let dropped: Vec<&Arc<TableDef>> = database.tables.values().collect();
     foreign_keys::check_drops(&dropped, state, settings)?;
     let tables = database.tables.values().map(|t| Change::DropTable(t.clone()));
-    let functions =
-        database.functions.values().map(|f| Change::DropFunction(name.to_owned(), f.name.clone()));
+    let routines = database.functions.values().chain(database.procedures.values());
+    let functions = routines.map(|f| Change::DropFunction(f.kind, name.to_owned(), f.name.clone()));
     let views = database.views.values().map(|view| Change::DropView(view.clone()));
     let of_database = |o: &&SetAside| o.key.kind != ObjectKind::User && o.key.database == name;
     let aside = state.set_aside.values().filter(of_database).cloned().map(Change::DropSetAside);

@@ -12,7 +12,7 @@ use crate::status::Counter;
 use binlog::LogPosition;
 use datum::error::{self, Result, SqlError};
 use datum::sink::ResultSink;
-use syntax::ast::{SetItem, Statement, StatementKind};
+use syntax::ast::{RoutineKind, SetItem, Statement, StatementKind};
 
 /// Executes a DDL statement. What was open is committed already.
 pub(super) fn execute(
@@ -177,7 +177,7 @@ fn commit(cx: &mut Context, plan: &Plan, sent: LoggedText) -> Result<Option<LogP
 /// The default database is gone with its database.
 fn forget_database(cx: &mut Context, kind: &StatementKind) {
     if let StatementKind::DropDatabase { name, .. } = kind
-        && cx.default_database() == Some(name.as_str())
+        && cx.is_default_database(name)
     {
         cx.set_default_database(None);
     }
@@ -196,8 +196,14 @@ fn count(cx: &Context, kind: &StatementKind) {
         S::AlterTable(_) => Counter::ComAlterTable,
         S::CreateIndex(_) => Counter::ComCreateIndex,
         S::DropIndex(_) => Counter::ComDropIndex,
-        S::CreateRoutine(_) => Counter::ComCreateFunction,
-        S::DropRoutine { .. } => Counter::ComDropFunction,
+        S::CreateRoutine(create) => match create.kind {
+            RoutineKind::Function => Counter::ComCreateFunction,
+            RoutineKind::Procedure => Counter::ComCreateProcedure,
+        },
+        S::AlterRoutine { kind: RoutineKind::Function, .. } => Counter::ComAlterFunction,
+        S::AlterRoutine { kind: RoutineKind::Procedure, .. } => Counter::ComAlterProcedure,
+        S::DropRoutine { kind: RoutineKind::Function, .. } => Counter::ComDropFunction,
+        S::DropRoutine { kind: RoutineKind::Procedure, .. } => Counter::ComDropProcedure,
         S::CreateUser(_) => Counter::ComCreateUser,
         S::AlterUser(_) => Counter::ComAlterUser,
         S::DropUser { .. } => Counter::ComDropUser,

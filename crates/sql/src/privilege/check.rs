@@ -5,6 +5,7 @@
 //! variable is set, whose account is shown) is checked where the argument is known, by
 //! [`Context::need_any`].
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Grants;
@@ -44,17 +45,37 @@ impl Stamp {
 /// Refuses a client's statement that its account may not run. A cached statement is not asked
 /// again before something has changed that could matter.
 pub(crate) fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
+    check_once(cx, |cx| check_now(cx, kind))
+}
+
+/// The same for an expression of a procedure, which no statement evaluates.
+pub(crate) fn check_evaluated(cx: &mut Context, expr: &Expr) -> Result<()> {
+    check_once(cx, |cx| {
+        let grants = grants_inside(cx);
+        if grants.is_unlimited() { Ok(()) } else { check_expression(cx, &grants, expr) }
+    })
+}
+
+/// What the stored program that runs may do, or the account.
+fn grants_inside(cx: &mut Context) -> Arc<Grants> {
+    let inside = cx.statement.frames.last().and_then(|frame| frame.grants().cloned());
+    inside.unwrap_or_else(|| cx.grants().clone())
+}
+
+fn check_once(cx: &mut Context, check_now: impl FnOnce(&mut Context) -> Result<()>) -> Result<()> {
+    // The same statement of a program with its invoker's rights runs with those of others, too.
+    let is_same = cx.statement.frames.last().is_none_or(|frame| frame.definer().is_some());
     let now = match &cx.statement.cached_plan {
-        Some(cached) => {
+        Some(cached) if is_same => {
             let now = Stamp::now(cx);
             if now.is_some() && cached.granted == now {
                 return Ok(());
             }
             now
         }
-        None => None,
+        _ => None,
     };
-    check_now(cx, kind)?;
+    check_now(cx)?;
     if let Some(cached) = &mut cx.statement.cached_plan {
         cached.granted = now;
     }
@@ -62,7 +83,7 @@ pub(crate) fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
 }
 
 fn check_now(cx: &mut Context, kind: &StatementKind) -> Result<()> {
-    let grants = cx.grants().clone();
+    let grants = grants_inside(cx);
     if grants.is_unlimited() {
         return check_unlimited(cx, kind);
     }
@@ -176,9 +197,9 @@ impl Checker<'_> {
             S::CreateView(create) => self.create_view(create),
             S::DropView { names, .. } => names.iter().try_for_each(|name| self.drop_view(name)),
             S::CreateRoutine(create) => self.create_routine(create),
-            S::AlterRoutine { name, .. } | S::DropRoutine { name, .. } => {
+            S::AlterRoutine { kind, name, .. } | S::DropRoutine { kind, name, .. } => {
                 self.routine(P::ALTER_ROUTINE, name)?;
-                self.of_other_definer(name)
+                self.of_other_definer(*kind, name)
             }
             S::CreateTrigger(trigger) => self.table(&trigger.table, P::TRIGGER),
             S::DropTrigger { name, .. } => self.table(name, P::TRIGGER),
@@ -501,9 +522,9 @@ impl Checker<'_> {
 
     /// A function that runs with the rights of an account with SYSTEM_USER is not for others to
     /// change.
-    fn of_other_definer(&self, name: &ObjectName) -> Result<()> {
+    fn of_other_definer(&self, kind: RoutineKind, name: &ObjectName) -> Result<()> {
         let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
-        match self.cx.catalog().function(database, &name.name) {
+        match self.cx.catalog().routine(kind, database, &name.name) {
             Some(function) => self.over(&function.definer),
             None => Ok(()),
         }

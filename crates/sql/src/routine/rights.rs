@@ -34,12 +34,14 @@ fn check_now(cx: &mut Context, routine: &Routine) -> Result<()> {
     }
     for action in &routine.code {
         match action {
-            Action::Statement(statement) => privilege::check_nested(cx, &grants, &statement.kind)?,
+            Action::Statement(statement) | Action::DeclareCursor(_, statement) => {
+                privilege::check_nested(cx, &grants, &statement.kind)?;
+            }
             Action::Assign(_, Some(expr)) => privilege::check_expression(cx, &grants, expr)?,
             Action::JumpUnless(expr, _) | Action::Return(expr) => {
                 privilege::check_expression(cx, &grants, expr)?;
             }
-            Action::Assign(_, None) | Action::Jump(_) | Action::CaseNotFound => {}
+            _ => {}
         }
     }
     Ok(())
@@ -52,12 +54,14 @@ impl Routine {
         owns: &'a dyn Fn(&ObjectName, &str) -> bool,
     ) -> impl Iterator<Item = Uses<'a>> {
         self.code.iter().filter_map(move |action| match action {
-            Action::Statement(statement) => Some(privilege::uses_of(&statement.kind, owns)),
+            Action::Statement(statement) | Action::DeclareCursor(_, statement) => {
+                Some(privilege::uses_of(&statement.kind, owns))
+            }
             Action::Assign(_, Some(expr)) => Some(privilege::uses_of_expression(expr, owns)),
             Action::JumpUnless(expr, _) | Action::Return(expr) => {
                 Some(privilege::uses_of_expression(expr, owns))
             }
-            Action::Assign(_, None) | Action::Jump(_) | Action::CaseNotFound => None,
+            _ => None,
         })
     }
 }

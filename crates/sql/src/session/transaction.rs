@@ -557,7 +557,7 @@ impl Context {
     pub(crate) fn begin_statement(&mut self, text: &[u8]) {
         let timestamp = self.statement.timestamp();
         let settings = *self.settings.decoded();
-        let log_text = settings.logs_texts && self.statement.frames.is_empty();
+        let log_text = settings.logs_texts && !crate::routine::is_in_function(self);
         let transaction = self.storage_transaction();
         transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
         transaction.set_row_images(settings.row_images);

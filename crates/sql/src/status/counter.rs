@@ -69,6 +69,8 @@ counters! {
     SortScan = "Sort_scan";
     ComAdminCommands = "Com_admin_commands";
     ComAlterDatabase = "Com_alter_database";
+    ComAlterFunction = "Com_alter_function";
+    ComAlterProcedure = "Com_alter_procedure";
     ComAlterTable = "Com_alter_table";
     ComAlterUser = "Com_alter_user";
     ComAnalyze = "Com_analyze";
@@ -167,6 +169,8 @@ counters! {
     ComShowVariables = "Com_show_variables";
     ComShowWarnings = "Com_show_warnings";
     ComSignal = "Com_signal";
+    ComGetDiagnostics = "Com_get_diagnostics";
+    ComResignal = "Com_resignal";
     ComStmtClose = "Com_stmt_close";
     ComStmtExecute = "Com_stmt_execute";
     ComStmtFetch = "Com_stmt_fetch";

@@ -8,6 +8,16 @@ pub enum RoutineKind {
     Procedure,
 }
 
+impl RoutineKind {
+    /// `FUNCTION` or `PROCEDURE`.
+    pub fn name(self) -> &'static str {
+        match self {
+            RoutineKind::Function => "FUNCTION",
+            RoutineKind::Procedure => "PROCEDURE",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateRoutine {
     pub kind: RoutineKind,
@@ -152,7 +162,6 @@ pub enum Declaration {
 pub enum HandlerAction {
     Continue,
     Exit,
-    Undo,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

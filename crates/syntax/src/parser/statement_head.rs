@@ -17,6 +17,8 @@ pub enum Named {
     Table(ObjectName),
     /// A stored function.
     Function(ObjectName),
+    /// A stored procedure.
+    Procedure(ObjectName),
     /// One that is created or altered.
     View(ObjectName),
     /// Also one that gets or loses privileges.
@@ -65,7 +67,7 @@ impl Parser<'_> {
         }
         self.take_word(K::TEMPORARY);
         self.take_any(&[K::UNIQUE, K::FULLTEXT, K::SPATIAL]);
-        match self.expect_any(&[K::TABLE, K::INDEX, K::FUNCTION, K::USER])? {
+        match self.expect_any(&[K::TABLE, K::INDEX, K::FUNCTION, K::PROCEDURE, K::USER])? {
             K::TABLE => {
                 self.if_not_exists()?;
                 Ok(vec![Named::Table(self.object_name()?)])
@@ -77,6 +79,10 @@ impl Parser<'_> {
             K::FUNCTION => {
                 self.if_not_exists()?;
                 Ok(vec![Named::Function(self.object_name()?)])
+            }
+            K::PROCEDURE => {
+                self.if_not_exists()?;
+                Ok(vec![Named::Procedure(self.object_name()?)])
             }
             _ => {
                 self.if_not_exists()?;
@@ -172,6 +178,7 @@ mod tests {
         let shown = named.iter().map(|named| match named {
             Named::Table(table) => format!("t:{}", name(table)),
             Named::Function(function) => format!("f:{}", name(function)),
+            Named::Procedure(procedure) => format!("p:{}", name(procedure)),
             Named::View(view) => format!("v:{}", name(view)),
             Named::Account(Account::Named { user, host }) => {
                 format!("u:{}@{}", user.to_str_lossy(), host.to_str_lossy())
@@ -193,6 +200,7 @@ mod tests {
         check("CREATE UNIQUE INDEX i USING NEWTREE ON d.t (a SIDEWAYS)", "t:d.t");
         check("CREATE INDEX i ON t", "t:t");
         check("CREATE DEFINER=`a`@`b` FUNCTION d.f() RETURNS NEWTYPE RETURN 1", "f:d.f");
+        check("CREATE DEFINER=`a`@`b` PROCEDURE d.p(IN a LATERTYPE) BEGIN END", "p:d.p");
         check("CREATE USER a IDENTIFIED SOMEHOW ('x', 'y'), 'b'@'h' DEFAULT ROLE r, s", "u:a@% u:b@h");
         check("GRANT LATER_PRIVILEGE (a, b), SELECT ON *.* TO a, `b`@`h` WITH MORE", "u:a@% u:b@h");
         check("ALTER USER IF EXISTS a DISCARD ALL", "u:a@%");

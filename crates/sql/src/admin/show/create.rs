@@ -74,17 +74,20 @@ fn view_listing(cx: &Context, view: &ViewDef) -> Listing {
     out
 }
 
-/// SHOW CREATE FUNCTION.
+/// SHOW CREATE FUNCTION and SHOW CREATE PROCEDURE.
 pub(super) fn routine(cx: &Context, kind: RoutineKind, of: &ObjectName) -> Result<Listing> {
     let database = database_or(of.database.as_deref(), cx.default_database())?;
-    let kind_name = if kind == RoutineKind::Function { "FUNCTION" } else { "PROCEDURE" };
-    let function = cx.catalog().function(database, &of.name).filter(|_| kind == RoutineKind::Function);
+    let function = cx.catalog().routine(kind, database, &of.name);
     let function = function.filter(|function| sees_routine(cx, function));
-    let function = function.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&kind_name, &of.name]))?;
+    let function = function.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&kind.name(), &of.name]))?;
+    let (kind_column, text_column) = match kind {
+        RoutineKind::Function => ("Function", "Create Function"),
+        RoutineKind::Procedure => ("Procedure", "Create Procedure"),
+    };
     let mut out = Listing::new([
-        text("Function", 64),
+        text(kind_column, 64),
         text("sql_mode", 512),
-        text("Create Function", DEFINITION).or_null(),
+        text(text_column, DEFINITION).or_null(),
         text("character_set_client", 64),
         text("collation_connection", 64),
         text("Database Collation", 64),

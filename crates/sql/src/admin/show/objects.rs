@@ -300,12 +300,10 @@ pub(super) fn routines(cx: &Context, kind: RoutineKind) -> Listing {
     ];
     columns.extend(session_columns());
     let mut out = Listing::new(columns).pattern_on(1);
-    if kind == RoutineKind::Function {
-        let state = cx.catalog().state();
-        let all = state.databases.values().flat_map(|d| d.functions.values());
-        for function in all.filter(|function| sees_routine(cx, function)) {
-            out.push(routine(function));
-        }
+    let state = cx.catalog().state();
+    let all = state.databases.values().flat_map(|d| d.routines(kind).values());
+    for function in all.filter(|function| sees_routine(cx, function)) {
+        out.push(routine(function));
     }
     out
 }
@@ -316,7 +314,7 @@ fn routine(function: &FunctionDef) -> Vec<Datum<'static>> {
     cells![
         function.database.as_str(),
         function.name.as_str(),
-        "FUNCTION",
+        function.kind.name(),
         function.definer.to_string(),
         None::<&str>,
         None::<&str>,
