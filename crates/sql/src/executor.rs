@@ -17,7 +17,7 @@ pub(crate) mod alter;
 mod assignments;
 mod change;
 pub(crate) use change::{delete_plan, update_plan};
-mod computed;
+pub(crate) mod computed;
 mod create_select;
 pub(crate) mod create_start;
 mod create_view;
@@ -45,6 +45,7 @@ pub(crate) mod set_operation;
 pub(crate) mod sort;
 pub(crate) mod temporary;
 mod through_view;
+mod triggers;
 pub(crate) mod view_columns;
 mod writer;
 
@@ -259,7 +260,9 @@ pub(crate) fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8
     cx.statement.status.insert_id = 0;
     let storing = cx.statement.storing;
     let outcome = match &statement.kind {
-        StatementKind::Set(items) => crate::admin::set::set(cx, items, text),
+        StatementKind::Set(items) => {
+            crate::routine::as_statement(cx, |cx| crate::admin::set::set(cx, items, text))
+        }
         StatementKind::Signal(_) | StatementKind::GetDiagnostics(_) => conditions(cx, &statement.kind),
         StatementKind::Call { name, arguments } => {
             routine::call::execute(cx, name, arguments, text, &mut Discard).map(|_| ())
@@ -420,7 +423,6 @@ fn name_of(kind: &StatementKind) -> &'static str {
         S::AlterTable(_) => "ALTER TABLE",
         S::CreateIndex(_) => "CREATE INDEX",
         S::DropIndex(_) => "DROP INDEX",
-        S::CreateTrigger(_) => "triggers",
         S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => "PREPARE",
         S::Help(_) => "HELP",
         S::Reset(_) | S::ResetPersist { .. } => "RESET",

@@ -1,4 +1,4 @@
-//! Stored functions and procedures: compiled once to a list of instructions, then run.
+//! Stored functions, procedures and triggers: compiled once to a list of instructions, then run.
 //!
 //! 1. compile  The function's text is parsed under the sql_mode of its creation; control flow
 //!    becomes jumps, each variable gets a place in the frame, and each instruction knows which
@@ -22,6 +22,7 @@ mod handlers;
 mod names;
 mod plans;
 mod rights;
+pub(crate) mod trigger;
 mod variables;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use call::ProgramSink;
 use handlers::{Program, ProgramState};
 use plans::RoutineCache;
 pub(crate) use plans::RoutinePlans;
+use trigger::RowColumn;
 pub(crate) use variables::Locals;
 use variables::Variables;
 
@@ -51,6 +53,7 @@ use syntax::ast;
 pub(crate) enum ProgramKind {
     Function,
     Procedure,
+    Trigger,
 }
 
 impl ProgramKind {
@@ -59,11 +62,12 @@ impl ProgramKind {
         match self {
             ProgramKind::Function => "function",
             ProgramKind::Procedure => "procedure",
+            ProgramKind::Trigger => "trigger",
         }
     }
 }
 
-/// A compiled function or procedure.
+/// A compiled function, procedure or trigger.
 pub(crate) struct Routine {
     kind: ProgramKind,
     name: String,
@@ -72,6 +76,8 @@ pub(crate) struct Routine {
     parameters: usize,
     /// What a function returns.
     returns: Option<DataType>,
+    /// The columns of a trigger's rows that are variables.
+    row_columns: Vec<RowColumn>,
     variables: Arc<Variables>,
     program: Program,
     code: Vec<Action>,
@@ -127,6 +133,8 @@ pub(crate) struct Frame {
     /// Values of parameters and variables.
     pub(crate) locals: Vec<Datum<'static>>,
     routine: Arc<Routine>,
+    /// Places of the columns of NEW that were assigned to.
+    assigned: Vec<usize>,
     /// The instruction that runs.
     at: usize,
     cached: RoutineCache,
@@ -139,6 +147,11 @@ impl Frame {
     /// The database of the function that runs, in which its statements find their tables.
     pub(crate) fn database(&self) -> &str {
         &self.routine.database
+    }
+
+    /// True for a trigger, which has the rows OLD and NEW.
+    pub(crate) fn is_trigger(&self) -> bool {
+        self.routine.kind == ProgramKind::Trigger
     }
 
     /// The account whose rights it runs with, if that is not its caller's.
@@ -237,8 +250,12 @@ pub(crate) fn assign(
     let routine = cx.statement.frames.last().map(|frame| frame.routine.clone());
     let name = routine.as_ref().and_then(|routine| routine.variables.get(index)).map(|v| &*v.name);
     let value = fit(cx, value, charset, ty, name.unwrap_or_default())?;
-    if let Some(place) = cx.statement.frames.last_mut().and_then(|f| f.locals.get_mut(index)) {
+    let Some(frame) = cx.statement.frames.last_mut() else { return Ok(()) };
+    if let Some(place) = frame.locals.get_mut(index) {
         *place = value;
+    }
+    if frame.routine.row_columns.iter().any(|of| of.place == index) && !frame.assigned.contains(&index) {
+        frame.assigned.push(index);
     }
     Ok(())
 }
@@ -285,6 +302,8 @@ pub(crate) fn call(
 #[derive(Default)]
 struct Left {
     locals: Vec<Datum<'static>>,
+    /// See [`Frame::assigned`].
+    assigned: Vec<usize>,
 }
 
 /// Runs a routine in a frame of its own.
@@ -299,16 +318,17 @@ fn run_frame(
     let around = plans::enter(cx, &mut cached);
     let status = cx.statement.status.clone();
     let conditions = cx.statement.diagnostics.begin_program();
-    let program = ProgramState::default();
-    cx.statement.frames.push(Frame { locals, routine: routine.clone(), at: 0, cached, program, grants });
+    let (program, assigned) = (ProgramState::default(), Vec::new());
+    let frame = Frame { locals, routine: routine.clone(), assigned, at: 0, cached, program, grants };
+    cx.statement.frames.push(frame);
     let within = is_in_function(cx);
     // Statements that are not part of a calling one ask for their privileges themselves.
     let allowed = if within { rights::check(cx, routine) } else { Ok(()) };
     let outcome = allowed.and_then(|()| run(cx, routine, sink, within));
     let mut left = Left::default();
-    if let Some(Frame { locals, cached, .. }) = cx.statement.frames.pop() {
+    if let Some(Frame { locals, assigned, cached, .. }) = cx.statement.frames.pop() {
         cx.functions.plans.put(cached);
-        left = Left { locals };
+        left = Left { locals, assigned };
     }
     cx.statement.diagnostics.end_program(conditions);
     if within {
@@ -331,7 +351,7 @@ fn run(
         let Some(action) = routine.code.get(at) else {
             return match routine.kind {
                 ProgramKind::Function => Err(error::SP_NORETURNEND.with(&[&routine.name])),
-                ProgramKind::Procedure => Ok(Datum::Null),
+                ProgramKind::Procedure | ProgramKind::Trigger => Ok(Datum::Null),
             };
         };
         if let Some(frame) = cx.statement.frames.last_mut() {
@@ -431,34 +451,45 @@ fn evaluate(cx: &mut Context, ast: &ast::Expr) -> Result<(Datum<'static>, Charse
 }
 
 /// Resolves the expression of the instruction that runs, now or in an earlier call, and uses it.
+/// What it reads of tables it reads as a statement within the calling one.
 fn resolved<T>(
     cx: &mut Context,
     ast: &ast::Expr,
     run: impl FnOnce(&mut Context, &Expr) -> Result<T>,
 ) -> Result<T> {
+    let reads_tables = |e: &Expr| matches!(e.node, Node::Subquery(_) | Node::Stored(..));
     let make = |cx: &mut Context, basis: &mut Basis| {
         let scope = scope(cx);
         let mut resolver = Resolver::new(cx, scope);
         let expr = resolver.expr(ast)?;
         basis.reads(&mut resolver);
         basis.evaluates(&expr);
-        Ok(expr)
-    };
-    // What functions change in it is taken back if it fails, as in a statement.
-    let calls = |expr: &Expr| {
-        let mut calls = false;
-        expr.walk(&mut |e| calls |= matches!(e.node, Node::Stored(..) | Node::Subquery(_)));
-        calls
+        let reads = expr.contains(&mut |e| reads_tables(e));
+        Ok((expr, reads))
     };
     with_cached_plan(cx, |cx| {
-        if !is_in_function(cx) {
+        let within = is_in_function(cx);
+        if !within {
             privilege::check_evaluated(cx, ast)?;
         }
-        plan::run(cx, make, |cx, expr| match calls(expr) && !is_in_function(cx) {
+        plan::run(cx, make, |cx, (expr, reads)| match reads {
+            true if within => as_statement(cx, |cx| run(cx, expr)),
+            // What functions change in it is taken back if it fails, as in a statement.
             true => executor::in_statement(cx, b"", |cx| run(cx, expr)),
             false => run(cx, expr),
         })
     })
+}
+
+/// Runs something that sees what the statement around it has changed so far.
+pub(crate) fn as_statement<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    if cx.transactions.open.is_none() {
+        return run(cx);
+    }
+    cx.storage_transaction().begin_statement(0, None); // the outermost one's time counts
+    let outcome = run(cx);
+    cx.storage_transaction().end_statement();
+    outcome
 }
 
 /// Runs the instruction by its cached plan; what its subqueries give is this

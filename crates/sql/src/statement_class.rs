@@ -51,6 +51,7 @@ impl StatementClass {
             | S::DropIndex(_)
             | S::CreateRoutine(_)
             | S::AlterRoutine { .. }
+            | S::CreateTrigger(_)
             | S::DropRoutine { .. }
             | S::CreateUser(_)
             | S::AlterUser(_)
@@ -64,7 +65,7 @@ impl StatementClass {
             | S::DropEvent { .. }
             | S::DropServer { .. }
             | S::DropRole { .. } => Self::Definition,
-            S::CreateTrigger(_) | S::CreateRole { .. } => Self::UnsupportedDefinition,
+            S::CreateRole { .. } => Self::UnsupportedDefinition,
             S::Begin(_)
             | S::Commit(_)
             | S::Rollback(_)

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use super::{Left, ProgramKind, Routine, find_local, fit, is_in_function, rights, run_frame, scope};
+use super::{Left, ProgramKind, Routine, find_local, fit, is_in_function, locals, rights, run_frame, scope};
 use crate::executor::{self, Done};
 use crate::expression::{Node, Resolver, Row};
 use crate::output::{Described, Output, OutputColumn};
@@ -110,8 +110,14 @@ fn targets(
         let target = match &argument.kind {
             ExprKind::UserVariable(name) => Some(Target::User(name.as_str().into())),
             ExprKind::Parameter(parameter) => Some(Target::Parameter(*parameter)),
-            ExprKind::Column(name) if name.table.is_none() => {
-                find_local(cx, &name.column).map(|(place, ty)| Target::Local(place, ty))
+            ExprKind::Column(name) => {
+                let local = match &name.table {
+                    None => find_local(cx, &name.column),
+                    Some(row) => {
+                        locals(cx).find_of_row(row, &name.column).map(|(place, ty)| (place, ty.clone()))
+                    }
+                };
+                local.map(|(place, ty)| Target::Local(place, ty))
             }
             _ => None,
         };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::handlers::{Handler, Program};
+use super::trigger::{RowColumn, Subject};
 use super::variables::Variables;
 use super::{Action, ProgramKind, Routine};
 use crate::catalog::{FunctionDef, parse_one};
@@ -10,8 +11,8 @@ use datum::bounds::Ticker;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Collation, DataType};
 use syntax::ast::{
-    self, Block, Compound, ConditionValue, Declaration, Expr, ExprKind, HandlerAction, Ident, RoutineKind,
-    Signal, SqlSecurity, Statement, StatementKind,
+    self, Block, Compound, ConditionValue, Declaration, Expr, ExprKind, HandlerAction, Ident, Remarks,
+    RoutineKind, SetItem, Signal, Span, SqlSecurity, Statement, StatementKind, VariableName,
 };
 
 impl Routine {
@@ -29,18 +30,7 @@ impl Routine {
             RoutineKind::Function => ProgramKind::Function,
             RoutineKind::Procedure => ProgramKind::Procedure,
         };
-        let mut compiler = Compiler {
-            kind,
-            default,
-            code: Vec::new(),
-            variables: Variables::default(),
-            program: Program::default(),
-            conditions: Vec::new(),
-            cursors: Vec::new(),
-            ticker: Ticker::default(),
-            labels: Vec::new(),
-            returns: false,
-        };
+        let mut compiler = Compiler::new(default, kind);
         for parameter in &create.parameters {
             if compiler.variables.find(&parameter.name, 0).is_some() {
                 return Err(error::SP_DUP_PARAM.with(&[&parameter.name]));
@@ -54,15 +44,17 @@ impl Routine {
         if kind == ProgramKind::Function && !compiler.returns {
             return Err(error::SP_NORETURN.with(&[&function.name]));
         }
+        let (variables, row_columns, program, code) = compiler.into_parts();
         Ok(Routine {
             kind,
-            program: compiler.program,
+            program,
             name: function.name.clone(),
             database: function.database.clone(),
             parameters,
             returns,
-            variables: Arc::new(compiler.variables),
-            code: compiler.code,
+            row_columns,
+            variables: Arc::new(variables),
+            code,
             text,
             sql_mode: function.sql_mode,
             definer: (function.characteristics.security != Some(SqlSecurity::Invoker))
@@ -72,12 +64,16 @@ impl Routine {
     }
 }
 
-struct Compiler {
+pub(super) struct Compiler<'a> {
     kind: ProgramKind,
     default: Collation,
     code: Vec<Action>,
-    variables: Variables,
-    program: Program,
+    pub(super) variables: Variables,
+    /// The trigger, if it is one.
+    pub(super) subject: Option<Subject<'a>>,
+    /// The columns of its rows that are named so far.
+    pub(super) row_columns: Vec<RowColumn>,
+    pub(super) program: Program,
     /// The named conditions that are in scope, the innermost last.
     conditions: Vec<(Ident, ConditionValue)>,
     /// The cursors that are in scope, with their numbers.
@@ -96,7 +92,33 @@ struct Label {
     leaves: Vec<usize>,
 }
 
-impl Compiler {
+impl<'a> Compiler<'a> {
+    pub(super) fn new(default: Collation, kind: ProgramKind) -> Self {
+        Compiler {
+            kind,
+            default,
+            code: Vec::new(),
+            variables: Variables::default(),
+            subject: None,
+            row_columns: Vec::new(),
+            program: Program::default(),
+            conditions: Vec::new(),
+            cursors: Vec::new(),
+            ticker: Ticker::default(),
+            labels: Vec::new(),
+            returns: false,
+        }
+    }
+
+    /// Lets it know of the trigger's rows.
+    pub(super) fn of(self, subject: Subject<'a>) -> Self {
+        Compiler { subject: Some(subject), ..self }
+    }
+
+    pub(super) fn into_parts(self) -> (Variables, Vec<RowColumn>, Program, Vec<Action>) {
+        (self.variables, self.row_columns, self.program, self.code)
+    }
+
     fn emit(&mut self, action: Action) -> usize {
         self.code.push(action);
         self.code.len() - 1
@@ -120,12 +142,16 @@ impl Compiler {
         list.into_iter().try_for_each(|s| self.statement(s))
     }
 
-    fn statement(&mut self, statement: Statement) -> Result<()> {
+    pub(super) fn statement(&mut self, statement: Statement) -> Result<()> {
         self.ticker.step()?;
         let compound = match statement.kind {
             StatementKind::Compound(compound) => *compound,
+            StatementKind::Set(items) if self.assigns(&items)? => {
+                return items.into_iter().try_for_each(|item| self.assignment(item, statement.span));
+            }
             kind => {
                 let kind = self.checked(kind)?;
+                self.declare_columns_in(&kind)?;
                 self.emit(Action::Statement(Box::new(Statement { kind, ..statement })));
                 return Ok(());
             }
@@ -153,6 +179,7 @@ impl Compiler {
             Compound::Leave(name) => self.compile_leave(&name),
             Compound::Iterate(name) => self.iterate(&name),
             Compound::Return(value) => {
+                self.declare_columns_of(&value)?;
                 self.returns = true;
                 self.emit(Action::Return(value));
                 Ok(())
@@ -171,6 +198,47 @@ impl Compiler {
         }
     }
 
+    /// True if a SET assigns to variables of the routine, or columns of NEW.
+    fn assigns(&mut self, items: &[SetItem]) -> Result<bool> {
+        for item in items {
+            if let SetItem::Variable { scope: None, name, .. } = item
+                && self.assigned_place(name)?.is_some()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The place in the frame that a name in SET means; `None` for other names.
+    fn assigned_place(&mut self, name: &VariableName) -> Result<Option<usize>> {
+        match &name.component {
+            None => Ok(self.variables.find(&name.name, self.code.len())),
+            Some(_) => self.assigned_of_row(name),
+        }
+    }
+
+    /// One item of such a SET: each is done before the next is evaluated.
+    fn assignment(&mut self, item: SetItem, span: Span) -> Result<()> {
+        if let SetItem::Variable { scope: None, name, value } = &item
+            && let Some(place) = self.assigned_place(name)?
+        {
+            if let Some(value) = value {
+                self.declare_columns_of(value)?;
+            } else if name.component.is_some() {
+                return Err(SqlError::unsupported("DEFAULT for a column of NEW"));
+            }
+            self.emit(Action::Assign(place, value.clone().map(Arc::new)));
+            return Ok(());
+        }
+        let kind = self.checked(StatementKind::Set(vec![item]))?;
+        self.declare_columns_in(&kind)?;
+        let (remarks, algorithm_and_lock) = (Remarks::default(), Vec::new());
+        let statement = Statement { kind, span, parameters: 0, remarks, algorithm_and_lock };
+        self.emit(Action::Statement(Box::new(statement)));
+        Ok(())
+    }
+
     fn block(&mut self, block: Block) -> Result<()> {
         let first = self.variables.len();
         let (conditions, cursors) = (self.conditions.len(), self.cursors.len());
@@ -179,6 +247,7 @@ impl Compiler {
         for declaration in block.declarations {
             match declaration {
                 Declaration::Variables { names, ty, default } => {
+                    default.as_ref().map_or(Ok(()), |default| self.declare_columns_of(default))?;
                     let default = default.map(Arc::new);
                     let shown = names.first().map_or("", |name| name.as_str());
                     let ty = DataType::resolve(&ty, shown, self.default)?;
@@ -240,6 +309,7 @@ impl Compiler {
         let mut ends = Vec::new();
         let mut tests = Vec::new();
         for (condition, body) in branches {
+            self.declare_columns_of(&condition)?;
             let skip = self.emit(Action::JumpUnless(condition, 0));
             tests.push(skip);
             self.statements(body)?;
@@ -262,6 +332,7 @@ impl Compiler {
         let mut ends = Vec::new();
         let mut tests = Vec::new();
         for (condition, body) in branches {
+            self.declare_columns_of(&condition)?;
             let skip = self.emit(Action::JumpUnless(condition, 0));
             tests.push(skip);
             self.statements(body)?;
@@ -290,12 +361,16 @@ impl Compiler {
         self.labels.push(Label { name: label, start: Some(start), leaves: Vec::new() });
         if let Some(condition) = condition {
             tests.push(start);
+            self.declare_columns_of(&condition)?;
             let end = self.emit(Action::JumpUnless(condition, 0));
             self.labels.last_mut().expect("it was pushed above").leaves.push(end);
         }
         self.statements(body)?;
         match until {
-            Some(until) => tests.push(self.emit(Action::JumpUnless(until, start))),
+            Some(until) => {
+                self.declare_columns_of(&until)?;
+                tests.push(self.emit(Action::JumpUnless(until, start)));
+            }
             None => drop(self.emit(Action::Jump(start))),
         }
         self.end_label();
@@ -369,7 +444,7 @@ impl Compiler {
     fn checked(&mut self, kind: StatementKind) -> Result<StatementKind> {
         match self.kind {
             ProgramKind::Procedure => super::call::check_allowed(&kind, &mut self.program.effects)?,
-            _ => check_allowed(&kind)?,
+            of => check_allowed(&kind, of)?,
         }
         let StatementKind::Signal(signal) = kind else { return Ok(kind) };
         let condition = match &signal.condition {
@@ -429,17 +504,21 @@ fn check_number(value: &ConditionValue) -> Result<()> {
     }
 }
 
-/// (F1) What a function's body may hold besides control flow.
-fn check_allowed(kind: &StatementKind) -> Result<()> {
+/// (F1) What a function's or trigger's body may hold besides control flow.
+fn check_allowed(kind: &StatementKind, of: ProgramKind) -> Result<()> {
     use StatementKind as S;
     match kind {
         S::Query(query) if query.into.is_some() => Ok(()),
-        S::Query(_) | S::Show(_) | S::Explain(_) => Err(error::SP_NO_RETSET.with(&[&"function"])),
+        S::Query(_) | S::Show(_) | S::Explain(_) => Err(error::SP_NO_RETSET.with(&[&of.name()])),
         S::Insert(_) | S::Update(_) | S::Delete(_) | S::Set(_) | S::Do(_) => Ok(()),
         S::Call { .. } | S::Signal(_) | S::GetDiagnostics(_) => Ok(()),
         S::AlterRoutine { kind, .. } | S::DropRoutine { kind, .. } => {
             Err(error::SP_NO_DROP_SP.with(&[&kind.name()]))
         }
+        S::Flush(_) => Err(error::STMT_NOT_ALLOWED_IN_SF_OR_TRG.with(&[&"FLUSH"])),
+        S::LoadData(_) => Err(error::SP_BADSTATEMENT.with(&[&"LOAD DATA"])),
+        S::LockTables(_) => Err(error::SP_BADSTATEMENT.with(&[&"LOCK"])),
+        S::UnlockTables => Err(error::SP_BADSTATEMENT.with(&[&"UNLOCK"])),
         S::Commit(_) | S::Rollback(_) | S::Begin(_) | S::Savepoint(_) | S::RollbackTo(_) => {
             Err(error::COMMIT_NOT_ALLOWED_IN_SF_OR_TRG.plain())
         }
@@ -450,6 +529,6 @@ fn check_allowed(kind: &StatementKind) -> Result<()> {
         S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => {
             Err(error::STMT_NOT_ALLOWED_IN_SF_OR_TRG.with(&[&"Dynamic SQL"]))
         }
-        _ => Err(SqlError::unsupported("this statement in a stored function")),
+        _ => Err(SqlError::unsupported(format_args!("this statement in a stored {}", of.name()))),
     }
 }
