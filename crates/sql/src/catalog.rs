@@ -36,6 +36,7 @@ pub(crate) mod ddl;
 pub(crate) mod deprecated;
 pub(crate) mod draft;
 pub(crate) mod engine_name;
+pub(crate) mod event;
 pub(crate) mod foreign_key;
 pub(crate) mod metadata_lock;
 mod new_definitions;

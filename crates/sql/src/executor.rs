@@ -18,6 +18,7 @@ mod assignments;
 mod change;
 pub(crate) use change::{delete_plan, update_plan};
 pub(crate) mod computed;
+mod create_event;
 mod create_select;
 pub(crate) mod create_start;
 mod create_view;

@@ -17,6 +17,7 @@
 
 mod context;
 pub(crate) mod deadline;
+mod event_run;
 mod grants;
 pub(crate) mod gtid_next;
 mod hints;

@@ -62,6 +62,8 @@ impl StatementClass {
             | S::CreateView(_)
             | S::DropView { .. }
             | S::DropTrigger { .. }
+            | S::CreateEvent(_)
+            | S::AlterEvent(_)
             | S::DropEvent { .. }
             | S::DropServer { .. }
             | S::DropRole { .. } => Self::Definition,
@@ -155,6 +157,8 @@ pub(crate) fn can_be_prepared(kind: &StatementKind) -> bool {
                 | S::CreateRoutine(_)
                 | S::AlterRoutine { .. }
                 | S::CreateTrigger(_)
+                | S::CreateEvent(_)
+                | S::AlterEvent(_)
         ),
     }
 }

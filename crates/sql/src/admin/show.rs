@@ -121,7 +121,7 @@ fn listing(cx: &mut Context, what: &ShowWhat) -> Result<Listing> {
         W::CreateRoutine(kind, name) => create::routine(cx, *kind, name)?,
         W::CreateUser(account) => create::user(cx, account)?,
         W::CreateTrigger(name) => create::trigger(cx, name)?,
-        W::CreateEvent(name) => return Err(error::EVENT_DOES_NOT_EXIST.with(&[&name.name])),
+        W::CreateEvent(name) => create::event(cx, name)?,
         W::BinaryLogs => binary_log::files(cx),
         W::BinaryLogStatus => binary_log::status(cx)?,
         W::Warnings { limit: some } => limited(cx, false, some.as_ref())?,

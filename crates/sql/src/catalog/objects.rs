@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::account::{UserAtHost, UserDef};
+use super::event::EventDef;
 use super::foreign_key::TableName;
 use super::set_aside::{ObjectKey, SetAside};
 use super::show::{quote, quote_text_for};
@@ -54,6 +55,8 @@ pub struct DatabaseDef {
     pub functions: BTreeMap<String, Arc<FunctionDef>>,
     /// Its stored procedures by name in lower case; a function may have the same one.
     pub procedures: BTreeMap<String, Arc<FunctionDef>>,
+    /// Its events by name in lower case.
+    pub(crate) events: BTreeMap<String, Arc<EventDef>>,
     /// Its views by name; no table has the same one.
     pub(crate) views: Views,
 }

@@ -113,6 +113,7 @@ enum Object<'a> {
     Database(&'a str),
     Table(&'a str, &'a str),
     Routine(RoutineKind, &'a str, &'a str),
+    Event(&'a str, &'a str),
     View(&'a str, &'a str),
     User(&'a str, &'a str),
     SetAside(&'a ObjectKey),
@@ -129,6 +130,8 @@ fn objects(change: &Change) -> Vec<Object<'_>> {
         }
         C::PutFunction(f) => vec![Object::Routine(f.kind, &f.database, &f.name)],
         C::DropFunction(kind, database, name) => vec![Object::Routine(*kind, database, name)],
+        C::PutEvent(event) => vec![Object::Event(&event.database, &event.name)],
+        C::DropEvent(database, name) => vec![Object::Event(database, name)],
         C::PutView(view) | C::DropView(view) => vec![Object::View(&view.database, &view.name)],
         C::PutUser(user) => vec![Object::User(&user.user, &user.host)],
         C::DropUser(account) => vec![Object::User(&account.user, &account.host)],
@@ -144,6 +147,7 @@ impl std::fmt::Display for Object<'_> {
             Object::Routine(kind, database, name) => {
                 write!(f, "{} {database}.{name}", kind.name().to_lowercase())
             }
+            Object::Event(database, name) => write!(f, "event {database}.{name}"),
             Object::View(database, name) => write!(f, "view {database}.{name}"),
             Object::User(user, host) => write!(f, "account '{user}'@'{host}'"),
             Object::SetAside(key) => key.fmt(f),
@@ -165,6 +169,9 @@ impl Object<'_> {
             Object::Routine(kind, database, name) => {
                 let (made, read) = (made.routine(*kind, database, name), read.routine(*kind, database, name));
                 both(made, read, |a, b| function_difference(a, b))
+            }
+            Object::Event(database, name) => {
+                both(made.event(database, name), read.event(database, name), |a, b| a.difference(b))
             }
             Object::View(database, name) => {
                 both(made.view(database, name), read.view(database, name), |a, b| a.difference(b))

@@ -6,6 +6,7 @@
 //! | `n` | next table number u64, next tree u32 |
 //! | `d` name | collation u16 |
 //! | `t` database 00 name | see [`put_table`] |
+//! | `e` database 00 name in lower case | see [`EventDef::encode`] |
 //! | `f` database 00 name in lower case | see [`put_function`] |
 //! | `p` database 00 name in lower case | a procedure, as [`put_function`] says |
 //! | `u` user 00 host | see [`UserDef::encode`] |
@@ -26,6 +27,7 @@ use storage::{Store, StoreError, TreeId, WriteBatch};
 
 use super::account::{UserAtHost, UserDef};
 use super::build::{self, Environment, Numbers, Trees};
+use super::event::EventDef;
 use super::objects::{CatalogState, DatabaseDef, FunctionDef, NextNumbers};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::table::{ColumnDef, Default, TableDef};
@@ -100,6 +102,10 @@ pub enum Change {
     PutFunction(Arc<FunctionDef>),
     /// A function or procedure is gone: database, name.
     DropFunction(RoutineKind, String, String),
+    /// A new event, or one that takes another one's place.
+    PutEvent(Arc<EventDef>),
+    /// An event is gone: database, name.
+    DropEvent(String, String),
     /// A new view, or one that takes another one's place.
     PutView(Arc<ViewDef>),
     /// A view is gone.
@@ -155,6 +161,13 @@ pub(super) fn write(change: &Change, batch: &mut WriteBatch) {
         Change::PutFunction(function) => put_function(function, batch),
         Change::DropFunction(kind, database, name) => {
             batch.delete(TREE, &key(routine_byte(*kind), database, Some(&name.to_lowercase())));
+        }
+        Change::PutEvent(event) => {
+            let key = key(b'e', &event.database, Some(&event.name.to_lowercase()));
+            batch.put(TREE, &key, &event.encode());
+        }
+        Change::DropEvent(database, name) => {
+            batch.delete(TREE, &key(b'e', database, Some(&name.to_lowercase())));
         }
         Change::PutView(view) => put_view(view, batch),
         Change::DropView(view) => batch.delete(TREE, &key(b'w', &view.database, Some(&view.name))),
@@ -355,6 +368,7 @@ pub(crate) fn apply(change: &Change, state: &mut CatalogState, position: LogPosi
                     tables: std::collections::BTreeMap::new(),
                     functions: std::collections::BTreeMap::new(),
                     procedures: std::collections::BTreeMap::new(),
+                    events: std::collections::BTreeMap::new(),
                     views: std::collections::BTreeMap::new(),
                 };
                 state.databases.insert(name.clone(), database);
@@ -383,6 +397,16 @@ pub(crate) fn apply(change: &Change, state: &mut CatalogState, position: LogPosi
         Change::DropFunction(kind, database, name) => {
             if let Some(database) = state.databases.get_mut(database) {
                 database.routines_mut(*kind).remove(&name.to_lowercase());
+            }
+        }
+        Change::PutEvent(event) => {
+            if let Some(database) = state.databases.get_mut(&event.database) {
+                database.events.insert(event.name.to_lowercase(), event.clone());
+            }
+        }
+        Change::DropEvent(database, name) => {
+            if let Some(database) = state.databases.get_mut(database) {
+                database.events.remove(&name.to_lowercase());
             }
         }
         Change::PutView(view) => state.put_view(view),
@@ -456,7 +480,7 @@ pub fn load_records(records: &[Record]) -> Result<CatalogState, CatalogError> {
     if format > FORMAT {
         return Err(CatalogError::NewerFormat { format });
     }
-    // Databases come before what is in them, for `d` is before `f`, `t` and `w`.
+    // Databases come before what is in them, for `d` is before all of these.
     for (key, value, position) in records {
         let Err(error) = read(key, value, *position, &mut state) else { continue };
         let reason =
@@ -499,6 +523,7 @@ pub(super) fn forget_entry(key: &[u8], state: &mut CatalogState) -> Result<()> {
         b't' => state.remove_table(first, second),
         b'f' => drop(state.databases.get_mut(first).and_then(|d| d.functions.remove(second))),
         b'p' => drop(state.databases.get_mut(first).and_then(|d| d.procedures.remove(second))),
+        b'e' => drop(state.databases.get_mut(first).and_then(|d| d.events.remove(second))),
         b'u' => drop(state.users.remove(&UserAtHost::new(first, second))),
         b'w' => state.remove_view(first, second),
         b'x' => drop(object_of(&key[1..]).and_then(|object| state.set_aside.remove(&object))),
@@ -544,6 +569,10 @@ fn read(
             let of = if *kind == b'f' { RoutineKind::Function } else { RoutineKind::Procedure };
             let function = read_function(of, first, &mut c).map_err(none)?;
             apply(&Change::PutFunction(Arc::new(function)), state, position);
+        }
+        b'e' => {
+            let event = EventDef::decode(first, &mut c).map_err(none)?;
+            apply(&Change::PutEvent(Arc::new(event)), state, position);
         }
         b'u' => {
             let user = UserDef::decode(first, second, &mut c).map_err(none)?;

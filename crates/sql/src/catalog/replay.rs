@@ -159,6 +159,7 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
             Named::Procedure(name) => {
                 of(name).map(|(d, name)| ObjectKey::routine(RoutineKind::Procedure, &d, &name))
             }
+            Named::Event(name) => of(name).map(|(d, name)| ObjectKey::event(&d, &name)),
             Named::Account(name) => account(name),
         };
         return named.iter().filter_map(key).collect();
@@ -187,6 +188,16 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
         }
         S::DropRoutine { kind, name, .. } | S::AlterRoutine { kind, name, .. } => {
             of(name).map(|(d, name)| ObjectKey::routine(*kind, &d, &name)).into_iter().collect()
+        }
+        S::CreateEvent(create) => {
+            of(&create.name).map(|(d, name)| ObjectKey::event(&d, &name)).into_iter().collect()
+        }
+        S::AlterEvent(alter) => {
+            let names = std::iter::once(&alter.name).chain(&alter.rename);
+            names.filter_map(of).map(|(d, name)| ObjectKey::event(&d, &name)).collect()
+        }
+        S::DropEvent { name, .. } => {
+            of(name).map(|(d, name)| ObjectKey::event(&d, &name)).into_iter().collect()
         }
         S::CreateUser(create) => create.users.iter().filter_map(|spec| account(&spec.user)).collect(),
         S::AlterUser(alter) => alter.users.iter().filter_map(|spec| account(&spec.user)).collect(),

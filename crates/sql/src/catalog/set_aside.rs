@@ -32,6 +32,7 @@ pub(crate) enum ObjectKind {
     Function = b'f' as isize,
     /// A stored procedure.
     Procedure = b'p' as isize,
+    Event = b'e' as isize,
     /// An account.
     User = b'u' as isize,
     View = b'w' as isize,
@@ -64,7 +65,8 @@ pub struct SetAside {
 impl ObjectKind {
     /// The kind whose records' keys begin with this byte.
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        [ObjectKind::Table, ObjectKind::Function, ObjectKind::Procedure, ObjectKind::User, ObjectKind::View]
+        use ObjectKind as K;
+        [K::Table, K::Function, K::Procedure, K::Event, K::User, K::View]
             .into_iter()
             .find(|kind| kind.byte() == byte)
     }
@@ -94,6 +96,11 @@ impl ObjectKey {
         Self { kind, database: database.to_owned(), name: name.to_lowercase() }
     }
 
+    /// An event's, its name in any case.
+    pub(crate) fn event(database: &str, name: &str) -> Self {
+        Self { kind: ObjectKind::Event, database: database.to_owned(), name: name.to_lowercase() }
+    }
+
     pub(crate) fn view(database: &str, name: &str) -> Self {
         Self { kind: ObjectKind::View, database: database.to_owned(), name: name.to_owned() }
     }
@@ -115,6 +122,7 @@ impl std::fmt::Display for ObjectKey {
             ObjectKind::Table => write!(f, "table {database}.{name}"),
             ObjectKind::Function => write!(f, "function {database}.{name}"),
             ObjectKind::Procedure => write!(f, "procedure {database}.{name}"),
+            ObjectKind::Event => write!(f, "event {database}.{name}"),
             ObjectKind::View => write!(f, "view {database}.{name}"),
             ObjectKind::User => write!(f, "account '{database}'@'{name}'"),
         }
@@ -168,6 +176,9 @@ impl CatalogState {
             }
             ObjectKind::Procedure => {
                 drop(self.databases.get_mut(database).and_then(|d| d.procedures.remove(name)));
+            }
+            ObjectKind::Event => {
+                drop(self.databases.get_mut(database).and_then(|d| d.events.remove(name)));
             }
             ObjectKind::View => self.remove_view(database, name),
             ObjectKind::User => drop(self.users.remove(&UserAtHost::new(&**database, &**name))),

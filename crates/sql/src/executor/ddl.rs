@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Done, OK, ROWS, create_select, create_start, create_view, key_parts, password, temporary};
+use super::{
+    Done, OK, ROWS, create_event, create_select, create_start, create_view, key_parts, password, temporary,
+};
 use crate::catalog::ddl::{self, LoggedText, Plan, TextForm};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::{Catalog, Change, TableDef, ViewDef};
@@ -59,6 +61,9 @@ pub(super) fn rebuild(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
 }
 
 fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
+    if let Some(rewritten) = create_event::rewrite(cx, statement, text)? {
+        return run_plain(cx, &rewritten.statement, &rewritten.text, rewritten.form);
+    }
     match key_parts::rewrite(cx, statement, text)? {
         Some(rewritten) => run_plain(cx, &rewritten.statement, &rewritten.text, rewritten.form),
         None => match create_view::rewrite(cx, statement, text)? {
@@ -213,6 +218,8 @@ fn count(cx: &Context, kind: &StatementKind) {
         S::DropView { .. } => Counter::ComDropView,
         S::CreateTrigger(_) => Counter::ComCreateTrigger,
         S::DropTrigger { .. } => Counter::ComDropTrigger,
+        S::CreateEvent(_) => Counter::ComCreateEvent,
+        S::AlterEvent(_) => Counter::ComAlterEvent,
         S::DropEvent { .. } => Counter::ComDropEvent,
         S::DropServer { .. } => Counter::ComDropServer,
         S::DropRole { .. } => Counter::ComDropRole,

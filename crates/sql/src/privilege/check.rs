@@ -204,7 +204,20 @@ impl Checker<'_> {
             }
             S::CreateTrigger(trigger) => self.create_trigger(trigger),
             S::DropTrigger { name, .. } => self.drop_trigger(name),
-            S::DropEvent { name, .. } => self.events(name.database.as_deref()),
+            S::CreateEvent(event) => {
+                self.events(event.name.database.as_deref())?;
+                self.definer(event.definer.as_ref())
+            }
+            S::AlterEvent(event) => {
+                self.events(event.name.database.as_deref())?;
+                event.rename.as_ref().map_or(Ok(()), |to| self.events(to.database.as_deref()))?;
+                self.definer(event.definer.as_ref())?;
+                self.event_of_other_definer(&event.name)
+            }
+            S::DropEvent { name, .. } => {
+                self.events(name.database.as_deref())?;
+                self.event_of_other_definer(name)
+            }
             S::DropServer { .. } => self.global(P::SUPER, "SUPER"),
             _ => self.accounts(kind),
         }
@@ -558,6 +571,15 @@ impl Checker<'_> {
         let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
         match self.cx.catalog().routine(kind, database, &name.name) {
             Some(function) => self.over(&function.definer),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for an event.
+    fn event_of_other_definer(&self, name: &ObjectName) -> Result<()> {
+        let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
+        match self.cx.catalog().state().event(database, &name.name) {
+            Some(event) => self.over(&event.definer),
             None => Ok(()),
         }
     }

@@ -13,9 +13,11 @@
 use std::sync::Arc;
 
 use super::{Left, ProgramKind, Routine, find_local, fit, is_in_function, locals, rights, run_frame, scope};
+use crate::catalog::UserAtHost;
 use crate::executor::{self, Done};
 use crate::expression::{Node, Resolver, Row};
 use crate::output::{Described, Output, OutputColumn};
+use crate::privilege::Privileges;
 use crate::session::{Context, ParameterTargets, client_gone, finish_transaction};
 use crate::status::Counter;
 use crate::variables::ids;
@@ -199,6 +201,26 @@ fn return_values(
     let flags = status_flag::MORE_RESULTS_EXISTS | status_flag::PS_OUT_PARAMS;
     let ok = OkInfo { status: cx.server_status() | flags, ..OkInfo::default() };
     sink.finish(&ok).map_err(client_gone)
+}
+
+/// Runs an event's body, which is compiled like a procedure's, for nobody's client.
+///
+/// # Errors
+/// 1449 if its definer is gone, 1044 if that may have no events in its database.
+pub(crate) fn run_event(
+    cx: &mut Context,
+    event: &Arc<Routine>,
+    definer: &UserAtHost,
+    sink: &mut dyn ResultSink,
+) -> Result<()> {
+    let UserAtHost { user, host } = definer;
+    let found = cx.catalog().state().users.get(definer).map(|user| user.grants.clone());
+    let grants = found.ok_or_else(|| error::NO_SUCH_USER.with(&[user, host]))?;
+    if !grants.in_database(&event.database).has(Privileges::EVENT) {
+        return Err(error::DBACCESS_DENIED_ERROR.with(&[user, host, &event.database]));
+    }
+    let locals = vec![Datum::Null; event.variables.len()];
+    run_frame(cx, event, locals, Some(grants), &mut ProgramSink::of(sink)).0.map(|_| ())
 }
 
 /// Runs a statement of a procedure that is not called from a function.

@@ -121,6 +121,13 @@ impl Context {
                         host: host.as_bytes().to_vec().into(),
                     });
                 }
+                C::PutEvent(_) | C::DropEvent(..) => {
+                    let UserAtHost { user, host } = &self.connection.account;
+                    status.invoker = Some(Account {
+                        user: user.as_bytes().to_vec().into(),
+                        host: host.as_bytes().to_vec().into(),
+                    });
+                }
                 C::PutView(_) | C::DropView(_) => {}
                 C::DropTable(_) | C::DropDatabase(_) | C::PutAside(_) | C::DropSetAside(_) => {}
             }
@@ -218,13 +225,13 @@ fn updated(changes: &[Change]) -> UpdatedDatabases<'static> {
             C::PutTable(table, _) | C::DropTable(table) => names.push(&table.database),
             C::AlterTable(from, to, _) => names.extend([&*from.database, &*to.database]),
             C::PutFunction(function) => names.push(&function.database),
+            C::PutEvent(event) => names.push(&event.database),
+            C::DropEvent(name, _) => names.push(name),
             C::PutView(view) | C::DropView(view) => names.push(&view.database),
             C::PutUser(_) | C::DropUser(..) => names.push("mysql"),
             C::PutAside(object) | C::DropSetAside(object) => match object.key.kind {
-                ObjectKind::Table | ObjectKind::Function | ObjectKind::Procedure | ObjectKind::View => {
-                    names.push(&object.key.database);
-                }
                 ObjectKind::User => names.push("mysql"),
+                _ => names.push(&object.key.database),
             },
         }
     }

@@ -315,6 +315,9 @@ impl Context {
         | S::CreateView(_)
         | S::DropView { .. }
         | S::CreateRoutine(_)
+        | S::CreateEvent(_)
+        | S::AlterEvent(_)
+        | S::DropEvent { .. }
         | S::AlterRoutine { .. }
         | S::DropRoutine { .. } = kind
         {

@@ -69,6 +69,7 @@ counters! {
     SortScan = "Sort_scan";
     ComAdminCommands = "Com_admin_commands";
     ComAlterDatabase = "Com_alter_database";
+    ComAlterEvent = "Com_alter_event";
     ComAlterFunction = "Com_alter_function";
     ComAlterProcedure = "Com_alter_procedure";
     ComAlterTable = "Com_alter_table";
@@ -82,6 +83,7 @@ counters! {
     ComCheck = "Com_check";
     ComCommit = "Com_commit";
     ComCreateDb = "Com_create_db";
+    ComCreateEvent = "Com_create_event";
     ComCreateFunction = "Com_create_function";
     ComCreateIndex = "Com_create_index";
     ComCreateProcedure = "Com_create_procedure";

@@ -71,7 +71,7 @@ impl Parser<'_> {
         })))
     }
 
-    fn routine_body(&mut self, is_function: bool) -> Parsed<(Statement, bool)> {
+    pub(super) fn routine_body(&mut self, is_function: bool) -> Parsed<(Statement, bool)> {
         self.routine = Some(RoutineContext { is_function, has_return: false, labels: Vec::new() });
         let allowed = std::mem::replace(&mut self.parameters_allowed, false);
         let body = self.statement();

@@ -20,6 +20,8 @@ pub enum Named {
     /// A stored procedure.
     Procedure(ObjectName),
     /// One that is created or altered.
+    Event(ObjectName),
+    /// One that is created or altered.
     View(ObjectName),
     /// Also one that gets or loses privileges.
     Account(Account),
@@ -44,6 +46,9 @@ impl Parser<'_> {
                 if self.is(K::DEFINER) {
                     self.definer()?;
                 }
+                if self.take_word(K::EVENT) {
+                    return Ok(vec![Named::Event(self.object_name()?)]);
+                }
                 self.head_of_view()
             }
             K::DROP if self.take_word(K::INDEX) => {
@@ -67,7 +72,15 @@ impl Parser<'_> {
         }
         self.take_word(K::TEMPORARY);
         self.take_any(&[K::UNIQUE, K::FULLTEXT, K::SPATIAL]);
-        match self.expect_any(&[K::TABLE, K::INDEX, K::FUNCTION, K::PROCEDURE, K::TRIGGER, K::USER])? {
+        match self.expect_any(&[
+            K::TABLE,
+            K::INDEX,
+            K::FUNCTION,
+            K::PROCEDURE,
+            K::TRIGGER,
+            K::EVENT,
+            K::USER,
+        ])? {
             K::TABLE => {
                 self.if_not_exists()?;
                 Ok(vec![Named::Table(self.object_name()?)])
@@ -78,6 +91,10 @@ impl Parser<'_> {
             }
             // It is a part of its table.
             K::TRIGGER => self.head_table_after_on(),
+            K::EVENT => {
+                self.if_not_exists()?;
+                Ok(vec![Named::Event(self.object_name()?)])
+            }
             K::FUNCTION => {
                 self.if_not_exists()?;
                 Ok(vec![Named::Function(self.object_name()?)])
@@ -181,6 +198,7 @@ mod tests {
             Named::Table(table) => format!("t:{}", name(table)),
             Named::Function(function) => format!("f:{}", name(function)),
             Named::Procedure(procedure) => format!("p:{}", name(procedure)),
+            Named::Event(event) => format!("e:{}", name(event)),
             Named::View(view) => format!("v:{}", name(view)),
             Named::Account(Account::Named { user, host }) => {
                 format!("u:{}@{}", user.to_str_lossy(), host.to_str_lossy())
@@ -209,6 +227,8 @@ mod tests {
         check("ALTER USER IF EXISTS a DISCARD ALL", "u:a@%");
         check("DROP INDEX i ON t ALGORITHM=LATER", "t:t");
         check("CREATE VIEW v AS LATER 1", "v:v");
+        check("CREATE EVENT e ON SCHEDULE LATER DO VIEW v", "e:e");
+        check("ALTER DEFINER=`a`@`b` EVENT `d`.e LATER", "e:d.e");
         check(
             "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`a`@`b` SQL SECURITY INVOKER VIEW `d`.`v` (a) AS LATER",
             "v:d.v",
@@ -220,7 +240,6 @@ mod tests {
     fn nothing_is_guessed() {
         for text in [
             "CREATE DATABASE d LIKE THIS",
-            "CREATE EVENT e ON SCHEDULE LATER DO VIEW v",
             "ALTER SQL SECURITY LATER VIEW v",
             "CREATE TABLE",
             "CREATE INDEX i",

@@ -134,6 +134,36 @@ pub(super) fn trigger(cx: &Context, of: &ObjectName) -> Result<Listing> {
     Ok(out)
 }
 
+/// SHOW CREATE EVENT.
+pub(super) fn event(cx: &Context, of: &ObjectName) -> Result<Listing> {
+    let database = database_or(of.database.as_deref(), cx.default_database())?;
+    let state = cx.catalog().state();
+    if state.database(database).is_none() {
+        return Err(error::BAD_DB_ERROR.with(&[&database]));
+    }
+    let event = state.event(database, &of.name);
+    let event = event.ok_or_else(|| error::EVENT_DOES_NOT_EXIST.with(&[&of.name]))?;
+    let mut out = Listing::new([
+        text("Event", 64),
+        text("sql_mode", 512),
+        text("time_zone", 64),
+        text("Create Event", DEFINITION),
+        text("character_set_client", 64),
+        text("collation_connection", 64),
+        text("Database Collation", 64),
+    ]);
+    out.push(cells![
+        event.name.as_str(),
+        ids::SQL_MODE.variable().show(&Value::UInt(event.sql_mode)),
+        event.zone.as_str(),
+        event.text(),
+        event.client.name(),
+        event.connection.name(),
+        event.database_collation.name(),
+    ]);
+    Ok(out)
+}
+
 /// SHOW CREATE USER. Everybody sees their own account.
 pub(super) fn user(cx: &Context, of: &Account) -> Result<Listing> {
     let key = super::accounts::named(cx, of)?;
