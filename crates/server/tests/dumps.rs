@@ -66,10 +66,14 @@ fn item(line: &str) -> String {
     if is_text { format!("HEX({name})") } else { name }
 }
 
-/// The triggers are there, in their order.
+/// The triggers are there, in their order, and the event is.
 fn check_triggers(server: &Running) {
     let tried = "BEGIN; INSERT INTO everything.watched (a) VALUES (4); \
                  SELECT b, c FROM everything.watched; ROLLBACK";
+    let event = "SELECT EVENT_NAME, STARTS, ON_COMPLETION, EVENT_COMMENT, EVENT_DEFINITION LIKE '%a + 1;%END' \
+                 FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'everything'";
+    let shown = "later\t2037-01-01 00:00:00\tPRESERVE\tit's\t1";
+    assert_eq!(server.sql(event).unwrap(), shown, "{:?}", server.kind());
     assert_eq!(server.sql(tried).unwrap(), "8\tx;x;y'z", "{:?}", server.kind());
 }
 

@@ -73,5 +73,9 @@ BEGIN
   SET NEW.b = twice(NEW.a); -- a comment; with a semicolon
   IF NEW.b > 7 THEN SET NEW.c = CONCAT(NEW.c, ';x'); END IF;
 END//
+CREATE EVENT later ON SCHEDULE EVERY 2 DAY STARTS '2037-01-01 00:00:00' ON COMPLETION PRESERVE COMMENT 'it''s' DO
+BEGIN
+  UPDATE watched SET a = a + 1; -- a comment; with a semicolon
+END//
 CREATE TRIGGER adds BEFORE INSERT ON watched FOR EACH ROW FOLLOWS doubles SET NEW.c = CONCAT(NEW.c, ';y''z')//
 DELIMITER ;

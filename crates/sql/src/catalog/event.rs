@@ -477,7 +477,7 @@ mod tests {
         assert_eq!(next("1", U::Day, start, "2026-03-28 10:00:00", zone), "2026-03-29 10:00:00");
         assert_eq!(next("1", U::Day, start, "2026-03-29 10:00:00", zone), "2026-03-30 10:00:00");
         assert_eq!(next("24", U::Hour, start, "2026-03-29 10:30:00", zone), "2026-03-30 10:00:00");
-        assert_eq!(next("5", U::Hour, start, "2026-03-29 10:30:00", zone), "2026-03-29 12:00:00");
+        assert_eq!(next("5", U::Hour, start, "2026-03-29 10:30:00", zone), "2026-03-29 13:00:00");
     }
 
     #[test]
