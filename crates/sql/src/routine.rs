@@ -318,6 +318,7 @@ fn run_frame(
     let around = plans::enter(cx, &mut cached);
     let status = cx.statement.status.clone();
     let conditions = cx.statement.diagnostics.begin_program();
+    let strict_error = cx.statement.take_strict_error();
     let (program, assigned) = (ProgramState::default(), Vec::new());
     let frame = Frame { locals, routine: routine.clone(), assigned, at: 0, cached, program, grants };
     cx.statement.frames.push(frame);
@@ -331,11 +332,12 @@ fn run_frame(
         left = Left { locals, assigned };
     }
     cx.statement.diagnostics.end_program(conditions);
+    cx.statement.restore_strict_error(strict_error);
     if within {
         // The calling statement's figures are its own again.
         cx.statement.status = status;
     }
-    plans::restore_settings(cx, around);
+    plans::restore_settings(cx, routine, around);
     (outcome, left)
 }
 
@@ -414,7 +416,7 @@ fn execute(
         })?,
         Action::Assign(index, value) => {
             let (value, charset) = match value {
-                Some(value) => evaluate(cx, value)?,
+                Some(value) => storing(cx, |cx| evaluate(cx, value))?,
                 None => (Datum::Null, Charset::Binary),
             };
             let variable = routine.variables.get(*index);
@@ -428,7 +430,7 @@ fn execute(
         }
         Action::Jump(target) => return Ok(Step::To(*target)),
         Action::Return(value) => {
-            let (value, charset) = evaluate(cx, value)?;
+            let (value, charset) = storing(cx, |cx| evaluate(cx, value))?;
             return fit(cx, value, charset, routine.returns()?, &routine.name).map(Step::Return);
         }
         Action::CaseNotFound => return Err(error::SP_CASE_NOT_FOUND.plain()),
@@ -439,6 +441,15 @@ fn execute(
         Action::EndHandler => return Ok(handlers::end(cx, routine)),
     }
     Ok(Step::Next)
+}
+
+/// Evaluates what a variable, a parameter or the caller gets: text that is no number is an error
+/// under strict modes, as where a column gets it.
+fn storing<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    let around = std::mem::replace(&mut cx.statement.storing, true);
+    let outcome = run(cx);
+    cx.statement.storing = around;
+    outcome
 }
 
 /// A value, and the character set of its text.

@@ -12,7 +12,9 @@
 
 use std::sync::Arc;
 
-use super::{Left, ProgramKind, Routine, find_local, fit, is_in_function, locals, rights, run_frame, scope};
+use super::{
+    Left, ProgramKind, Routine, find_local, fit, is_in_function, locals, rights, run_frame, scope, storing,
+};
 use crate::executor::{self, Done};
 use crate::expression::{Node, Resolver, Row};
 use crate::output::{Described, Output, OutputColumn};
@@ -42,18 +44,7 @@ pub(crate) fn execute(
     sink: &mut dyn ResultSink,
 ) -> Result<Done> {
     cx.count(Counter::ComCallProcedure);
-    let database = name.database.as_deref().or(cx.default_database());
-    let database = database.ok_or_else(|| error::NO_DB_SELECTED.plain())?.to_owned();
-    let routine = cx.procedure(&database, &name.name)?;
-    let shown = format!("{}.{}", routine.database, routine.name);
-    if arguments.len() != routine.parameters {
-        return Err(error::SP_WRONG_NO_OF_ARGS.with(&[
-            &"PROCEDURE",
-            &shown,
-            &routine.parameters,
-            &arguments.len(),
-        ]));
-    }
+    let (routine, shown) = find(cx, name, arguments.len())?;
     let in_function = is_in_function(cx);
     if in_function {
         routine.program.effects.check_in_function()?;
@@ -76,6 +67,21 @@ pub(crate) fn execute(
     status.insert_id = 0;
     status.info.clear();
     Ok(Done { release: std::mem::take(&mut cx.statement.releases), ..Done::default() })
+}
+
+/// The procedure that CALL names, and its qualified name; errors 1046, 1305 and 1318.
+pub(crate) fn find(cx: &Context, name: &ObjectName, arguments: usize) -> Result<(Arc<Routine>, String)> {
+    let database = name.database.as_deref().or(cx.default_database());
+    let database = database.ok_or_else(|| error::NO_DB_SELECTED.plain())?;
+    let routine = cx.procedure(database, &name.name)?;
+    let shown = format!("{}.{}", routine.database, routine.name);
+    match arguments == routine.parameters {
+        true => Ok((routine, shown)),
+        false => {
+            let counts: [&dyn std::fmt::Display; 4] = [&"PROCEDURE", &shown, &routine.parameters, &arguments];
+            Err(error::SP_WRONG_NO_OF_ARGS.with(&counts))
+        }
+    }
 }
 
 /// Error 1456; and 1424 in a function or trigger, which may not recurse by way of a procedure
@@ -148,9 +154,12 @@ fn arguments_of(
         let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
         let evaluate = |cx: &mut Context| expr.eval(cx, Row::None).map(Datum::into_owned);
         let value = match calls {
-            true => executor::in_statement(cx, text, evaluate)?,
-            false => evaluate(cx)?,
+            true => executor::in_statement(cx, text, |cx| storing(cx, evaluate))?,
+            false => storing(cx, evaluate)?,
         };
+        if let Some(e) = cx.statement.take_strict_error() {
+            return Err(e);
+        }
         let variable = routine.variables.get(number);
         let variable = variable.ok_or_else(|| SqlError::internal("a parameter without a place"))?;
         locals[number] = fit(cx, value, charset, &variable.ty, &variable.name)?;

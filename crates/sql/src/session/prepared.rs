@@ -418,6 +418,9 @@ fn describe(cx: &mut Context, parsed: &Parsed) -> Result<Vec<ColumnMeta>> {
         StatementKind::Explain(explain) => !matches!(**explain, Explain::Connection { .. }),
         _ => false,
     };
+    if let StatementKind::Call { name, arguments } = &parsed.statement.kind {
+        crate::routine::call::find(cx, name, arguments.len())?;
+    }
     if !has_columns {
         return Ok(Vec::new());
     }

@@ -61,7 +61,11 @@ pub(super) fn create(
     // The body is the client's text, so all of it is for the session's settings, which the function
     // keeps.
     let logged = LoggedText { sql: log_text(&function, settings), form: TextForm::Session };
-    Ok(Plan { logged: Some(logged), ..Plan::one(Change::PutFunction(Arc::new(function))) })
+    let is_there = state.users.contains_key(&function.definer);
+    let nobody =
+        (!is_there).then(|| error::NO_SUCH_USER.with(&[&function.definer.user, &function.definer.host]));
+    let notes = nobody.into_iter().collect();
+    Ok(Plan { logged: Some(logged), notes, ..Plan::one(Change::PutFunction(Arc::new(function))) })
 }
 
 /// With its definer, and with its database where that is not the default one.
