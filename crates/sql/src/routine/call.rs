@@ -203,6 +203,7 @@ fn return_values(
     if columns.is_empty() {
         return Ok(());
     }
+    sink.out_parameters();
     let described = Described::new(cx.settings.results_collation(), &columns);
     Output::begin(sink, Arc::new(described))?.row(&mut row)?;
     let flags = status_flag::MORE_RESULTS_EXISTS | status_flag::PS_OUT_PARAMS;
@@ -282,6 +283,10 @@ impl ResultSink for ProgramSink<'_> {
     fn finish(&mut self, ok: &OkInfo<'_>) -> std::io::Result<()> {
         self.in_rows = false;
         self.sink.finish(ok)
+    }
+
+    fn out_parameters(&mut self) {
+        self.sink.out_parameters();
     }
 }
 

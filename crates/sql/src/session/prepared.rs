@@ -227,6 +227,12 @@ impl Session {
         outcome
     }
 
+    /// False for CALL, whose result sets all come at once, cursor or not.
+    pub fn may_have_cursor(&self, id: u32) -> bool {
+        let parsed = self.cx.prepared.by_id.get(&id);
+        parsed.is_none_or(|parsed| !matches!(parsed.statement.kind, StatementKind::Call { .. }))
+    }
+
     /// COM_STMT_CLOSE: forgets a statement; true if there was one.
     pub fn close_prepared(&mut self, id: u32) -> bool {
         let found = self.cx.prepared.by_id.remove(&id).is_some();
