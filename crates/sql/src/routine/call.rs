@@ -5,7 +5,7 @@
 //! moment and a list of conditions of its own, and with autocommit a transaction of its own. Its
 //! result sets go to the client as they come, with SERVER_MORE_RESULTS_EXISTS, and the OK of the
 //! CALL follows the last one. Called from a function or a trigger it runs like one, within the
-//! calling statement: it neither commits nor sends rows (F1 of the parent module).
+//! calling statement: it neither commits nor sends rows (F1 of `routine.rs`).
 //!
 //! (C1) A prepared statement that a procedure executes sees neither its variables nor the values of
 //!      the `?` of the statement that has called it.
