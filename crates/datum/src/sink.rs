@@ -146,6 +146,9 @@ pub trait ResultSink {
     /// [`status_flag::MORE_RESULTS_EXISTS`] another statement of the same text follows.
     fn finish(&mut self, ok: &OkInfo<'_>) -> io::Result<()>;
 
+    /// The next result set has the values of a procedure's OUT parameters.
+    fn out_parameters(&mut self) {}
+
     /// LOAD DATA LOCAL: asks the client for a file of its machine, which [`ResultSink::read_file`]
     /// then reads to its end. `Unsupported` where there is no client that would send one.
     fn request_file(&mut self, _name: &[u8]) -> io::Result<()> {

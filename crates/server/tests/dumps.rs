@@ -95,6 +95,7 @@ fn a_database_of_all_types_goes_from_mariadb_to_duramen_and_back() {
         load(&duramen, &dump(&maria, &args));
         check_equal(&maria, &duramen, &format!("to Duramen {form:?}"));
         assert_eq!(duramen.sql("SELECT everything.twice(21)").unwrap(), "42");
+        assert_eq!(duramen.sql("CALL everything.twice(21, @m); SELECT @m").unwrap(), "42");
         check_triggers(&duramen);
 
         let back = dump(&duramen, &args);
@@ -102,6 +103,7 @@ fn a_database_of_all_types_goes_from_mariadb_to_duramen_and_back() {
         load(&maria, &back);
         check_equal(&duramen, &maria, &format!("to MariaDB {form:?}"));
         assert_eq!(maria.sql("SELECT everything.twice(21)").unwrap(), "42");
+        assert_eq!(maria.sql("CALL everything.twice(21, @m); SELECT @m").unwrap(), "42");
         check_triggers(&maria);
     }
 }

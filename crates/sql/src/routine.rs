@@ -121,7 +121,7 @@ enum Action {
 }
 
 /// Where an instruction leads.
-enum Step {
+enum ProgramStep {
     Next,
     To(usize),
     /// A function has its value, or the program is at its end.
@@ -164,7 +164,7 @@ impl Frame {
         self.routine.kind != ProgramKind::Procedure
     }
 
-    /// Has its variables hidden, or seen again; returns whether they were (C1 of [`call`]).
+    /// Has its variables hidden, or seen again; returns whether they were (C1 of `routine/call.rs`).
     pub(crate) fn set_dynamic(&mut self, is_dynamic: bool) -> bool {
         std::mem::replace(&mut self.program.is_dynamic, is_dynamic)
     }
@@ -318,6 +318,7 @@ fn run_frame(
     let around = plans::enter(cx, &mut cached);
     let status = cx.statement.status.clone();
     let conditions = cx.statement.diagnostics.begin_program();
+    let strict_error = cx.statement.take_strict_error();
     let (program, assigned) = (ProgramState::default(), Vec::new());
     let frame = Frame { locals, routine: routine.clone(), assigned, at: 0, cached, program, grants };
     cx.statement.frames.push(frame);
@@ -331,11 +332,12 @@ fn run_frame(
         left = Left { locals, assigned };
     }
     cx.statement.diagnostics.end_program(conditions);
+    cx.statement.restore_strict_error(strict_error);
     if within {
         // The calling statement's figures are its own again.
         cx.statement.status = status;
     }
-    plans::restore_settings(cx, around);
+    plans::restore_settings(cx, routine, around);
     (outcome, left)
 }
 
@@ -372,9 +374,9 @@ fn run(
             false => step,
         };
         match handlers::handle(cx, routine, at, listed, step)? {
-            Step::Next => at += 1,
-            Step::To(next) => at = next,
-            Step::Return(value) => return Ok(value),
+            ProgramStep::Next => at += 1,
+            ProgramStep::To(next) => at = next,
+            ProgramStep::Return(value) => return Ok(value),
         }
     }
 }
@@ -406,7 +408,7 @@ fn execute(
     action: &Action,
     sink: &mut ProgramSink<'_>,
     within: bool,
-) -> Result<Step> {
+) -> Result<ProgramStep> {
     match action {
         Action::Statement(statement) => with_cached_plan(cx, |cx| match within {
             true => executor::execute_nested(cx, statement, &routine.text),
@@ -414,7 +416,7 @@ fn execute(
         })?,
         Action::Assign(index, value) => {
             let (value, charset) = match value {
-                Some(value) => evaluate(cx, value)?,
+                Some(value) => storing(cx, |cx| evaluate(cx, value))?,
                 None => (Datum::Null, Charset::Binary),
             };
             let variable = routine.variables.get(*index);
@@ -423,13 +425,13 @@ fn execute(
         }
         Action::JumpUnless(condition, target) => {
             if resolved(cx, condition, |cx, expr| expr.truth(cx, Row::None))? != Some(true) {
-                return Ok(Step::To(*target));
+                return Ok(ProgramStep::To(*target));
             }
         }
-        Action::Jump(target) => return Ok(Step::To(*target)),
+        Action::Jump(target) => return Ok(ProgramStep::To(*target)),
         Action::Return(value) => {
-            let (value, charset) = evaluate(cx, value)?;
-            return fit(cx, value, charset, routine.returns()?, &routine.name).map(Step::Return);
+            let (value, charset) = storing(cx, |cx| evaluate(cx, value))?;
+            return fit(cx, value, charset, routine.returns()?, &routine.name).map(ProgramStep::Return);
         }
         Action::CaseNotFound => return Err(error::SP_CASE_NOT_FOUND.plain()),
         Action::DeclareCursor(number, _) => cursor::declare(cx, *number),
@@ -438,7 +440,16 @@ fn execute(
         Action::CloseCursor(number) => cursor::close(cx, *number)?,
         Action::EndHandler => return Ok(handlers::end(cx, routine)),
     }
-    Ok(Step::Next)
+    Ok(ProgramStep::Next)
+}
+
+/// Evaluates what a variable, a parameter or the caller gets: text that is no number is an error
+/// under strict modes, as where a column gets it.
+fn storing<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    let around = std::mem::replace(&mut cx.statement.storing, true);
+    let outcome = run(cx);
+    cx.statement.storing = around;
+    outcome
 }
 
 /// A value, and the character set of its text.

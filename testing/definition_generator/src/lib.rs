@@ -3,9 +3,10 @@
 //!
 //! A case depends on its seed and on which of its statements the server accepts: what comes later
 //! builds on what is there.
-//! [`text`] makes names and literals, [`types`] columns' types and values, [`expression`] what is
-//! computed, [`table`] and [`alter`] tables, [`foreign_key`] what they refer to, [`trigger`] what
-//! runs for their rows, [`view`] views of them, [`others`] functions, events, accounts and databases.
+//! [`text`] makes names and literals, [`types`] columns' types and values, [`expression`] what
+//! is computed, [`table`] and [`alter`] tables, [`foreign_key`] what they refer to, [`trigger`]
+//! what runs for their rows, [`view`] views of them, [`others`] functions, events, accounts and
+//! databases.
 
 mod alter;
 mod expression;

@@ -110,6 +110,7 @@ catalogue! {
     NONEXISTING_GRANT = 1141, "42000", "There is no such grant defined for user '%' on host '%'";
     TABLEACCESS_DENIED_ERROR = 1142, "42000", "% command denied to user '%'@'%' for table '%'";
     COLUMNACCESS_DENIED_ERROR = 1143, "42000", "% command denied to user '%'@'%' for column '%' in table '%'";
+    ILLEGAL_GRANT_FOR_TABLE = 1144, "42000", "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used";
     NO_SUCH_TABLE = 1146, "42S02", "Table '%.%' doesn't exist";
     SYNTAX_ERROR = 1149, "42000", "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use";
     NET_PACKET_TOO_LARGE = 1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes";
@@ -179,6 +180,7 @@ catalogue! {
     WARN_DEPRECATED_WITH_ADVICE = 1287, "HY000", "%";
     WARN_DEPRECATED_SYNTAX = 1287, "HY000", "'%' is deprecated and will be removed in a future release. Please use % instead";
     NON_UPDATABLE_TABLE = 1288, "HY000", "The target table % of the % is not updatable";
+    FEATURE_DISABLED = 1289, "HY000", "The '%' feature is disabled; you need MySQL built with '%' to have it working";
     OPTION_PREVENTS_STATEMENT = 1290, "HY000", "The MySQL server is running with the % option so it cannot execute this statement";
     DUPLICATED_VALUE_IN_TYPE = 1291, "HY000", "Column '%' has duplicated value '%' in %";
     TRUNCATED_WRONG_VALUE = 1292, "22007", "Truncated incorrect % value: '%'";
@@ -188,7 +190,6 @@ catalogue! {
     GET_ERRMSG = 1296, "HY000", "Got error % '%' from %";
     UNKNOWN_TIME_ZONE = 1298, "HY000", "Unknown or incorrect time zone: '%'";
     WARN_INVALID_TIMESTAMP = 1299, "HY000", "Invalid TIMESTAMP value in column '%' at row %";
-    FEATURE_DISABLED = 1289, "HY000", "The '%' feature is disabled; you need MySQL built with '%' to have it working";
     INVALID_CHARACTER_STRING = 1300, "HY000", "Invalid % character string: '%'";
     WARN_ALLOWED_PACKET_OVERFLOWED = 1301, "HY000", "Result of %() was larger than max_allowed_packet (%) - truncated";
     SP_NO_RECURSIVE_CREATE = 1303, "2F003", "Can't create a % from within another stored routine";
@@ -255,6 +256,7 @@ catalogue! {
     XAER_OUTSIDE = 1400, "XAE09", "XAER_OUTSIDE: Some work is done outside global transaction";
     XAER_RMERR = 1401, "XAE03", "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency";
     XA_RBROLLBACK = 1402, "XA100", "XA_RBROLLBACK: Transaction branch was rolled back";
+    NONEXISTING_PROC_GRANT = 1403, "42000", "There is no such grant defined for user '%' on host '%' on routine '%'";
     DATA_TOO_LONG = 1406, "22001", "Data too long for column '%' at row %";
     CANT_CREATE_USER_WITH_GRANT = 1410, "42000", "You are not allowed to create a user with GRANT";
     WRONG_VALUE_FOR_TYPE = 1411, "HY000", "Incorrect % value: '%' for function %";

@@ -68,6 +68,14 @@ BEGIN
   DECLARE m INT DEFAULT 2;
   RETURN n * m; -- a comment; with a semicolon
 END//
+CREATE PROCEDURE twice(IN n INT, OUT m INT) COMMENT 'doubles; too'
+BEGIN
+  DECLARE c CURSOR FOR SELECT n * 2; -- a comment; with a semicolon
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION SET m = -1;
+  OPEN c;
+  FETCH c INTO m;
+  CLOSE c;
+END//
 CREATE TRIGGER doubles BEFORE INSERT ON watched FOR EACH ROW
 BEGIN
   SET NEW.b = twice(NEW.a); -- a comment; with a semicolon

@@ -129,7 +129,8 @@ pub(crate) fn key_part(
 
 /// True if the account may know of a function: by a privilege on it, or as its definer.
 pub(crate) fn sees_routine(cx: &Context, function: &FunctionDef) -> bool {
-    cx.grants_now().sees_routines(&function.database) || function.definer == cx.connection.account
+    cx.grants_now().sees_routine(function.kind, &function.database, &function.name)
+        || function.definer == cx.connection.account
 }
 
 /// True if it may read the function's text as well.

@@ -155,6 +155,10 @@ impl Checker<'_> {
                     false => Err(self.no_database(name)),
                 }
             }
+            GrantWhat::Privileges { privileges, object: GrantObject::Routine(kind, name) } => {
+                let wanted = static_set(privileges, super::OF_ROUTINE);
+                self.routine(wanted | P::GRANT, *kind, name)
+            }
             GrantWhat::Everything => self.account_right(P::UPDATE),
             _ => Ok(()), // refused by name
         }

@@ -151,7 +151,7 @@ impl Checker<'_> {
                 }
                 self.rows(|needs| needs.load(load))
             }
-            S::Call { name, .. } => self.routine(P::EXECUTE, name),
+            S::Call { name, .. } => self.routine(P::EXECUTE, RoutineKind::Procedure, name),
             // Which variables they may set is asked where they are set.
             S::Do(_) | S::Set(_) => Ok(()),
             S::Handler(_) => Ok(()), // refused by name
@@ -199,7 +199,7 @@ impl Checker<'_> {
             S::DropView { names, .. } => names.iter().try_for_each(|name| self.drop_view(name)),
             S::CreateRoutine(create) => self.create_routine(create),
             S::AlterRoutine { kind, name, .. } | S::DropRoutine { kind, name, .. } => {
-                self.routine(P::ALTER_ROUTINE, name)?;
+                self.routine(P::ALTER_ROUTINE, *kind, name)?;
                 self.of_other_definer(*kind, name)
             }
             S::CreateTrigger(trigger) => self.create_trigger(trigger),
@@ -494,13 +494,17 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn routine(&self, privilege: P, name: &ObjectName) -> Result<()> {
+    pub(super) fn routine(&self, privilege: P, kind: RoutineKind, name: &ObjectName) -> Result<()> {
         let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
-        if self.grants.in_database(database).has(privilege) {
+        if self.grants.on_routine(kind, database, &name.name).has(privilege) {
             return Ok(());
         }
         let shown = format!("{database}.{}", name.name);
-        let verb = if privilege == P::EXECUTE { "execute" } else { "alter routine" };
+        let verb = match privilege {
+            P::EXECUTE => "execute",
+            P::ALTER_ROUTINE => "alter routine",
+            _ => "grant",
+        };
         Err(error::PROCACCESS_DENIED_ERROR.with(&[&verb, &self.account().user, &self.account().host, &shown]))
     }
 
@@ -609,9 +613,9 @@ impl Checker<'_> {
             let Some(database) = self.named(database.map(|d| d.as_str())) else { return Ok(()) };
             // Whether a function is there is not for everybody to know either.
             let asks = is_qualified || self.cx.catalog().function(database, name).is_some();
-            if asks && !self.grants.in_database(database).has(P::EXECUTE) {
+            if asks && !self.grants.on_routine(RoutineKind::Function, database, name).has(P::EXECUTE) {
                 let name = ObjectName { database: Some(database.into()), name: (*name).clone() };
-                return self.routine(P::EXECUTE, &name);
+                return self.routine(P::EXECUTE, RoutineKind::Function, &name);
             }
             Ok(())
         })

@@ -5,14 +5,16 @@
 //! moment and a list of conditions of its own, and with autocommit a transaction of its own. Its
 //! result sets go to the client as they come, with SERVER_MORE_RESULTS_EXISTS, and the OK of the
 //! CALL follows the last one. Called from a function or a trigger it runs like one, within the
-//! calling statement: it neither commits nor sends rows (F1 of the parent module).
+//! calling statement: it neither commits nor sends rows (F1 of `routine.rs`).
 //!
 //! (C1) A prepared statement that a procedure executes sees neither its variables nor the values of
 //!      the `?` of the statement that has called it.
 
 use std::sync::Arc;
 
-use super::{Left, ProgramKind, Routine, find_local, fit, is_in_function, locals, rights, run_frame, scope};
+use super::{
+    Left, ProgramKind, Routine, find_local, fit, is_in_function, locals, rights, run_frame, scope, storing,
+};
 use crate::catalog::UserAtHost;
 use crate::executor::{self, Done};
 use crate::expression::{Node, Resolver, Row};
@@ -44,18 +46,7 @@ pub(crate) fn execute(
     sink: &mut dyn ResultSink,
 ) -> Result<Done> {
     cx.count(Counter::ComCallProcedure);
-    let database = name.database.as_deref().or(cx.default_database());
-    let database = database.ok_or_else(|| error::NO_DB_SELECTED.plain())?.to_owned();
-    let routine = cx.procedure(&database, &name.name)?;
-    let shown = format!("{}.{}", routine.database, routine.name);
-    if arguments.len() != routine.parameters {
-        return Err(error::SP_WRONG_NO_OF_ARGS.with(&[
-            &"PROCEDURE",
-            &shown,
-            &routine.parameters,
-            &arguments.len(),
-        ]));
-    }
+    let (routine, shown) = find(cx, name, arguments.len())?;
     let in_function = is_in_function(cx);
     if in_function {
         routine.program.effects.check_in_function()?;
@@ -78,6 +69,21 @@ pub(crate) fn execute(
     status.insert_id = 0;
     status.info.clear();
     Ok(Done { release: std::mem::take(&mut cx.statement.releases), ..Done::default() })
+}
+
+/// The procedure that CALL names, and its qualified name; errors 1046, 1305 and 1318.
+pub(crate) fn find(cx: &Context, name: &ObjectName, arguments: usize) -> Result<(Arc<Routine>, String)> {
+    let database = name.database.as_deref().or(cx.default_database());
+    let database = database.ok_or_else(|| error::NO_DB_SELECTED.plain())?;
+    let routine = cx.procedure(database, &name.name)?;
+    let shown = format!("{}.{}", routine.database, routine.name);
+    match arguments == routine.parameters {
+        true => Ok((routine, shown)),
+        false => {
+            let counts: [&dyn std::fmt::Display; 4] = [&"PROCEDURE", &shown, &routine.parameters, &arguments];
+            Err(error::SP_WRONG_NO_OF_ARGS.with(&counts))
+        }
+    }
 }
 
 /// Error 1456; and 1424 in a function or trigger, which may not recurse by way of a procedure
@@ -150,9 +156,12 @@ fn arguments_of(
         let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
         let evaluate = |cx: &mut Context| expr.eval(cx, Row::None).map(Datum::into_owned);
         let value = match calls {
-            true => executor::in_statement(cx, text, evaluate)?,
-            false => evaluate(cx)?,
+            true => executor::in_statement(cx, text, |cx| storing(cx, evaluate))?,
+            false => storing(cx, evaluate)?,
         };
+        if let Some(e) = cx.statement.take_strict_error() {
+            return Err(e);
+        }
         let variable = routine.variables.get(number);
         let variable = variable.ok_or_else(|| SqlError::internal("a parameter without a place"))?;
         locals[number] = fit(cx, value, charset, &variable.ty, &variable.name)?;
@@ -196,6 +205,7 @@ fn return_values(
     if columns.is_empty() {
         return Ok(());
     }
+    sink.out_parameters();
     let described = Described::new(cx.settings.results_collation(), &columns);
     Output::begin(sink, Arc::new(described))?.row(&mut row)?;
     let flags = status_flag::MORE_RESULTS_EXISTS | status_flag::PS_OUT_PARAMS;
@@ -295,6 +305,10 @@ impl ResultSink for ProgramSink<'_> {
     fn finish(&mut self, ok: &OkInfo<'_>) -> std::io::Result<()> {
         self.in_rows = false;
         self.sink.finish(ok)
+    }
+
+    fn out_parameters(&mut self) {
+        self.sink.out_parameters();
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn declare(cx: &mut Context, number: usize) {
     }
 }
 
-/// OPEN.
+/// Runs the query of a cursor; error 1325 if it is open already.
 pub(super) fn open(cx: &mut Context, routine: &Routine, number: usize) -> Result<()> {
     if slot(cx, number).is_some_and(|cursor| cursor.is_some()) {
         return Err(error::SP_CURSOR_ALREADY_OPEN.plain());
@@ -109,7 +109,7 @@ pub(super) fn fetch(cx: &mut Context, routine: &Routine, number: usize, into: &[
     Ok(())
 }
 
-/// CLOSE.
+/// Forgets the rows; error 1326 if it is not open.
 pub(super) fn close(cx: &mut Context, number: usize) -> Result<()> {
     let closed = slot(cx, number).and_then(Option::take);
     closed.map(drop).ok_or_else(|| error::SP_CURSOR_NOT_OPEN.plain())

@@ -12,8 +12,8 @@
 //! (H1) A handler serves its block's body, neither other handlers of the block nor itself. So the
 //!      handlers that are active are nested as their blocks are, and there are no more of them than
 //!      the parser allows blocks within each other.
-//! (H2) KILL, the statement's limits of time, memory and stack, and in a function what has ended the
-//!      transaction are handled by nobody.
+//! (H2) KILL, the statement's limits of time, memory and stack, and in a function what has ended
+//!      the transaction are handled by nobody.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,7 +23,7 @@ use datum::error::{self, Condition, Diagnostics, Level, Result, SqlError};
 use syntax::ast::{ConditionValue, HandlerAction, ParameterMode};
 
 use super::cursor::OpenCursor;
-use super::{Routine, Step};
+use super::{ProgramStep, Routine};
 
 /// What a program has besides variables and instructions.
 #[derive(Debug, Default)]
@@ -137,15 +137,15 @@ pub(super) fn handle(
     routine: &Routine,
     at: usize,
     listed: usize,
-    outcome: Result<Step>,
-) -> Result<Step> {
+    outcome: Result<ProgramStep>,
+) -> Result<ProgramStep> {
     let program = &routine.program;
     let (condition, next) = match outcome {
-        Ok(Step::Return(value)) => return Ok(Step::Return(value)),
+        Ok(ProgramStep::Return(value)) => return Ok(ProgramStep::Return(value)),
         Ok(step) if program.handlers.is_empty() => return Ok(step),
         Ok(step) => {
             let next = match step {
-                Step::To(next) => next,
+                ProgramStep::To(next) => next,
                 _ => at + 1,
             };
             let new = cx.statement.diagnostics.conditions().get(listed..).unwrap_or_default();
@@ -176,7 +176,7 @@ pub(super) fn handle(
             (condition, program.resume.get(&at).copied().unwrap_or(at + 1))
         }
     };
-    let Some(number) = program.find(at, &condition) else { return Ok(Step::To(next)) };
+    let Some(number) = program.find(at, &condition) else { return Ok(ProgramStep::To(next)) };
     let handler = &program.handlers[number];
     let resume = match handler.action {
         HandlerAction::Continue => next,
@@ -187,23 +187,23 @@ pub(super) fn handle(
     if let Some(frame) = cx.statement.frames.last_mut() {
         frame.program.active.push(ActiveHandler { handler: number, resume, condition, stacked, row_count });
     }
-    Ok(Step::To(handler.body.start))
+    Ok(ProgramStep::To(handler.body.start))
 }
 
 /// The innermost handler that is active has ended, and with it those in whose bodies its block does
 /// not lie.
-pub(super) fn end(cx: &mut Context, routine: &Routine) -> Step {
+pub(super) fn end(cx: &mut Context, routine: &Routine) -> ProgramStep {
     cx.statement.diagnostics.end_handler();
     let active = cx.statement.frames.last_mut().map(|frame| &mut frame.program.active);
     let Some((active, ended)) = active.and_then(|active| active.pop().map(|ended| (active, ended))) else {
-        return Step::Next;
+        return ProgramStep::Next;
     };
     let handlers = &routine.program.handlers;
     while active.last().is_some_and(|around| !handlers[around.handler].body.contains(&ended.resume)) {
         active.pop();
     }
     debug_assert!(ended.handler < handlers.len(), "H1: an active handler is one of the program's");
-    Step::To(ended.resume)
+    ProgramStep::To(ended.resume)
 }
 
 /// The handler that is active now, of whichever program that runs.

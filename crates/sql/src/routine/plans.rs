@@ -90,8 +90,20 @@ pub(super) fn enter(cx: &mut Context, cached: &mut RoutineCache) -> Option<Calle
 }
 
 /// Brings the settings around the call back.
-pub(super) fn restore_settings(cx: &mut Context, around: Option<CallerSettings>) {
-    let Some(around) = around else { return };
+pub(super) fn restore_settings(cx: &mut Context, routine: &Routine, around: Option<CallerSettings>) {
+    let Some(around) = around else {
+        // They were the routine's own, but it may have set others.
+        let variables = cx.settings.variables();
+        let is_same = variables.uint(ids::SQL_MODE) == routine.sql_mode
+            && variables.text(ids::COLLATION_CONNECTION) == routine.connection.name();
+        if !is_same {
+            cx.change_variables(|v| {
+                v.put(ids::SQL_MODE, Value::UInt(routine.sql_mode));
+                v.put(ids::COLLATION_CONNECTION, Value::Text(routine.connection.name().into()));
+            });
+        }
+        return;
+    };
     let unchanged = cx.settings.version() == around.number_inside;
     cx.change_variables(|v| {
         v.put(ids::SQL_MODE, around.sql_mode);

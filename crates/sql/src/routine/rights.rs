@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Action, Routine};
+use super::{Action, ProgramKind, Routine};
 use crate::catalog::TableDef;
 use crate::privilege::{self, Grants, Privileges, Stamp, Uses};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
-use syntax::ast::ObjectName;
+use syntax::ast::{ObjectName, RoutineKind};
 
 /// Refuses the innermost function if one of its statements or expressions needs more than it may.
 pub(super) fn check(cx: &mut Context, routine: &Routine) -> Result<()> {
@@ -107,7 +107,11 @@ pub(super) fn of_call(cx: &Context, routine: &Routine) -> Result<Option<Arc<Gran
     let state = cx.catalog().state();
     let found = state.users.get(definer).map(|user| user.grants.clone());
     let grants = found.ok_or_else(|| error::NO_SUCH_USER.with(&[&definer.user, &definer.host]))?;
-    if !grants.in_database(&routine.database).has(Privileges::EXECUTE) {
+    let kind = match routine.kind {
+        ProgramKind::Procedure => RoutineKind::Procedure,
+        _ => RoutineKind::Function,
+    };
+    if !grants.on_routine(kind, &routine.database, &routine.name).has(Privileges::EXECUTE) {
         let shown = format!("{}.{}", routine.database, routine.name);
         return Err(error::PROCACCESS_DENIED_ERROR.with(&[&"execute", &definer.user, &definer.host, &shown]));
     }

@@ -227,6 +227,12 @@ impl Session {
         outcome
     }
 
+    /// False for CALL, whose result sets all come at once, cursor or not.
+    pub fn may_have_cursor(&self, id: u32) -> bool {
+        let parsed = self.cx.prepared.by_id.get(&id);
+        parsed.is_none_or(|parsed| !matches!(parsed.statement.kind, StatementKind::Call { .. }))
+    }
+
     /// COM_STMT_CLOSE: forgets a statement; true if there was one.
     pub fn close_prepared(&mut self, id: u32) -> bool {
         let found = self.cx.prepared.by_id.remove(&id).is_some();
@@ -418,6 +424,9 @@ fn describe(cx: &mut Context, parsed: &Parsed) -> Result<Vec<ColumnMeta>> {
         StatementKind::Explain(explain) => !matches!(**explain, Explain::Connection { .. }),
         _ => false,
     };
+    if let StatementKind::Call { name, arguments } = &parsed.statement.kind {
+        crate::routine::call::find(cx, name, arguments.len())?;
+    }
     if !has_columns {
         return Ok(Vec::new());
     }

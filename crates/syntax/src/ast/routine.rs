@@ -2,7 +2,7 @@
 
 use super::{Account, DataType, Expr, Ident, ObjectName, Query, Span, Statement, Text};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RoutineKind {
     Function,
     Procedure,

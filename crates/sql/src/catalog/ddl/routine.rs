@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{LoggedText, Plan, Settings, TextForm, check_name, check_not_system};
+use super::{LoggedText, Plan, Settings, TextForm, check_name, check_not_system, grant};
 use crate::catalog::UserAtHost;
 use crate::catalog::objects::{CatalogState, FunctionDef};
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::show;
+use crate::privilege::RoutineName;
 use datum::error::{self, Result};
 use datum::types::DataType;
 use syntax::ast::{Account, Characteristics, CreateRoutine, ObjectName, RoutineKind};
@@ -61,7 +62,15 @@ pub(super) fn create(
     // The body is the client's text, so all of it is for the session's settings, which the function
     // keeps.
     let logged = LoggedText { sql: log_text(&function, settings), form: TextForm::Session };
-    Ok(Plan { logged: Some(logged), ..Plan::one(Change::PutFunction(Arc::new(function))) })
+    let is_there = state.users.contains_key(&function.definer);
+    let nobody =
+        (!is_there).then(|| error::NO_SUCH_USER.with(&[&function.definer.user, &function.definer.host]));
+    let notes = nobody.into_iter().collect();
+    let name = RoutineName::new(create.kind, database, name);
+    let given = grant::of_new_routine(&name, state, &settings.account);
+    let mut plan = Plan { logged: Some(logged), notes, ..Plan::one(Change::PutFunction(Arc::new(function))) };
+    plan.changes.extend(given);
+    Ok(plan)
 }
 
 /// With its definer, and with its database where that is not the default one.
@@ -96,7 +105,11 @@ pub(super) fn drop(
     };
     let shown = format!("{database}.{name}");
     match state.routine(kind, database, name) {
-        Some(found) => Ok(Plan::one(Change::DropFunction(kind, database.to_owned(), found.name.clone()))),
+        Some(found) => {
+            let mut plan = Plan::one(Change::DropFunction(kind, database.to_owned(), found.name.clone()));
+            plan.changes.extend(grant::of_dropped_routine(&RoutineName::new(kind, database, name), state));
+            Ok(plan)
+        }
         None if let Some(object) = state.set_aside(&ObjectKey::routine(kind, database, name)) => {
             Ok(Plan::one(Change::DropSetAside(object.clone())))
         }

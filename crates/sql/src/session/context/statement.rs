@@ -231,6 +231,13 @@ impl StatementState {
         self.strict_error.take()
     }
 
+    /// Puts back what was taken, unless another one has come since.
+    pub(crate) fn restore_strict_error(&mut self, taken: Option<SqlError>) {
+        if self.strict_error.is_none() {
+            self.strict_error = taken;
+        }
+    }
+
     /// A value from around the innermost subquery or derived table.
     pub(crate) fn outer_value<'a>(&self, number: usize) -> Datum<'a> {
         self.outer.last().and_then(|values| values.get(number)).cloned().unwrap_or_default()
