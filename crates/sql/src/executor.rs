@@ -259,7 +259,7 @@ fn conditions(cx: &mut Context, kind: &StatementKind) -> Result<()> {
 pub(crate) fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
     cx.statement.status.affected = 0;
     cx.statement.status.insert_id = 0;
-    let storing = cx.statement.storing;
+    let storing = std::mem::replace(&mut cx.statement.storing, false);
     let outcome = match &statement.kind {
         StatementKind::Set(items) => {
             crate::routine::as_statement(cx, |cx| crate::admin::set::set(cx, items, text))

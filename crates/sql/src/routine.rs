@@ -221,6 +221,15 @@ pub(crate) fn is_in_function(cx: &Context) -> bool {
     cx.statement.frames.iter().any(Frame::is_within_statement)
 }
 
+/// True for what a trigger, or a function that it calls, reads besides SELECT .. INTO: as in MySQL
+/// the newest rows, under shared locks.
+pub(crate) fn locks_reads(cx: &Context) -> bool {
+    let frames = &cx.statement.frames;
+    let Some(frame) = frames.last().filter(|_| frames.iter().any(Frame::is_trigger)) else { return false };
+    let is_query = |statement: &ast::Statement| matches!(statement.kind, ast::StatementKind::Query(_));
+    !matches!(frame.routine.code.get(frame.at), Some(Action::Statement(statement)) if is_query(statement))
+}
+
 /// Gives a variable a value as far as it fits.
 fn assign_leniently(
     cx: &mut Context,
@@ -315,6 +324,7 @@ fn run_frame(
     sink: &mut ProgramSink<'_>,
 ) -> (Result<Datum<'static>>, Left) {
     let mut cached = cx.functions.plans.take(routine);
+    let settings = cx.settings.variables().clone();
     let around = plans::enter(cx, &mut cached);
     let status = cx.statement.status.clone();
     let conditions = cx.statement.diagnostics.begin_program();
@@ -323,9 +333,7 @@ fn run_frame(
     let frame = Frame { locals, routine: routine.clone(), assigned, at: 0, cached, program, grants };
     cx.statement.frames.push(frame);
     let within = is_in_function(cx);
-    // Statements that are not part of a calling one ask for their privileges themselves.
-    let allowed = if within { rights::check(cx, routine) } else { Ok(()) };
-    let outcome = allowed.and_then(|()| run(cx, routine, sink, within));
+    let outcome = run(cx, routine, sink, within);
     let mut left = Left::default();
     if let Some(Frame { locals, assigned, cached, .. }) = cx.statement.frames.pop() {
         cx.functions.plans.put(cached);
@@ -338,6 +346,7 @@ fn run_frame(
         cx.statement.status = status;
     }
     plans::restore_settings(cx, routine, around);
+    plans::restore_changed(cx, &settings, within);
     (outcome, left)
 }
 
@@ -411,7 +420,10 @@ fn execute(
 ) -> Result<ProgramStep> {
     match action {
         Action::Statement(statement) => with_cached_plan(cx, |cx| match within {
-            true => executor::execute_nested(cx, statement, &routine.text),
+            true => {
+                privilege::check(cx, &statement.kind)?;
+                executor::execute_nested(cx, statement, &routine.text)
+            }
             false => call::statement(cx, statement, &routine.text, sink),
         })?,
         Action::Assign(index, value) => {
@@ -480,9 +492,7 @@ fn resolved<T>(
     };
     with_cached_plan(cx, |cx| {
         let within = is_in_function(cx);
-        if !within {
-            privilege::check_evaluated(cx, ast)?;
-        }
+        privilege::check_evaluated(cx, ast)?;
         plan::run(cx, make, |cx, (expr, reads)| match reads {
             true if within => as_statement(cx, |cx| run(cx, expr)),
             // What functions change in it is taken back if it fails, as in a statement.

@@ -53,7 +53,10 @@ pub(crate) fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
 pub(crate) fn check_evaluated(cx: &mut Context, expr: &Expr) -> Result<()> {
     check_once(cx, |cx| {
         let grants = grants_inside(cx);
-        if grants.is_unlimited() { Ok(()) } else { check_expression(cx, &grants, expr) }
+        match grants.is_unlimited() {
+            true => Ok(()),
+            false => Checker { cx, grants: &grants }.rows(|needs| visit::Visitor::expr(needs, expr)),
+        }
     })
 }
 
@@ -98,19 +101,6 @@ pub(crate) fn check_set_password(cx: &mut Context, kind: &StatementKind) -> Resu
         StatementKind::AlterUser(alter) => Checker { cx, grants: &grants }.set_password(alter),
         _ => Ok(()),
     }
-}
-
-/// Refuses a routine's statement that the account whose rights it runs with may not run.
-pub(crate) fn check_nested(cx: &Context, grants: &Grants, kind: &StatementKind) -> Result<()> {
-    if grants.is_unlimited() {
-        return Ok(());
-    }
-    Checker { cx, grants }.statement(kind)
-}
-
-/// The same for an expression of a routine.
-pub(crate) fn check_expression(cx: &Context, grants: &Grants, expr: &Expr) -> Result<()> {
-    Checker { cx, grants }.rows(|needs| visit::Visitor::expr(needs, expr))
 }
 
 /// Every static privilege does not mean the right to give it away, nor every dynamic one, of which

@@ -4,7 +4,7 @@
 //! change; beyond `tmp_table_size` they are in a temporary file ([`RowSet`]). The query sees the
 //! variables that its declaration sees, with the values that they have at OPEN.
 
-use super::{Action, Routine, assign, is_in_function, with_cached_plan};
+use super::{Action, Routine, assign, with_cached_plan};
 use crate::executor::{in_statement, query};
 use crate::expression::frame::{RowReader, RowSet};
 use crate::planner::{Query, plan};
@@ -52,9 +52,7 @@ pub(super) fn open(cx: &mut Context, routine: &Routine, number: usize) -> Result
     };
     let at = place(cx, declared);
     let opened = with_cached_plan(cx, |cx| {
-        if !is_in_function(cx) {
-            privilege::check(cx, &statement.kind)?;
-        }
+        privilege::check(cx, &statement.kind)?;
         in_statement(cx, statement.span.of(&routine.text), |cx| {
             let make =
                 |cx: &mut Context, basis: &mut plan::Basis| plan::query(cx, basis, query, &routine.text);

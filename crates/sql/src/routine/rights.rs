@@ -4,49 +4,10 @@ use std::sync::Arc;
 
 use super::{Action, ProgramKind, Routine};
 use crate::catalog::TableDef;
-use crate::privilege::{self, Grants, Privileges, Stamp, Uses};
+use crate::privilege::{self, Grants, Privileges, Uses};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::{ObjectName, RoutineKind};
-
-/// Refuses the innermost function if one of its statements or expressions needs more than it may.
-pub(super) fn check(cx: &mut Context, routine: &Routine) -> Result<()> {
-    let now = Stamp::now(cx);
-    let known = cx.statement.frames.last().and_then(|frame| frame.cached.granted);
-    if now.is_some() && now == known {
-        return Ok(());
-    }
-    check_now(cx, routine)?;
-    // What others have granted to the caller is none of the function's own.
-    if let Some(frame) = cx.statement.frames.last_mut().filter(|_| routine.definer.is_some()) {
-        frame.cached.granted = now;
-    }
-    Ok(())
-}
-
-fn check_now(cx: &mut Context, routine: &Routine) -> Result<()> {
-    let inside = cx.statement.frames.last().and_then(|frame| frame.grants().cloned());
-    let grants = match inside {
-        Some(grants) => grants,
-        None => cx.grants().clone(),
-    };
-    if grants.is_unlimited() {
-        return Ok(());
-    }
-    for action in &routine.code {
-        match action {
-            Action::Statement(statement) | Action::DeclareCursor(_, statement) => {
-                privilege::check_nested(cx, &grants, &statement.kind)?;
-            }
-            Action::Assign(_, Some(expr)) => privilege::check_expression(cx, &grants, expr)?,
-            Action::JumpUnless(expr, _) | Action::Return(expr) => {
-                privilege::check_expression(cx, &grants, expr)?;
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
 
 impl Routine {
     /// What each instruction uses. `owns` returns whether a table has a column.

@@ -108,6 +108,9 @@ pub(super) fn routine(cx: &Context, kind: RoutineKind, of: &ObjectName) -> Resul
 pub(super) fn trigger(cx: &Context, of: &ObjectName) -> Result<Listing> {
     let database = database_or(of.database.as_deref(), cx.default_database())?;
     let state = cx.catalog().state();
+    if state.database(database).is_none() && system_tables::schema(database).is_none() {
+        return Err(error::BAD_DB_ERROR.with(&[&database]));
+    }
     let found = state.trigger(database, &of.name);
     let (table, trigger) = found.ok_or_else(|| error::TRG_DOES_NOT_EXIST.plain())?;
     if !sees_triggers(cx, database) {

@@ -113,6 +113,8 @@ pub(crate) struct StatementState {
     /// The rows that it applies were checked where they come from, and what follows from them comes
     /// too.
     pub(crate) ignores_foreign_keys: bool,
+    /// A statement within this one has changed rows by foreign keys, which it may have found before.
+    pub(crate) cascaded_within: bool,
     /// The values that the subqueries and derived tables that run take from around them, the
     /// innermost last.
     pub(super) outer: Vec<Vec<Datum<'static>>>,
@@ -147,6 +149,7 @@ impl StatementState {
             used_tables: UsedTables::default(),
             references: Vec::new(),
             ignores_foreign_keys: false,
+            cascaded_within: false,
             outer: Vec::new(),
             subquery_results: BTreeMap::new(),
             misread: BTreeSet::new(),
@@ -178,6 +181,7 @@ impl StatementState {
             used_tables,
             references,
             ignores_foreign_keys,
+            cascaded_within,
             outer: _,
             // Begun by `Context::with_own_results`, for each statement of a function too.
             subquery_results: _,
@@ -191,6 +195,7 @@ impl StatementState {
         used_tables.clear();
         references.clear();
         *ignores_foreign_keys = false;
+        *cascaded_within = false;
         *releases = false;
         if !keeps_diagnostics {
             diagnostics.clear();
