@@ -113,7 +113,8 @@ pub(crate) struct StatementState {
     /// The rows that it applies were checked where they come from, and what follows from them comes
     /// too.
     pub(crate) ignores_foreign_keys: bool,
-    /// A statement within this one has changed rows by foreign keys, which it may have found before.
+    /// A statement within this one has changed rows by foreign keys, which it may have found
+    /// before.
     pub(crate) cascaded_within: bool,
     /// The values that the subqueries and derived tables that run take from around them, the
     /// innermost last.
