@@ -164,7 +164,8 @@ impl Frame {
         self.routine.kind != ProgramKind::Procedure
     }
 
-    /// Has its variables hidden, or seen again; returns whether they were (C1 of `routine/call.rs`).
+    /// Has its variables hidden, or seen again; returns whether they were
+    /// (C1 of `routine/call.rs`).
     pub(crate) fn set_dynamic(&mut self, is_dynamic: bool) -> bool {
         std::mem::replace(&mut self.program.is_dynamic, is_dynamic)
     }
