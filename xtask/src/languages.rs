@@ -25,6 +25,20 @@ pub fn python(packages: &[&str], module: &str, folder: &Path) -> Result<()> {
     command("/usr/bin/python3", &[&args[..], packages].concat(), folder)
 }
 
+/// Makes an environment of Python's with what `requirements.txt` pins, unless it is there.
+pub fn environment(sources: &Path, folder: &Path) -> Result<()> {
+    let (wanted, there) = (sources.join("requirements.txt"), folder.join("requirements.txt"));
+    if fs::read(&there).is_ok_and(|there| fs::read(&wanted).is_ok_and(|wanted| there == wanted)) {
+        return Ok(());
+    }
+    command("/usr/bin/python3", &["-m", "venv", "--clear", "."], folder)?;
+    let python = folder.join("bin/python");
+    let requirements = wanted.to_string_lossy();
+    command(&python.to_string_lossy(), &["-m", "pip", "install", "--quiet", "-r", &requirements], folder)?;
+    fs::copy(wanted, there)?;
+    Ok(())
+}
+
 /// Installs what `package-lock.json` pins, unless the `module` that it is for is there.
 pub fn node(sources: &Path, module: &str, folder: &Path) -> Result<()> {
     if folder.join("node_modules").join(module).exists() {

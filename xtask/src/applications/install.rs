@@ -1,0 +1,67 @@
+//! Installs an application's packages, and says how its program is run.
+
+use super::catalogue::{Application, Packages};
+use crate::{Result, languages, packages};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SOURCES: &str = "xtask/applications";
+
+/// Where `run.php` and PHP's own modules come from.
+const PHP: &[&str] = &[
+    "php-cli", "php-mysql", "php-xml", "php-mbstring", "php-gd", "php-curl", "php-intl", "php-zip", "php-ldap",
+    "php-gmp", "php-snmp",
+];
+
+/// Installs what is missing; the folder that has it.
+pub fn install(application: &Application) -> Result<PathBuf> {
+    let sources = sources(application)?;
+    let folder = languages::folder("applications")?.join(application.name);
+    fs::create_dir_all(&folder)?;
+    match application.packages {
+        Packages::Python => languages::environment(&sources, &folder)?,
+        Packages::Node => languages::node(&sources, "", &folder)?,
+        Packages::Go => languages::go(&sources, &folder.join("run"))?,
+        Packages::Java => languages::java(&sources, &folder.join("libraries"))?,
+        Packages::Php(names) => {
+            packages::ensure_libraries(PHP)?;
+            packages::unpack(names, &folder.join("root"))?;
+        }
+    }
+    Ok(folder)
+}
+
+/// The program, without arguments.
+pub fn program(application: &Application, installed: &Path) -> Result<Command> {
+    let sources = sources(application)?;
+    let mut command = match application.packages {
+        Packages::Python => {
+            let mut command = Command::new(installed.join("bin/python"));
+            command.arg("-B").arg("run.py");
+            command
+        }
+        Packages::Node => {
+            let mut command = Command::new("node");
+            command.arg("run.js").env("NODE_PATH", installed.join("node_modules"));
+            command
+        }
+        Packages::Go => Command::new(installed.join("run")),
+        Packages::Java => {
+            let mut command = Command::new("java");
+            command.arg("-cp").arg(installed.join("libraries/*")).arg("Run.java");
+            command
+        }
+        Packages::Php(_) => {
+            let mut command = Command::new("php");
+            command.arg("run.php").env("APPLICATION_ROOT", installed.join("root"));
+            command
+        }
+    };
+    command.current_dir(sources);
+    Ok(command)
+}
+
+fn sources(application: &Application) -> Result<PathBuf> {
+    Ok(fs::canonicalize(Path::new(SOURCES).join(application.name))?)
+}
