@@ -66,6 +66,13 @@ fn item(line: &str) -> String {
     if is_text { format!("HEX({name})") } else { name }
 }
 
+/// The triggers are there, in their order.
+fn check_triggers(server: &Running) {
+    let tried = "BEGIN; INSERT INTO everything.watched (a) VALUES (4); \
+                 SELECT b, c FROM everything.watched; ROLLBACK";
+    assert_eq!(server.sql(tried).unwrap(), "8\tx;x;y'z", "{:?}", server.kind());
+}
+
 #[test]
 fn a_database_of_all_types_goes_from_mariadb_to_duramen_and_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -84,12 +91,14 @@ fn a_database_of_all_types_goes_from_mariadb_to_duramen_and_back() {
         load(&duramen, &dump(&maria, &args));
         check_equal(&maria, &duramen, &format!("to Duramen {form:?}"));
         assert_eq!(duramen.sql("SELECT everything.twice(21)").unwrap(), "42");
+        check_triggers(&duramen);
 
         let back = dump(&duramen, &args);
         maria.sql("DROP DATABASE everything").unwrap();
         load(&maria, &back);
         check_equal(&duramen, &maria, &format!("to MariaDB {form:?}"));
         assert_eq!(maria.sql("SELECT everything.twice(21)").unwrap(), "42");
+        check_triggers(&maria);
     }
 }
 

@@ -49,6 +49,7 @@ pub(crate) mod statistics;
 pub(crate) mod table;
 mod table_map;
 pub(crate) mod temporary;
+pub(crate) mod trigger;
 pub(crate) mod view;
 
 use std::collections::HashMap;

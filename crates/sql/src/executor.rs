@@ -17,7 +17,7 @@ pub(crate) mod alter;
 mod assignments;
 mod change;
 pub(crate) use change::{delete_plan, update_plan};
-mod computed;
+pub(crate) mod computed;
 mod create_select;
 pub(crate) mod create_start;
 mod create_view;
@@ -45,6 +45,7 @@ pub(crate) mod set_operation;
 pub(crate) mod sort;
 pub(crate) mod temporary;
 mod through_view;
+mod triggers;
 pub(crate) mod view_columns;
 mod writer;
 
@@ -241,7 +242,9 @@ pub(crate) fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8
     cx.statement.status.insert_id = 0;
     let storing = cx.statement.storing;
     let outcome = match &statement.kind {
-        StatementKind::Set(items) => crate::admin::set::set(cx, items, text),
+        StatementKind::Set(items) => {
+            crate::routine::as_statement(cx, |cx| crate::admin::set::set(cx, items, text))
+        }
         _ => rows(cx, statement, text, &mut Discard).map(|_| ()),
     };
     cx.statement.storing = storing;
@@ -396,7 +399,6 @@ fn name_of(kind: &StatementKind) -> &'static str {
         S::CreateIndex(_) => "CREATE INDEX",
         S::DropIndex(_) => "DROP INDEX",
         S::AlterRoutine { .. } => "ALTER FUNCTION",
-        S::CreateTrigger(_) => "triggers",
         S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => "PREPARE",
         S::Signal(_) => "SIGNAL",
         S::GetDiagnostics(_) => "GET DIAGNOSTICS",

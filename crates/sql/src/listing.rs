@@ -62,6 +62,11 @@ pub(crate) fn moment(name: &'static str) -> Column {
     Column { name: name.into(), ty: Type::datetime(0).not_null() }
 }
 
+/// The same with hundredths of seconds.
+pub(crate) fn moment_with_hundredths(name: &'static str) -> Column {
+    Column { name: name.into(), ty: Type::datetime(2).not_null() }
+}
+
 impl Column {
     /// The same, which can be NULL.
     pub(crate) fn or_null(mut self) -> Self {

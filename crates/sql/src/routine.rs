@@ -1,4 +1,4 @@
-//! Stored functions: compiled once to a list of instructions, then run.
+//! Stored functions and triggers: compiled once to a list of instructions, then run.
 //!
 //! 1. compile  The function's text is parsed under the sql_mode of its creation; control flow
 //!    becomes jumps, each variable gets a place in the frame, and each instruction knows which
@@ -17,18 +17,20 @@ mod compile;
 mod names;
 mod plans;
 mod rights;
+pub(crate) mod trigger;
 mod variables;
 
 use std::sync::Arc;
 
 use plans::RoutineCache;
 pub(crate) use plans::RoutinePlans;
+use trigger::RowColumn;
 pub(crate) use variables::Locals;
 use variables::Variables;
 
 use crate::catalog::UserAtHost;
 use crate::executor;
-use crate::expression::{Expr, Resolver, Row, Scope};
+use crate::expression::{Expr, Node, Resolver, Row, Scope};
 use crate::planner::plan::{self, Basis};
 use crate::privilege::Grants;
 use crate::session::Context;
@@ -38,13 +40,34 @@ use datum::value::zone::Zone;
 use datum::value::{Datum, store};
 use syntax::ast;
 
-/// A compiled function.
+/// What a routine is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProgramKind {
+    Function,
+    Trigger,
+}
+
+impl ProgramKind {
+    /// As error messages name it.
+    fn name(self) -> &'static str {
+        match self {
+            ProgramKind::Function => "function",
+            ProgramKind::Trigger => "trigger",
+        }
+    }
+}
+
+/// A compiled function or trigger.
 pub(crate) struct Routine {
+    kind: ProgramKind,
     name: String,
     database: String,
     /// How many of the variables are parameters; they are the first.
     parameters: usize,
-    returns: DataType,
+    /// What a function returns.
+    returns: Option<DataType>,
+    /// The columns of a trigger's rows that are variables.
+    row_columns: Vec<RowColumn>,
     variables: Arc<Variables>,
     code: Vec<Action>,
     /// What the statements' spans point into.
@@ -83,6 +106,8 @@ pub(crate) struct Frame {
     /// Values of parameters and variables.
     pub(crate) locals: Vec<Datum<'static>>,
     routine: Arc<Routine>,
+    /// Places of the columns of NEW that were assigned to.
+    assigned: Vec<usize>,
     /// The instruction that runs.
     at: usize,
     cached: RoutineCache,
@@ -94,6 +119,16 @@ impl Frame {
     /// The database of the function that runs, in which its statements find their tables.
     pub(crate) fn database(&self) -> &str {
         &self.routine.database
+    }
+
+    /// True for a trigger, which has the rows OLD and NEW.
+    pub(crate) fn is_trigger(&self) -> bool {
+        self.routine.kind == ProgramKind::Trigger
+    }
+
+    /// Whose rights it runs with, if not its caller's.
+    pub(crate) fn definer(&self) -> Option<&UserAtHost> {
+        self.routine.definer.as_ref()
     }
 
     /// What it may do, if that is not what the session's account may.
@@ -119,9 +154,9 @@ impl Routine {
         self.parameters
     }
 
-    /// What it returns.
-    pub(crate) fn returns(&self) -> &DataType {
-        &self.returns
+    /// What a function returns.
+    pub(crate) fn returns(&self) -> Result<&DataType> {
+        self.returns.as_ref().ok_or_else(|| SqlError::internal("a function without RETURNS"))
     }
 }
 
@@ -154,8 +189,12 @@ pub(crate) fn assign(
     let routine = cx.statement.frames.last().map(|frame| frame.routine.clone());
     let name = routine.as_ref().and_then(|routine| routine.variables.get(index)).map(|v| &*v.name);
     let value = fit(cx, value, charset, ty, name.unwrap_or_default())?;
-    if let Some(place) = cx.statement.frames.last_mut().and_then(|f| f.locals.get_mut(index)) {
+    let Some(frame) = cx.statement.frames.last_mut() else { return Ok(()) };
+    if let Some(place) = frame.locals.get_mut(index) {
         *place = value;
+    }
+    if frame.routine.row_columns.iter().any(|of| of.place == index) && !frame.assigned.contains(&index) {
+        frame.assigned.push(index);
     }
     Ok(())
 }
@@ -195,18 +234,39 @@ pub(crate) fn call(
     }
     locals.resize(routine.variables.len(), Datum::Null);
     let grants = rights::of_call(cx, routine)?;
+    run_frame(cx, routine, locals, grants).0
+}
+
+/// What a routine left in its frame.
+#[derive(Default)]
+struct Left {
+    locals: Vec<Datum<'static>>,
+    /// See [`Frame::assigned`].
+    assigned: Vec<usize>,
+}
+
+/// Runs a routine in a frame of its own.
+fn run_frame(
+    cx: &mut Context,
+    routine: &Arc<Routine>,
+    locals: Vec<Datum<'static>>,
+    grants: Option<Arc<Grants>>,
+) -> (Result<Datum<'static>>, Left) {
     let mut cached = cx.functions.plans.take(routine);
     let around = plans::enter(cx, &mut cached);
     let status = cx.statement.status.clone();
-    cx.statement.frames.push(Frame { locals, routine: routine.clone(), at: 0, cached, grants });
+    let assigned = Vec::new();
+    cx.statement.frames.push(Frame { locals, routine: routine.clone(), assigned, at: 0, cached, grants });
     let outcome = rights::check(cx, routine).and_then(|()| run(cx, routine));
-    if let Some(frame) = cx.statement.frames.pop() {
-        cx.functions.plans.put(frame.cached);
+    let mut left = Left::default();
+    if let Some(Frame { locals, assigned, cached, .. }) = cx.statement.frames.pop() {
+        cx.functions.plans.put(cached);
+        left = Left { locals, assigned };
     }
     // The calling statement's figures are its own again.
     cx.statement.status = status;
     plans::restore_settings(cx, around);
-    outcome
+    (outcome, left)
 }
 
 fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
@@ -214,7 +274,10 @@ fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
     loop {
         cx.check_interrupt()?;
         let Some(action) = routine.code.get(at) else {
-            return Err(error::SP_NORETURNEND.with(&[&routine.name]));
+            return match routine.kind {
+                ProgramKind::Function => Err(error::SP_NORETURNEND.with(&[&routine.name])),
+                ProgramKind::Trigger => Ok(Datum::Null),
+            };
         };
         if let Some(frame) = cx.statement.frames.last_mut() {
             frame.at = at;
@@ -241,7 +304,7 @@ fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
             Action::Jump(target) => at = *target,
             Action::Return(value) => {
                 let (value, charset) = evaluate(cx, value)?;
-                return fit(cx, value, charset, &routine.returns, &routine.name);
+                return fit(cx, value, charset, routine.returns()?, &routine.name);
             }
             Action::CaseNotFound => return Err(error::SP_CASE_NOT_FOUND.plain()),
         }
@@ -258,20 +321,39 @@ fn evaluate(cx: &mut Context, ast: &ast::Expr) -> Result<(Datum<'static>, Charse
 }
 
 /// Resolves the expression of the instruction that runs, now or in an earlier call, and uses it.
+/// What it reads of tables it reads as a statement within the calling one.
 fn resolved<T>(
     cx: &mut Context,
     ast: &ast::Expr,
     run: impl FnOnce(&mut Context, &Expr) -> Result<T>,
 ) -> Result<T> {
+    let reads_tables = |e: &Expr| matches!(e.node, Node::Subquery(_) | Node::Stored(..));
     let make = |cx: &mut Context, basis: &mut Basis| {
         let scope = scope(cx);
         let mut resolver = Resolver::new(cx, scope);
         let expr = resolver.expr(ast)?;
         basis.reads(&mut resolver);
         basis.evaluates(&expr);
-        Ok(expr)
+        let reads = expr.contains(&mut |e| reads_tables(e));
+        Ok((expr, reads))
     };
-    with_cached_plan(cx, |cx| plan::run(cx, make, |cx, expr| run(cx, expr)))
+    with_cached_plan(cx, |cx| {
+        plan::run(cx, make, |cx, (expr, reads)| match reads {
+            true => as_statement(cx, |cx| run(cx, expr)),
+            false => run(cx, expr),
+        })
+    })
+}
+
+/// Runs something that sees what the statement around it has changed so far.
+pub(crate) fn as_statement<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    if cx.transactions.open.is_none() {
+        return run(cx);
+    }
+    cx.storage_transaction().begin_statement(0, None); // the outermost one's time counts
+    let outcome = run(cx);
+    cx.storage_transaction().end_statement();
+    outcome
 }
 
 /// Runs the instruction by its cached plan; what its subqueries give is this

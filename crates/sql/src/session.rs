@@ -32,6 +32,7 @@ pub(crate) mod table_locks;
 mod temporary;
 pub(crate) mod tracking;
 pub(crate) mod transaction;
+mod trigger_locks;
 mod used_tables;
 pub(crate) mod variables;
 mod views;

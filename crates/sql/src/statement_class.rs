@@ -50,6 +50,7 @@ impl StatementClass {
             | S::CreateIndex(_)
             | S::DropIndex(_)
             | S::CreateRoutine(_)
+            | S::CreateTrigger(_)
             | S::DropRoutine { .. }
             | S::CreateUser(_)
             | S::AlterUser(_)
@@ -63,9 +64,7 @@ impl StatementClass {
             | S::DropEvent { .. }
             | S::DropServer { .. }
             | S::DropRole { .. } => Self::Definition,
-            S::AlterRoutine { .. } | S::CreateTrigger(_) | S::CreateRole { .. } => {
-                Self::UnsupportedDefinition
-            }
+            S::AlterRoutine { .. } | S::CreateRole { .. } => Self::UnsupportedDefinition,
             S::Begin(_)
             | S::Commit(_)
             | S::Rollback(_)

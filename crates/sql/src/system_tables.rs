@@ -35,6 +35,7 @@ mod replication;
 mod routines;
 mod schemas;
 mod server;
+mod triggers;
 mod views;
 
 use std::sync::Arc;

@@ -1,6 +1,7 @@
-//! Foreign keys under concurrent changes: several sessions add children, delete parents and give
-//! them other keys, with cascades, under both isolation levels. In the end, and after a power cut
-//! in the middle, no child is without its parent and no cascade is half done.
+//! Foreign keys and triggers under concurrent changes: several sessions add children, delete
+//! parents and give them other keys, with cascades and chains of triggers, under both isolation
+//! levels. In the end, and after a power cut in the middle, no child is without its parent, and no
+//! cascade and no chain is half done.
 //!
 //! `DURAMEN_SEEDS=n` asks for a tenth of so many power cuts, `DURAMEN_SEED_FIRST=n` says where to
 //! begin. A seed repeats the sessions' statements, not the order of the threads.
@@ -31,7 +32,16 @@ CREATE TABLE child (id INT PRIMARY KEY AUTO_INCREMENT, p INT NOT NULL, u INT, c 
 CREATE TABLE grandchild (id INT PRIMARY KEY AUTO_INCREMENT, c INT NOT NULL, p INT,
     FOREIGN KEY (c) REFERENCES child (id) ON DELETE CASCADE,
     FOREIGN KEY (p) REFERENCES child (p) ON DELETE SET NULL ON UPDATE SET NULL);
-CREATE TABLE guard (id INT PRIMARY KEY AUTO_INCREMENT, p INT, FOREIGN KEY (p) REFERENCES parent (id))";
+CREATE TABLE guard (id INT PRIMARY KEY AUTO_INCREMENT, p INT, FOREIGN KEY (p) REFERENCES parent (id));
+CREATE TABLE trail (id INT PRIMARY KEY AUTO_INCREMENT, child INT, guard INT, total INT NOT NULL, KEY (child));
+CREATE TABLE totals (id INT PRIMARY KEY, n INT NOT NULL);
+INSERT INTO totals VALUES (0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0);
+CREATE TRIGGER child_ai AFTER INSERT ON child FOR EACH ROW
+    INSERT INTO trail (child) VALUES (NEW.id), (NEW.id);
+CREATE TRIGGER guard_ad AFTER DELETE ON guard FOR EACH ROW INSERT INTO trail (guard) VALUES (OLD.id);
+CREATE TRIGGER trail_bi BEFORE INSERT ON trail FOR EACH ROW SET NEW.total = IFNULL(NEW.child, NEW.guard) % 8;
+CREATE TRIGGER trail_ai AFTER INSERT ON trail FOR EACH ROW
+    UPDATE totals SET n = n + 1 WHERE id = NEW.total";
 
 /// Foreign keys: child, its column, parent, its column.
 const KEYS: [(&str, &str, &str, &str); 7] = [
@@ -137,7 +147,13 @@ fn check(server: &Server, what: &str) {
     let halves = "SELECT p.id, COUNT(t.id) FROM parent p LEFT JOIN part t ON t.p = p.id \
                   GROUP BY p.id HAVING COUNT(t.id) <> 3";
     assert_eq!(rows(&mut session, halves), Vec::<Vec<String>>::new(), "{what}: parents without their parts");
-    for row in rows(&mut session, "CHECK TABLE parent, part, child, grandchild, guard") {
+    let untold = "SELECT c.id, COUNT(t.id) FROM child c LEFT JOIN trail t ON t.child = c.id \
+                  GROUP BY c.id HAVING COUNT(t.id) <> 2";
+    assert_eq!(rows(&mut session, untold), Vec::<Vec<String>>::new(), "{what}: children without their trail");
+    let miscounted = "SELECT x.id, n, COUNT(t.id) FROM totals x LEFT JOIN trail t ON t.total = x.id \
+                      GROUP BY x.id, n HAVING n <> COUNT(t.id)";
+    assert_eq!(rows(&mut session, miscounted), Vec::<Vec<String>>::new(), "{what}: trails without their total");
+    for row in rows(&mut session, "CHECK TABLE parent, part, child, grandchild, guard, trail, totals") {
         assert_eq!(row.last().map(String::as_str), Some("OK"), "{what}: {row:?}");
     }
 }

@@ -4,8 +4,8 @@
 //! A case depends on its seed and on which of its statements the server accepts: what comes later
 //! builds on what is there.
 //! [`text`] makes names and literals, [`types`] columns' types and values, [`expression`] what is
-//! computed, [`table`] and [`alter`] tables, [`foreign_key`] what they refer to, [`view`]
-//! views of them, [`others`] functions, accounts and databases.
+//! computed, [`table`] and [`alter`] tables, [`foreign_key`] what they refer to, [`trigger`] what
+//! runs for their rows, [`view`] views of them, [`others`] functions, accounts and databases.
 
 mod alter;
 mod expression;
@@ -13,6 +13,7 @@ mod foreign_key;
 mod others;
 mod table;
 mod text;
+mod trigger;
 mod types;
 mod view;
 

@@ -3,7 +3,7 @@
 use super::foreign_key::{Added, foreign_key};
 use super::text::{between, characters, name, pick};
 use super::types::{Values, any_type, default_charset, integer};
-use super::{Session, Try, alter, expression, view};
+use super::{Session, Try, alter, expression, trigger, view};
 use stdx::random::Random;
 
 /// A column that a table has.
@@ -47,6 +47,9 @@ pub(super) fn tables(session: &Session, random: &mut Random, run: &mut Try<'_>) 
     }
     for table in &tables {
         rows(session, random, table, run);
+    }
+    if random.chance(1, 4) {
+        trigger::triggers(session, random, &tables, run);
     }
     let pick_one = |random: &mut Random, tables: &[Table]| random.below(tables.len() as u64) as usize;
     for _ in 0..random.below(3 + 3 * tables.len() as u64) {

@@ -72,6 +72,12 @@ const SCHEMA_QUERIES: &[(&str, &str)] = &[
          FROM information_schema.routines WHERE routine_schema LIKE 'c%'",
     ),
     (
+        "triggers",
+        "SELECT trigger_schema, trigger_name, event_manipulation, event_object_table, action_order, action_statement, \
+         action_timing, created, sql_mode, definer, character_set_client, collation_connection, database_collation \
+         FROM information_schema.triggers WHERE trigger_schema LIKE 'c%'",
+    ),
+    (
         "parameters",
         "SELECT specific_schema, specific_name, ordinal_position, parameter_name, dtd_identifier, character_set_name, collation_name \
          FROM information_schema.parameters WHERE specific_schema LIKE 'c%'",
@@ -209,6 +215,14 @@ impl Snapshot {
                 let name = quote(&String::from_utf8_lossy(&name));
                 let text = shown(conn, &format!("SHOW CREATE FUNCTION {quoted}.{name}"))?;
                 self.add(case, format!("SHOW CREATE FUNCTION {name}"), &text);
+            }
+        }
+        let triggers: Vec<Row> = conn.query(format!("SHOW TRIGGERS FROM {quoted}"))?;
+        for row in triggers {
+            if let Some(Value::Bytes(name)) = row.unwrap().into_iter().next() {
+                let name = quote(&String::from_utf8_lossy(&name));
+                let text = shown(conn, &format!("SHOW CREATE TRIGGER {quoted}.{name}"))?;
+                self.add(case, format!("SHOW CREATE TRIGGER {name}"), &text);
             }
         }
         Ok(())

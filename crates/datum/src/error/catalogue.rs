@@ -216,7 +216,11 @@ catalogue! {
     VIEW_WRONG_LIST = 1353, "HY000", "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts";
     WARN_VIEW_MERGE = 1354, "HY000", "View merge algorithm can't be used here for now (assumed undefined algorithm)";
     VIEW_INVALID = 1356, "HY000", "View '%.%' references invalid table(s) or column(s) or function(s) or definer/invoker of view lack rights to use them";
+    TRG_ALREADY_EXISTS = 1359, "HY000", "Trigger already exists";
     TRG_DOES_NOT_EXIST = 1360, "HY000", "Trigger does not exist";
+    TRG_ON_VIEW_OR_TEMP_TABLE = 1361, "HY000", "Trigger's '%' is view or temporary table";
+    TRG_CANT_CHANGE_ROW = 1362, "HY000", "Updating of % row is not allowed in %trigger";
+    TRG_NO_SUCH_ROW_IN_TRG = 1363, "HY000", "There is no % row in on % trigger";
     NO_DEFAULT_FOR_FIELD = 1364, "HY000", "Field '%' doesn't have a default value";
     DIVISION_BY_ZERO = 1365, "22012", "Division by 0";
     TRUNCATED_WRONG_VALUE_FOR_FIELD = 1366, "HY000", "Incorrect % value: '%' for column '%' at row %";
@@ -253,6 +257,7 @@ catalogue! {
     TOO_BIG_SCALE = 1425, "42000", "Too big scale % specified for column '%'. Maximum is %.";
     TOO_BIG_PRECISION = 1426, "42000", "Too-big precision % specified for '%'. Maximum is %.";
     M_BIGGER_THAN_D = 1427, "42000", "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '%').";
+    TRG_IN_WRONG_SCHEMA = 1435, "HY000", "Trigger in wrong schema";
     STACK_OVERRUN_NEED_MORE = 1436, "HY000", "Thread stack overrun:  % bytes used of a % byte stack, and % bytes needed.  Use 'mysqld --thread_stack=#' to specify a bigger stack.";
     TOO_BIG_DISPLAYWIDTH = 1439, "42000", "Display width out of range for column '%' (max = %)";
     XAER_DUPID = 1440, "XAE08", "XAER_DUPID: The XID already exists";
@@ -267,6 +272,7 @@ catalogue! {
     SP_WRONG_NAME = 1458, "42000", "Incorrect routine name '%'";
     MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000", "Can't create more than max_prepared_stmt_count statements (current value: %)";
     VIEW_RECURSIVE = 1462, "HY000", "`%`.`%` contains view recursion";
+    NO_TRIGGERS_ON_SYSTEM_SCHEMA = 1465, "HY000", "Triggers can not be created on system tables";
     AUTOINC_READ_FAILED = 1467, "HY000", "Failed to read auto-increment value from storage engine";
     WRONG_STRING_LENGTH = 1470, "HY000", "String '%' is too long for % (should be no longer than %)";
     NON_INSERTABLE_TABLE = 1471, "HY000", "The target table % of the % is not insertable-into";
@@ -330,6 +336,7 @@ catalogue! {
     AES_INVALID_IV = 1882, "HY000", "The initialization vector supplied to % is too short. Must be at least % bytes long";
     WARN_LEGACY_SYNTAX_CONVERTED = 3005, "HY000", "% is no longer supported. The statement was converted to %.";
     FK_DEPTH_EXCEEDED = 3008, "HY000", "Foreign key cascade delete/update exceeds max depth of %.";
+    REFERENCED_TRG_DOES_NOT_EXIST = 3011, "HY000", "Referenced trigger '%' for the given action time and event type does not exist.";
     INVALID_FIELD_SIZE = 3013, "HY000", "Invalid size for column '%'.";
     INVALID_ARGUMENT_FOR_LOGARITHM = 3020, "2201E", "Invalid argument for logarithm";
     QUERY_TIMEOUT = 3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded";
@@ -454,6 +461,8 @@ catalogue! {
     CANNOT_USER_REFERENCED_AS_DEFINER = 4006, "HY000", "Operation % failed for % as it is referenced as a definer account in %.";
     TABLE_MUST_HAVE_A_VISIBLE_COLUMN = 4028, "HY000", "A table must have at least one visible column.";
     XA_TEMP_TABLE = 4091, "HY000", "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";
+    IF_NOT_EXISTS_TRIGGER_EXISTS_ON_TABLE = 4099, "HY000", "Trigger '%' already exists on the table '%'.'%'.";
+    IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE = 4100, "HY000", "Trigger '%'.'%' already exists on a different table. The 'IF NOT EXISTS' clause is only supported for triggers associated with the same table.";
     GIPK_COLUMN_EXISTS = 4108, "HY000", "Failed to generate invisible primary key. Column 'my_row_id' already exists.";
     GIPK_FAILED_AUTOINC_COLUMN_EXISTS = 4109, "HY000", "Failed to generate invisible primary key. Auto-increment column already exists.";
     GIPK_FAILED_CHANGE_NOT_ALLOWED = 4110, "HY000", "Altering generated invisible primary key column 'my_row_id' is not allowed.";

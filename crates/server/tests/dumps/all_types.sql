@@ -60,10 +60,18 @@ INSERT INTO computed (id, a, b, c) VALUES (3, 1, NULL, NULL);
 
 CREATE TABLE nothing (`odd ``name` INT PRIMARY KEY, `select` INT, KEY `key 1` (`select`)) ROW_FORMAT=DYNAMIC;
 
+CREATE TABLE watched (a INT, b INT, c VARCHAR(20) DEFAULT 'x');
+
 DELIMITER //
 CREATE FUNCTION twice(n INT) RETURNS INT DETERMINISTIC COMMENT 'doubles'
 BEGIN
   DECLARE m INT DEFAULT 2;
   RETURN n * m; -- a comment; with a semicolon
 END//
+CREATE TRIGGER doubles BEFORE INSERT ON watched FOR EACH ROW
+BEGIN
+  SET NEW.b = twice(NEW.a); -- a comment; with a semicolon
+  IF NEW.b > 7 THEN SET NEW.c = CONCAT(NEW.c, ';x'); END IF;
+END//
+CREATE TRIGGER adds BEFORE INSERT ON watched FOR EACH ROW FOLLOWS doubles SET NEW.c = CONCAT(NEW.c, ';y''z')//
 DELIMITER ;

@@ -120,7 +120,7 @@ fn listing(cx: &mut Context, what: &ShowWhat) -> Result<Listing> {
         W::CreateView(name) => create::view(cx, name)?,
         W::CreateRoutine(kind, name) => create::routine(cx, *kind, name)?,
         W::CreateUser(account) => create::user(cx, account)?,
-        W::CreateTrigger(_) => return Err(error::TRG_DOES_NOT_EXIST.plain()),
+        W::CreateTrigger(name) => create::trigger(cx, name)?,
         W::CreateEvent(name) => return Err(error::EVENT_DOES_NOT_EXIST.with(&[&name.name])),
         W::BinaryLogs => binary_log::files(cx),
         W::BinaryLogStatus => binary_log::status(cx)?,

@@ -12,6 +12,7 @@ mod foreign_keys;
 mod grant;
 mod routine;
 mod table;
+mod trigger;
 mod user;
 pub(crate) mod view;
 
@@ -222,7 +223,8 @@ pub(crate) fn plan(
         S::Revoke(revoke) => grant::revoke(revoke, state, settings),
         S::CreateView(create) => view::create(create, state, settings),
         S::DropView { names, if_exists } => view::drop(names, *if_exists, state, settings),
-        S::DropTrigger { name, if_exists } => absent::drop_trigger(name, *if_exists, state, settings),
+        S::CreateTrigger(create) => trigger::create(create, text, state, settings),
+        S::DropTrigger { name, if_exists } => trigger::drop(name, *if_exists, state, settings),
         S::DropEvent { name, if_exists } => absent::drop_event(name, *if_exists, settings),
         S::DropServer { name, if_exists } => absent::drop_server(name, *if_exists),
         S::DropRole { names, if_exists } => user::drop_roles(names, *if_exists, state, settings),

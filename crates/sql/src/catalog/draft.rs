@@ -27,6 +27,7 @@ use super::collations::KeyCollations;
 use super::deprecated;
 use super::table::{CheckDef, ColumnDef, Default, Generated, IndexDef, TableDef};
 use super::table_map::details;
+use super::trigger::Triggers;
 use datum::bounds::parse_options;
 use datum::error::{self, Diagnostics, Result, SqlError};
 use datum::value::{Datum, store, temporal_text};
@@ -462,6 +463,7 @@ impl Draft {
             checks,
             foreign_keys,
             referenced_by: Arc::default(),
+            triggers: Triggers::default(),
             auto_column,
             auto_start: options.auto_increment,
             collation: self.collation,
@@ -472,6 +474,7 @@ impl Draft {
             layouts: None,
             readable_from: LogPosition::ZERO,
             computed: OnceLock::new(),
+            trigger_programs: OnceLock::new(),
             counter: Arc::new(Counter::new(options.auto_increment)),
             statistics: Arc::default(),
             lock: Arc::default(),

@@ -205,6 +205,7 @@ fn table_difference(made: &TableDef, read: &TableDef) -> Option<&'static str> {
         checks,
         foreign_keys,
         referenced_by: _, // of the catalog's state
+        triggers,
         auto_column,
         auto_start,
         collation,
@@ -215,7 +216,8 @@ fn table_difference(made: &TableDef, read: &TableDef) -> Option<&'static str> {
         layouts,
         readable_from: _, // of the running server
         computed: _,      // of the expressions
-        counter: _,       // in the checkpoint's notes
+        trigger_programs: _,
+        counter: _, // in the checkpoint's notes
         statistics: _,
         lock: _,
     } = made;
@@ -230,6 +232,7 @@ fn table_difference(made: &TableDef, read: &TableDef) -> Option<&'static str> {
         (*indexes == read.indexes, "indexes"),
         (*checks == read.checks, "CHECK constraints"),
         (*foreign_keys == read.foreign_keys, "FOREIGN KEY constraints"),
+        (*triggers == read.triggers, "triggers"),
         (*auto_column == read.auto_column, "AUTO_INCREMENT column"),
         (*auto_start == read.auto_start, "AUTO_INCREMENT"),
         (*collation == read.collation, "collation"),

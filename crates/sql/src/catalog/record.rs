@@ -28,6 +28,7 @@ use super::build::{self, Environment, Numbers, Trees};
 use super::objects::{CatalogState, DatabaseDef, FunctionDef, NextNumbers};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::table::{ColumnDef, Default, TableDef};
+use super::trigger::Triggers;
 use super::view::ViewDef;
 use super::{parse_one, show};
 use datum::error::{Result, SqlError};
@@ -44,13 +45,16 @@ pub const TREE: TreeId = TreeId(1);
 
 /// What records look like at the most. The record of a table says itself which form it has
 /// ([`put_table`]).
-const FORMAT: u8 = 5;
+const FORMAT: u8 = 6;
 
 /// After the trees of a table's record that has the second form. No list of layouts begins so.
 const SECOND_FORM: u8 = 0xFF;
 
 /// After [`SECOND_FORM`] in a record that has the third form. No list of layouts begins so either.
 const THIRD_FORM: u8 = 0xFF;
+
+/// After the time in a record that has the fourth form. No list of layouts begins so either.
+const FOURTH_FORM: u8 = 0xFF;
 
 /// Why there is no catalog. The sentences are those of error 1815, as which a refused start prints
 /// them.
@@ -195,14 +199,16 @@ fn put_next(next: NextNumbers, batch: &mut WriteBatch) {
 
 /// Table number u64; number of indexes (lenenc), the tree of each u32; [`SECOND_FORM`];
 /// [`THIRD_FORM`]; when it was made or altered last, in seconds since 1970, u32 (0: nobody knows);
-/// number of layouts (lenenc), each: where it ended u64 (0: where this record stands), number of
-/// columns (lenenc), each column type (code u8, metadata u16, collation u16, unsigned u8), number
-/// of sources (lenenc), each: 0 and the column (lenenc), 1 and the value (bytes), or 2 for NULL;
-/// number of columns that can be NULL and have no default, not even NULL (lenenc), each (lenenc),
-/// since their text does not say so; the rest is the text of CREATE TABLE.
+/// [`FOURTH_FORM`]; number of layouts (lenenc), each: where it ended u64 (0: where this record
+/// stands), number of columns (lenenc), each column type (code u8, metadata u16, collation u16,
+/// unsigned u8), number of sources (lenenc), each: 0 and the column (lenenc), 1 and the value
+/// (bytes), or 2 for NULL; number of columns that can be NULL and have no default, not even NULL
+/// (lenenc), each (lenenc), since their text does not say so; the triggers, see
+/// [`Triggers::encode`]; the rest is the text of CREATE TABLE.
 ///
-/// Records without [`THIRD_FORM`] are older and have no such time; those without [`SECOND_FORM`]
-/// are older still: they have no such columns, and the oldest no layouts.
+/// Records without [`FOURTH_FORM`] are older and have no triggers; those without [`THIRD_FORM`] are
+/// older and have no such time; those without [`SECOND_FORM`] are older still: they have no such
+/// columns, and the oldest no layouts.
 fn put_table(table: &TableDef, batch: &mut WriteBatch) {
     let mut value = table.id.to_le_bytes().to_vec();
     put_lenenc(&mut value, table.schema.indexes().count() as u64);
@@ -210,11 +216,13 @@ fn put_table(table: &TableDef, batch: &mut WriteBatch) {
     let layouts = table.layouts.as_ref().map_or(&[][..], |layouts| layouts.list());
     value.extend([SECOND_FORM, THIRD_FORM]);
     value.extend_from_slice(&table.created.unwrap_or(0).to_le_bytes());
+    value.push(FOURTH_FORM);
     put_lenenc(&mut value, layouts.len() as u64);
     layouts.iter().for_each(|layout| put_layout(layout, &mut value));
     let without_default = columns_without_default(table);
     put_lenenc(&mut value, without_default.len() as u64);
     without_default.iter().for_each(|&column| put_lenenc(&mut value, column as u64));
+    table.triggers.encode(&mut value);
     value.extend_from_slice(show::create_table(table, table.auto_start, Zone::UTC).as_bytes());
     batch.put(TREE, &table_key(table), &value);
 }
@@ -511,6 +519,7 @@ fn read(
             let kept = read_definition(value).map_err(none)?;
             let mut table = read_table(first, second, kept.sql, kept.numbers).map_err(Some)?;
             table.created = kept.created;
+            table.triggers = kept.triggers;
             if !kept.layouts.list().is_empty() {
                 table.layouts = Some(placed_layouts(&kept.layouts, position));
             }
@@ -552,6 +561,7 @@ struct Definition<'a> {
     layouts: Layouts,
     without_default: Vec<usize>,
     created: Option<u32>,
+    triggers: Triggers,
     sql: &'a [u8],
 }
 
@@ -569,12 +579,15 @@ fn read_definition(value: &[u8]) -> Result<Definition<'_>, Truncated> {
     // The oldest records have the text right here. It is no list: a table has far fewer layouts
     // than `C` says.
     if !is_second && rest.starts_with(b"CREATE ") {
-        let (layouts, created) = (Layouts::new(layouts), None);
-        return Ok(Definition { numbers, layouts, without_default, created, sql: rest });
+        let (layouts, created, triggers) = (Layouts::new(layouts), None, Triggers::default());
+        return Ok(Definition { numbers, layouts, without_default, created, triggers, sql: rest });
     }
     let third = rest.strip_prefix(&[THIRD_FORM]).filter(|_| is_second);
     let mut c = Cursor::new(third.unwrap_or(rest));
     let created = if third.is_some() { Some(c.u32()?).filter(|&seconds| seconds > 0) } else { None };
+    let rest = c.take_remaining();
+    let fourth = rest.strip_prefix(&[FOURTH_FORM]).filter(|_| third.is_some());
+    let mut c = Cursor::new(fourth.unwrap_or(rest));
     for _ in 0..c.lenenc()? {
         layouts.push(read_layout(&mut c)?);
     }
@@ -583,8 +596,9 @@ fn read_definition(value: &[u8]) -> Result<Definition<'_>, Truncated> {
             without_default.push(usize::try_from(c.lenenc()?).map_err(|_| Truncated)?);
         }
     }
+    let triggers = if fourth.is_some() { Triggers::decode(&mut c)? } else { Triggers::default() };
     let (layouts, sql) = (Layouts::new(layouts), c.take_remaining());
-    Ok(Definition { numbers, layouts, without_default, created, sql })
+    Ok(Definition { numbers, layouts, without_default, created, triggers, sql })
 }
 
 fn none(_: Truncated) -> Option<SqlError> {

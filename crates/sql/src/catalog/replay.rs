@@ -176,6 +176,7 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
         }
         S::CreateIndex(create) => table(&create.table).into_iter().collect(),
         S::DropIndex(drop) => table(&drop.table).into_iter().collect(),
+        S::CreateTrigger(create) => table(&create.table).into_iter().collect(),
         S::CreateView(create) => view(&create.name).into_iter().collect(),
         S::DropView { names, .. } => names.iter().filter_map(view).collect(),
         S::CreateRoutine(create) => {

@@ -16,6 +16,7 @@ use super::computed::Computed;
 use super::foreign_key::{ForeignKeyDef, TableName};
 use super::metadata_lock::MetadataLock;
 use super::statistics::Statistics;
+use super::trigger::{TriggerPrograms, Triggers};
 use datum::types::{Collation, DataType};
 use datum::value::Datum;
 
@@ -44,6 +45,8 @@ pub struct TableDef {
     /// The tables whose foreign keys refer to its rows, by name: database and table. The catalog's
     /// state keeps it ([`super::objects`]).
     pub referenced_by: Arc<[TableName]>,
+    /// What is run for each row that a statement changes.
+    pub(crate) triggers: Triggers,
     /// The AUTO_INCREMENT column.
     pub(crate) auto_column: Option<usize>,
     /// The AUTO_INCREMENT value it was created with.
@@ -67,6 +70,8 @@ pub struct TableDef {
     pub(crate) readable_from: LogPosition,
     /// Its expressions, ready for use, once somebody has asked for them.
     pub(crate) computed: OnceLock<Arc<Computed>>,
+    /// Its triggers, compiled for this definition, once one has been run.
+    pub(crate) trigger_programs: OnceLock<TriggerPrograms>,
     /// The AUTO_INCREMENT counter.
     pub counter: Arc<Counter>,
     /// What is known of its rows.

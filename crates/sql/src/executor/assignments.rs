@@ -12,9 +12,9 @@ use smallvec::SmallVec;
 use super::computed;
 use super::through_view::ViewCheck;
 use super::writer::{charset_of, now};
-use super::{RowRules, fit};
-use crate::catalog::TableDef;
+use super::{RowRules, fit, triggers};
 use crate::catalog::table::Default;
+use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::frame::Frame;
 use crate::expression::resolve::unknown_column;
 use crate::expression::row::{ImageRow, Offsets};
@@ -40,6 +40,15 @@ pub(super) struct Assignments {
     pub(super) check: Option<Arc<ViewCheck>>,
     /// Memory for the row after them, of the last execution.
     pub(super) memory: Vec<u8>,
+}
+
+/// What assignments made of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Applied {
+    Changed,
+    Unchanged,
+    /// It stays as it is under IGNORE, for it may not become so; there is a warning.
+    Skipped,
 }
 
 enum AssignedValue {
@@ -179,7 +188,7 @@ impl Assignments {
         self.list.iter().any(|(column, _)| table.auto_column == Some(*column))
     }
 
-    /// Makes the row after them in `after`; false if it stays as it is.
+    /// Makes the row after them in `after`, and after the triggers that run before the update.
     pub(super) fn apply(
         &self,
         cx: &mut Context,
@@ -188,7 +197,7 @@ impl Assignments {
         around: Around<'_>,
         row_rules: RowRules,
         after: &mut Vec<u8>,
-    ) -> Result<bool> {
+    ) -> Result<Applied> {
         // Expressions look for parameters in the context; without such their values need not be
         // copied.
         let evaluates = self.list.iter().any(|(_, assigned)| matches!(assigned, AssignedValue::Expr(_)));
@@ -203,19 +212,50 @@ impl Assignments {
             cx.statement.parameters = parameters;
         }
         stepped?;
-        if after == before.image {
-            return Ok(false);
-        }
-        if !self.touched.is_empty() {
+        let changes = after != before.image;
+        if changes && !self.touched.is_empty() {
             let moments: Vec<_> = self.touched.iter().map(|&c| (c, now(cx, &table.columns[c].ty))).collect();
             *after = rebuild(table, after, &moments)?;
         }
+        let is_triggered = triggers::run_before_update(table);
+        if !is_triggered && !changes {
+            return Ok(Applied::Unchanged);
+        }
+        if is_triggered {
+            self.before_update(cx, table, before.image, after, row_rules)?;
+        }
         let is_complete =
             table.is_plain() || computed::complete(cx, table, after, &[], row_rules, self.ignore)?;
-        match &self.check {
-            Some(check) if is_complete => check.passes(cx, table, after, self.ignore),
-            _ => Ok(is_complete),
+        let passes = match &self.check {
+            Some(check) if is_complete => check.passes(cx, table, after, self.ignore)?,
+            _ => is_complete,
+        };
+        Ok(match passes {
+            true if is_triggered && after == before.image => Applied::Unchanged,
+            true => Applied::Changed,
+            false => Applied::Skipped,
+        })
+    }
+
+    /// Lets the triggers see the row, and change it, before it is looked at as a whole.
+    fn before_update(
+        &self,
+        cx: &mut Context,
+        table: &Arc<TableDef>,
+        before: &[u8],
+        after: &mut Vec<u8>,
+        row_rules: RowRules,
+    ) -> Result<()> {
+        if !table.is_plain() {
+            computed::fill(cx, table, after, &[], row_rules)?;
         }
+        triggers::before_update(cx, table, before, after)?;
+        for column in null_where_none_may_be(table, after)? {
+            let definition = &table.columns[column];
+            let substitute = no_null(cx, definition, row_rules)?;
+            *after = rebuild(table, after, &[(column, substitute)])?;
+        }
+        Ok(())
     }
 
     /// Makes the image after all assignments.
@@ -288,18 +328,39 @@ impl Assignments {
                 },
             };
             if value.is_null() && !definition.nullable {
-                let e = error::BAD_NULL_ERROR.with(&[&definition.name]);
-                if row_rules.rules.strict {
-                    return Err(e);
-                }
-                cx.warn(e);
-                values.push((*column, store::null_substitute(&definition.ty)));
+                // A trigger may still give it a value.
+                let value = match triggers::run_before_update(table) {
+                    true => Datum::Null,
+                    false => no_null(cx, definition, row_rules)?,
+                };
+                values.push((*column, value));
                 continue;
             }
             values.push((*column, fit(cx, table, definition, row_rules, value, charset)?));
         }
         replaced(before, &values, after)
     }
+}
+
+/// What is stored for NULL in a column that has none.
+fn no_null(cx: &mut Context, column: &ColumnDef, row_rules: RowRules) -> Result<Datum<'static>> {
+    let e = error::BAD_NULL_ERROR.with(&[&column.name]);
+    if row_rules.rules.strict {
+        return Err(e);
+    }
+    cx.warn(e);
+    Ok(store::null_substitute(&column.ty))
+}
+
+/// The columns of a row that are NULL and may not be, as triggers left it.
+pub(super) fn null_where_none_may_be(table: &TableDef, image: &[u8]) -> Result<Vec<usize>> {
+    let mut offsets = Offsets::default();
+    offsets.find(table, image)?;
+    let is_wrong = |(number, column): (usize, &ColumnDef)| {
+        let may_be = column.nullable || column.generated.is_some();
+        (!may_be && offsets.raw(image, number).is_none()).then_some(number)
+    };
+    Ok(table.columns.iter().enumerate().filter_map(is_wrong).collect())
 }
 
 fn has_expression_default(table: &TableDef, column: usize) -> bool {

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use storage::transaction::Locking;
 
 use super::RowRules;
-use super::assignments::{Around, Assignments};
+use super::assignments::{Applied, Around, Assignments};
 use super::foreign_keys::{self, NotChanged};
 use super::operators::{self, Running};
 use super::out_of_range;
 use super::sort::Sorter;
 use super::through_view::{Change, ChangedView};
+use super::triggers;
 use crate::catalog::TableDef;
 use crate::expression::frame::{self, Frame};
 use crate::expression::row::{ImageRow, Offsets};
@@ -301,15 +302,16 @@ fn update_rows(
         let applied =
             assignments.apply(cx, table, before, Around::Nothing, RowRules { row: matched, rules }, after);
         match applied.map_err(|e| out_of_range::with_names(cx, e, || Names::of_table(table, &table.name))) {
-            Ok(true) => {}
-            Ok(false) => return Ok(()),
+            Ok(Applied::Changed) => {}
+            Ok(Applied::Unchanged) => return triggers::after_update(cx, table, before.image, before.image),
+            Ok(Applied::Skipped) => return Ok(()),
             Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {
                 cx.warn(e);
                 return Ok(());
             }
             Err(e) => return Err(e),
         }
-        match foreign_keys::update_row(cx, table, before.image, after) {
+        match triggers::update_row(cx, table, before.image, after) {
             Ok(()) => {
                 if numbers {
                     table.count_row(after);
@@ -357,8 +359,9 @@ fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame, ignore: boo
         if *before != *found && !target.accepts(cx, &before)? {
             return Ok(());
         }
-        match foreign_keys::delete_row(cx, &target.table, &before) {
-            Ok(()) => {}
+        match triggers::delete_row(cx, &target.table, &before) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
             Err(NotChanged::Reference(e)) if ignore => {
                 cx.warn(e);
                 return Ok(());

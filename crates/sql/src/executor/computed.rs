@@ -30,15 +30,9 @@ pub(super) fn complete(
     row_rules: RowRules,
     ignore: bool,
 ) -> Result<bool> {
+    fill(cx, table, image, defaulted, row_rules)?;
     let computed = Computed::of(cx, table)?;
     let mut offsets = Offsets::default();
-    let asked = computed.defaults.iter().filter(|(column, _)| defaulted.contains(column));
-    for (column, expr) in asked.chain(&computed.generated) {
-        offsets.find(table, image)?;
-        let row = Row::Image(ImageRow { table, image, offsets: &offsets });
-        let value = evaluate(cx, row, expr, table, *column, row_rules)?.into_owned();
-        *image = with_column(table, image, &offsets, *column, &value)?;
-    }
     offsets.find(table, image)?;
     let row = Row::Image(ImageRow { table, image, offsets: &offsets });
     for (check, expr) in &computed.checks {
@@ -52,6 +46,26 @@ pub(super) fn complete(
         }
     }
     Ok(true)
+}
+
+/// Evaluates the expression defaults of `defaulted` columns and all generated columns.
+pub(super) fn fill(
+    cx: &mut Context,
+    table: &Arc<TableDef>,
+    image: &mut Vec<u8>,
+    defaulted: &[usize],
+    row_rules: RowRules,
+) -> Result<()> {
+    let computed = Computed::of(cx, table)?;
+    let mut offsets = Offsets::default();
+    let asked = computed.defaults.iter().filter(|(column, _)| defaulted.contains(column));
+    for (column, expr) in asked.chain(&computed.generated) {
+        offsets.find(table, image)?;
+        let row = Row::Image(ImageRow { table, image, offsets: &offsets });
+        let value = evaluate(cx, row, expr, table, *column, row_rules)?.into_owned();
+        *image = with_column(table, image, &offsets, *column, &value)?;
+    }
+    Ok(())
 }
 
 /// The value of a column's expression default for the row as it is now.
@@ -111,7 +125,7 @@ fn with_column(
 }
 
 /// Error 3105 unless a generated column is given nothing but DEFAULT.
-pub(super) fn not_generated(table: &TableDef, column: usize) -> Result<()> {
+pub(crate) fn not_generated(table: &TableDef, column: usize) -> Result<()> {
     match table.columns[column].generated {
         None => Ok(()),
         Some(_) => Err(generated_value(table, column)),

@@ -205,6 +205,7 @@ fn count(cx: &Context, kind: &StatementKind) {
         S::Revoke(_) => Counter::ComRevoke,
         S::CreateView(_) => Counter::ComCreateView,
         S::DropView { .. } => Counter::ComDropView,
+        S::CreateTrigger(_) => Counter::ComCreateTrigger,
         S::DropTrigger { .. } => Counter::ComDropTrigger,
         S::DropEvent { .. } => Counter::ComDropEvent,
         S::DropServer { .. } => Counter::ComDropServer,

@@ -21,6 +21,7 @@ use crate::expression::{Expr, Node, Resolver, Row, cast};
 use crate::planner::plan::{self, Basis, Planning};
 use crate::planner::{Body, Query};
 use crate::privilege::Privileges;
+use crate::routine;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, DataType, Family, Type};
@@ -347,13 +348,7 @@ fn seeing_rows<T>(
     sees_rows: bool,
     eval: impl FnOnce(&mut Context) -> Result<T>,
 ) -> Result<T> {
-    if !sees_rows {
-        return eval(cx);
-    }
-    cx.storage_transaction().begin_statement(0, None); // the outermost one's time counts
-    let outcome = eval(cx);
-    cx.storage_transaction().end_statement();
-    outcome
+    if sees_rows { routine::as_statement(cx, eval) } else { eval(cx) }
 }
 
 /// Values that need no evaluation: literals and parameters, and DEFAULT. Most rows have no others.
@@ -419,7 +414,7 @@ impl Bare {
 
 /// Resolves expressions that may read the row that is being made, as source 0.
 pub(super) fn resolver<'c>(cx: &'c mut Context, table: &Arc<TableDef>, text: &'c [u8]) -> Resolver<'c> {
-    let locals = crate::routine::locals(cx);
+    let locals = routine::locals(cx);
     let scope = Scope { locals, ..Scope::of_table(table.clone(), &table.name) };
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     resolver.targets = vec![table.clone()];
@@ -434,7 +429,7 @@ fn resolver_of_view<'c>(
     alias: &str,
     text: &'c [u8],
 ) -> Resolver<'c> {
-    let locals = crate::routine::locals(cx);
+    let locals = routine::locals(cx);
     let scope = Scope { locals, sources: vec![view.source(alias)], ..Scope::empty() };
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     resolver.targets = vec![view.table.clone()];

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use storage::transaction::Locking;
 
 use super::RowRules;
-use super::assignments::{Around, Assignments};
+use super::assignments::{Applied, Around, Assignments};
 use super::change::check_safe;
-use super::foreign_keys::{self, NotChanged};
+use super::foreign_keys::NotChanged;
 use super::operators::{self, Running};
+use super::triggers;
 use crate::catalog::TableDef;
 use crate::expression::frame::Frame;
 use crate::expression::resolve::Source;
@@ -161,15 +162,19 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
                 RowRules { row: matched, rules },
                 &mut after,
             ) {
-                Ok(true) => {}
-                Ok(false) => continue,
+                Ok(Applied::Changed) => {}
+                Ok(Applied::Unchanged) => {
+                    triggers::after_update(cx, table, &before, &before)?;
+                    continue;
+                }
+                Ok(Applied::Skipped) => continue,
                 Err(e) if update.ignore && e.is(error::CHECK_CONSTRAINT_VIOLATED) => {
                     cx.warn(e);
                     continue;
                 }
                 Err(e) => return Err(e),
             }
-            match foreign_keys::update_row(cx, table, &before, &after) {
+            match triggers::update_row(cx, table, &before, &after) {
                 Ok(()) => {
                     table.count_row(&after);
                     changed += 1;
@@ -286,8 +291,9 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
     plan.for_each(cx, |cx, frame| {
         for target in &mut targets {
             let Some(row) = target.take(cx, frame, &mut memory)? else { continue };
-            match foreign_keys::delete_row(cx, &target.table, &row) {
-                Ok(()) => {}
+            match triggers::delete_row(cx, &target.table, &row) {
+                Ok(true) => {}
+                Ok(false) => continue,
                 Err(NotChanged::Reference(e)) if delete.ignore => {
                     cx.warn(e);
                     continue;

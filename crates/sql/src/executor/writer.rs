@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
 
-use super::assignments::{Around, Assignments, rebuild};
+use super::assignments::{Applied, Around, Assignments, null_where_none_may_be, rebuild};
 use super::computed;
 use super::foreign_keys::{self, NotChanged};
 use super::through_view::ViewCheck;
-use super::{RowRules, fit};
+use super::{RowRules, fit, triggers};
 use crate::catalog::auto_increment::Series;
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
@@ -97,6 +97,17 @@ pub(super) struct Writer<'p> {
     defaulted: Vec<usize>,
     /// Columns that have no default and were not given: the statement is warned of them.
     without_default: Vec<usize>,
+    /// Columns of the row that a trigger may still give a value, which they need.
+    deferred: Vec<(usize, Missing)>,
+}
+
+/// What a column of a row lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// It was given NULL, which it can't be.
+    Value,
+    /// It was given nothing, and has no default.
+    Default,
 }
 
 /// The columns that a statement gives.
@@ -170,6 +181,7 @@ impl<'p> Writer<'p> {
             check: None,
             defaulted: Vec::new(),
             without_default: Vec::new(),
+            deferred: Vec::new(),
             table,
         }
     }
@@ -219,6 +231,8 @@ impl<'p> Writer<'p> {
         image.clear();
         let mut builder = RowImageBuilder::new(&table.column_types, &mut image);
         self.defaulted.clear();
+        self.deferred.clear();
+        let is_triggered = triggers::run_before_insert(table);
         let numbered = table.auto_column.filter(|&c| takes_number(cx, &given[c]));
         let is_unordered = self.columns.is_some_and(|columns| columns.is_unordered);
         if is_unordered || numbered.is_some() {
@@ -226,7 +240,7 @@ impl<'p> Writer<'p> {
         }
         // Generated columns and CHECKs may reject the row: AUTO_INCREMENT is assigned only
         // afterwards.
-        let late = numbered.filter(|_| !self.is_plain);
+        let late = numbered.filter(|_| !self.is_plain || is_triggered);
         for ((number, column), given) in table.columns.iter().enumerate().zip(given) {
             let given = std::mem::replace(given, ColumnInput::Default);
             let value = match late {
@@ -236,8 +250,14 @@ impl<'p> Writer<'p> {
             image::push(&mut builder, &value, &column.ty)?;
         }
         builder.finish().map_err(SqlError::internal)?;
+        let mut late = late;
+        if is_triggered {
+            self.before_insert(cx, &mut image)?;
+            late = self.number_given(cx, &image)?;
+        }
+        let defaulted = if is_triggered { &[][..] } else { &self.defaulted };
         let complete = self.is_plain || {
-            computed::complete(cx, table, &mut image, &self.defaulted, self.row_rules(), self.ignore)?
+            computed::complete(cx, table, &mut image, defaulted, self.row_rules(), self.ignore)?
         };
         if complete {
             if let Some(column) = late {
@@ -254,10 +274,69 @@ impl<'p> Writer<'p> {
             self.numbers.promised = self.numbers.promised.saturating_sub(1);
             if outcome? {
                 self.first_generated = self.first_generated.or(self.numbers.generated);
+                triggers::after_insert(cx, table, &image)?;
             }
         }
         self.image = image;
         Ok(())
+    }
+
+    /// Lets the triggers see the row, and change it, before it is looked at as a whole. What is
+    /// missing in it is NULL until then.
+    fn before_insert(&mut self, cx: &mut Context, image: &mut Vec<u8>) -> Result<()> {
+        let table = self.table;
+        if !self.is_plain {
+            computed::fill(cx, table, image, &self.defaulted, self.row_rules())?;
+        }
+        if !self.deferred.is_empty() {
+            let nulls: Vec<_> = self.deferred.iter().map(|(column, _)| (*column, Datum::Null)).collect();
+            *image = rebuild(table, image, &nulls)?;
+        }
+        triggers::before_insert(cx, table, image)?;
+        let mut values = Vec::new();
+        for number in null_where_none_may_be(table, image)? {
+            let column = &table.columns[number];
+            let missing = self.deferred.iter().find(|(of, _)| *of == number).map(|(_, why)| *why);
+            let value = match missing {
+                _ if table.auto_column == Some(number) => store::implicit_default(&column.ty),
+                Some(Missing::Default) => self.no_default(cx, number, column)?,
+                Some(Missing::Value) | None => self.no_null(cx, column)?,
+            };
+            values.push((number, value));
+        }
+        // One that can be NULL, and whose default was dropped.
+        for &(number, why) in &self.deferred {
+            let column = &table.columns[number];
+            if column.nullable && why == Missing::Default && is_null(table, image, number)? {
+                let e = error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]);
+                if self.rules.strict {
+                    return Err(e);
+                }
+                cx.warn(e);
+            }
+        }
+        if !values.is_empty() {
+            *image = rebuild(table, image, &values)?;
+        }
+        Ok(())
+    }
+
+    /// The AUTO_INCREMENT column, if the triggers have left it without a number; one that they have
+    /// given, or that was given before, counts.
+    fn number_given(&mut self, cx: &Context, image: &[u8]) -> Result<Option<usize>> {
+        self.numbers.given = None;
+        let Some(auto) = self.table.auto_column else { return Ok(None) };
+        let mut offsets = Offsets::default();
+        offsets.find(self.table, image)?;
+        let row = ImageRow { table: self.table, image, offsets: &offsets };
+        let value = row.column(auto, cx.settings.zone())?;
+        let number = value.to_integer().value;
+        if takes_number(cx, &ColumnInput::Fitted(value)) {
+            return Ok(Some(auto));
+        }
+        self.numbers.current = number as u64; // as above
+        self.numbers.given = u64::try_from(number).ok();
+        Ok(None)
     }
 
     /// The row with its number, which nothing in it could be computed of.
@@ -315,6 +394,10 @@ impl<'p> Writer<'p> {
             return match auto {
                 true => self.generate(cx, column),
                 false if column.nullable => Ok(Datum::Null),
+                false if triggers::run_before_insert(self.table) => {
+                    self.deferred.push((number, Missing::Value));
+                    Ok(store::implicit_default(&column.ty))
+                }
                 false => self.no_null(cx, column),
             };
         }
@@ -354,11 +437,22 @@ impl<'p> Writer<'p> {
             }
             Default::Value(value) => Ok(value.clone()),
             Default::Now => Ok(now(cx, &column.ty)),
+            Default::None if triggers::run_before_insert(self.table) => {
+                self.deferred.push((number, Missing::Default));
+                Ok(store::implicit_default(&column.ty))
+            }
+            Default::None => self.no_default(cx, number, column),
+        }
+    }
+
+    /// What a column becomes that was not given and has no default.
+    fn no_default<'a>(&mut self, cx: &mut Context, number: usize, column: &ColumnDef) -> Result<Datum<'a>> {
+        match &column.default {
             // An ENUM that may not be NULL has its first member for a default.
             Default::None if !column.nullable && matches!(column.ty, DataType::Enum { .. }) => {
                 Ok(store::implicit_default(&column.ty))
             }
-            Default::None => {
+            _ => {
                 let e = error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]);
                 if self.rules.strict {
                     return Err(e);
@@ -463,8 +557,11 @@ impl<'p> Writer<'p> {
         cx.count(Counter::HandlerReadKey);
         let Some(old) = old else { return Ok(false) };
         let is_last = !self.table.indexes.iter().skip(index + 1).any(|i| i.unique);
-        if !is_last || !self.table.referenced_by.is_empty() {
-            changed(foreign_keys::delete_replaced(cx, self.table, &old, image))?;
+        let is_seen = triggers::run_around_delete(self.table);
+        if !is_last || is_seen || !self.table.referenced_by.is_empty() {
+            if !changed(triggers::delete_replaced(cx, self.table, &old, image))? {
+                return Ok(false);
+            }
             cx.count(Counter::HandlerDelete);
             cx.statement.status.affected += 1;
             self.counts.deleted += 1;
@@ -493,13 +590,17 @@ impl<'p> Writer<'p> {
         old_offsets.find(self.table, &old)?;
         let old_row = ImageRow { table: self.table, image: &old, offsets: &old_offsets };
         let around = Around::New(new_row, Row::Values(&self.selected));
-        if !assignments.apply(cx, self.table, old_row, around, self.row_rules(), &mut after)? {
+        let applied = assignments.apply(cx, self.table, old_row, around, self.row_rules(), &mut after)?;
+        if applied != Applied::Changed {
             // A client that counts the rows found counts those that were so already, too.
             cx.statement.status.affected += u64::from(cx.connection.count_found_rows);
             self.counts.updated += u64::from(cx.connection.count_found_rows);
-            return Ok(());
+            return match applied {
+                Applied::Unchanged => triggers::after_update(cx, self.table, &old, &old),
+                Applied::Changed | Applied::Skipped => Ok(()),
+            };
         }
-        match foreign_keys::update_row(cx, self.table, &old, &after) {
+        match triggers::update_row(cx, self.table, &old, &after) {
             Ok(()) => {}
             Err(NotChanged::Duplicate { index, .. }) => {
                 let e = duplicate_entry(cx, self.table, index, &after)?;
@@ -681,6 +782,12 @@ impl ReservedNumbers {
     }
 }
 
+fn is_null(table: &TableDef, image: &[u8], column: usize) -> Result<bool> {
+    let mut offsets = Offsets::default();
+    offsets.find(table, image)?;
+    Ok(offsets.raw(image, column).is_none())
+}
+
 /// True if what an AUTO_INCREMENT column is given stands for the next number.
 fn takes_number(cx: &Context, given: &ColumnInput<'_>) -> bool {
     match given {
@@ -770,8 +877,8 @@ fn key_values(cx: &Context, table: &TableDef, index: usize, image: &[u8]) -> Res
     Ok(values.join("-"))
 }
 
-/// For a change that gives no row a key which another one may have.
-fn changed(outcome: std::result::Result<(), NotChanged>) -> Result<()> {
+/// For a change that gives no row a key that another one may have.
+fn changed<T>(outcome: std::result::Result<T, NotChanged>) -> Result<T> {
     outcome.map_err(|e| match e {
         NotChanged::Reference(e) | NotChanged::Failed(e) => e,
         NotChanged::Duplicate { .. } => SqlError::internal("a duplicate key where none can be"),

@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(
             SqlError::from(error).to_string(),
             "ERROR 1815 (HY000): Internal error: the transaction that ends at binary log position 0:0 can't be \
-             replayed: Internal error: the catalog is of format 9, of a newer version than this one, which reads up to 5"
+             replayed: Internal error: the catalog is of format 9, of a newer version than this one, which reads up to 6"
         );
     }
 }

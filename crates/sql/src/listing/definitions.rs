@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::cells;
 use crate::catalog::statistics::TableStatistics;
 use crate::catalog::table::Default;
+use crate::catalog::trigger::TriggerDef;
 use crate::catalog::{ColumnDef, FunctionDef, IndexDef, TableDef, show};
+use crate::privilege::Privileges;
 use crate::session::Context;
 use crate::variables::ids;
 use datum::value::temporal::SECOND;
@@ -132,6 +134,17 @@ pub(crate) fn sees_routine(cx: &Context, function: &FunctionDef) -> bool {
 /// True if it may read the function's text as well.
 pub(crate) fn sees_body(cx: &Context, function: &FunctionDef) -> bool {
     cx.grants_now().sees_all_routines() || function.definer == cx.connection.account
+}
+
+/// True if the account may know of a database's triggers.
+pub(crate) fn sees_triggers(cx: &Context, database: &str) -> bool {
+    cx.grants_now().in_database(database).has(Privileges::TRIGGER)
+}
+
+/// When a trigger was made, in the session's time zone.
+pub(crate) fn time_of_trigger(cx: &Context, trigger: &TriggerDef) -> Option<DateTime> {
+    let utc = trigger.created * (SECOND / 100);
+    DateTime::from_unix_micros(cx.settings.zone().to_local(utc), 2)
 }
 
 pub(crate) fn yes_no(yes: bool) -> &'static str {

@@ -13,6 +13,7 @@ use super::kill_number::check_kill_number;
 use super::needs::Needs;
 use super::set::{self, Dynamic, Privileges as P};
 use crate::catalog::UserAtHost;
+use crate::routine::Frame;
 use crate::session::Context;
 use crate::statement_class::StatementClass;
 use crate::system_schemas;
@@ -20,8 +21,8 @@ use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::visit;
 use syntax::ast::{
-    Account, AlterAction, CreateRoutine, DataAccess, Explain, Expr, FlushOption, FlushWhat, ObjectName,
-    RoutineKind, ShowWhat, StatementKind, TableContent,
+    Account, AlterAction, CreateRoutine, CreateTrigger, DataAccess, Explain, Expr, FlushOption, FlushWhat,
+    ObjectName, RoutineKind, ShowWhat, StatementKind, TableContent,
 };
 
 /// A moment's definitions, accounts and settings, which together say what a statement needs and
@@ -180,8 +181,8 @@ impl Checker<'_> {
                 self.routine(P::ALTER_ROUTINE, name)?;
                 self.of_other_definer(name)
             }
-            S::CreateTrigger(trigger) => self.table(&trigger.table, P::TRIGGER),
-            S::DropTrigger { name, .. } => self.table(name, P::TRIGGER),
+            S::CreateTrigger(trigger) => self.create_trigger(trigger),
+            S::DropTrigger { name, .. } => self.drop_trigger(name),
             S::DropEvent { name, .. } => self.events(name.database.as_deref()),
             S::DropServer { .. } => self.global(P::SUPER, "SUPER"),
             _ => self.accounts(kind),
@@ -352,7 +353,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn access_denied(&self) -> SqlError {
-        let UserAtHost { user, host } = &self.cx.connection.account;
+        let UserAtHost { user, host } = self.account();
         let using = if self.cx.connection.with_password { "YES" } else { "NO" };
         error::ACCESS_DENIED_ERROR.with(&[user, host, &using])
     }
@@ -365,7 +366,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn no_database(&self, name: &str) -> SqlError {
-        let UserAtHost { user, host } = &self.cx.connection.account;
+        let UserAtHost { user, host } = self.account();
         error::DBACCESS_DENIED_ERROR.with(&[user, host, &name])
     }
 
@@ -402,9 +403,23 @@ impl Checker<'_> {
         Err(self.no_table(missing.without(P::LOCK_TABLES), name))
     }
 
+    /// The account whose rights are asked for: of a routine the definer.
+    fn account(&self) -> &UserAtHost {
+        let definer = self.cx.statement.frames.last().and_then(Frame::definer);
+        definer.unwrap_or(&self.cx.connection.account)
+    }
+
+    /// The same with the host that the client came from.
+    fn shown_account(&self) -> (&str, &str) {
+        match self.cx.statement.frames.last().and_then(Frame::definer) {
+            Some(definer) => (&definer.user, &definer.host),
+            None => (&self.cx.connection.account.user, &self.cx.connection.user.host),
+        }
+    }
+
     fn no_table(&self, missing: P, name: &ObjectName) -> SqlError {
-        let (user, host) = (&self.cx.connection.account.user, &self.cx.connection.user.host);
-        error::TABLEACCESS_DENIED_ERROR.with(&[&missing, user, host, &name.name])
+        let (user, host) = self.shown_account();
+        error::TABLEACCESS_DENIED_ERROR.with(&[&missing, &user, &host, &name.name])
     }
 
     /// One of these privileges on a table, of which the first is asked for.
@@ -421,8 +436,8 @@ impl Checker<'_> {
     /// SELECT of a column, which the table's other privileges do not mean.
     fn column(&self, name: &ObjectName, column: &str) -> Result<()> {
         self.table(name, P::SELECT).map_err(|_| {
-            let (user, host) = (&self.cx.connection.account.user, &self.cx.connection.user.host);
-            error::COLUMNACCESS_DENIED_ERROR.with(&[&P::SELECT, user, host, &column, &name.name])
+            let (user, host) = self.shown_account();
+            error::COLUMNACCESS_DENIED_ERROR.with(&[&P::SELECT, &user, &host, &column, &name.name])
         })
     }
 
@@ -452,12 +467,7 @@ impl Checker<'_> {
         }
         let shown = format!("{database}.{}", name.name);
         let verb = if privilege == P::EXECUTE { "execute" } else { "alter routine" };
-        Err(error::PROCACCESS_DENIED_ERROR.with(&[
-            &verb,
-            &self.cx.connection.account.user,
-            &self.cx.connection.account.host,
-            &shown,
-        ]))
+        Err(error::PROCACCESS_DENIED_ERROR.with(&[&verb, &self.account().user, &self.account().host, &shown]))
     }
 
     /// CREATE ROUTINE; for a function as a definer of one's own choice what [`Self::definer`] asks
@@ -480,6 +490,28 @@ impl Checker<'_> {
             true => Ok(()),
             false => Err(error::BINLOG_CREATE_ROUTINE_NEED_SUPER.plain()),
         }
+    }
+
+    /// TRIGGER on the table; what [`Self::definer`] asks for; and error 1419, unless
+    /// `log_bin_trust_function_creators` says otherwise.
+    fn create_trigger(&self, trigger: &CreateTrigger) -> Result<()> {
+        self.table(&trigger.table, P::TRIGGER)?;
+        self.definer(trigger.definer.as_ref())?;
+        let trusts = self.cx.instance.globals().bool(ids::LOG_BIN_TRUST_FUNCTION_CREATORS);
+        match trusts || self.grants.global.has(P::SUPER) {
+            true => Ok(()),
+            false => Err(error::BINLOG_CREATE_ROUTINE_NEED_SUPER.plain()),
+        }
+    }
+
+    /// TRIGGER on the trigger's table.
+    fn drop_trigger(&self, name: &ObjectName) -> Result<()> {
+        let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
+        let state = self.cx.catalog().state();
+        let Some((table, trigger)) = state.trigger(database, &name.name) else { return Ok(()) };
+        let database = Some(table.database.as_str().into());
+        self.shared_table(&ObjectName { database, name: table.name.as_str().into() }, P::TRIGGER)?;
+        self.over(&trigger.definer)
     }
 
     /// DEFINER = somebody else: a right of its own, more for an account that is not there, or that
@@ -514,6 +546,7 @@ impl Checker<'_> {
     pub(super) fn rows<'a>(&self, collect: impl FnOnce(&mut Needs<'a, '_>)) -> Result<()> {
         let owns = |name: &ObjectName, column: &str| self.cx.has_column(name, column);
         let mut needs = Needs::new(&owns);
+        needs.has_trigger_rows = self.cx.statement.frames.last().is_some_and(Frame::is_trigger);
         collect(&mut needs);
         if needs.file {
             self.file()?;

@@ -51,6 +51,8 @@ pub(super) struct Needs<'a, 'o> {
     /// What else stands in the list of tables of a change.
     unchanged: Vec<Source<'a>>,
     in_changed_list: bool,
+    /// NEW and OLD are rows of the trigger that the statement is in.
+    pub(super) has_trigger_rows: bool,
 }
 
 /// Something in FROM: what its columns are found by.
@@ -85,6 +87,7 @@ impl<'a, 'o> Needs<'a, 'o> {
             changed: Vec::new(),
             unchanged: Vec::new(),
             in_changed_list: false,
+            has_trigger_rows: false,
         }
     }
 
@@ -246,6 +249,10 @@ impl<'a, 'o> Needs<'a, 'o> {
 
     /// A column that is read: of a query's own tables, or of a table that is changed.
     fn column(&mut self, column: &'a ColumnName) {
+        let is_row = |table: &Ident| table.is("NEW") || table.is("OLD");
+        if self.has_trigger_rows && column.table.as_ref().is_some_and(is_row) {
+            return;
+        }
         if self.changed.is_empty()
             || self.scopes.iter().rev().flatten().any(|source| self.is_of(source, column))
         {

@@ -88,6 +88,7 @@ fn tables_defined(kind: &StatementKind) -> Vec<UsedTable<'_>> {
         }
         S::CreateIndex(create) => vec![&create.table],
         S::DropIndex(drop) => vec![&drop.table],
+        S::CreateTrigger(trigger) => vec![&trigger.table],
         S::TableMaintenance(maintenance) => maintenance.tables.iter().collect(),
         _ => Vec::new(),
     };

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use super::trigger::{RowColumn, Subject};
 use super::variables::Variables;
-use super::{Action, Routine};
+use super::{Action, ProgramKind, Routine};
 use crate::catalog::{FunctionDef, parse_one};
 use datum::bounds::Ticker;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Collation, DataType};
 use syntax::ast::{
-    self, Block, Compound, Declaration, Expr, ExprKind, Ident, SqlSecurity, Statement, StatementKind,
+    self, Block, Compound, Declaration, Expr, ExprKind, Ident, Remarks, SetItem, Span, SqlSecurity,
+    Statement, StatementKind, VariableName,
 };
 
 impl Routine {
@@ -24,14 +26,7 @@ impl Routine {
         let returns =
             create.returns.as_ref().ok_or_else(|| SqlError::internal("a function without RETURNS"))?;
         let returns = DataType::resolve(returns, &function.name, default)?;
-        let mut compiler = Compiler {
-            default,
-            code: Vec::new(),
-            variables: Variables::default(),
-            ticker: Ticker::default(),
-            labels: Vec::new(),
-            returns: false,
-        };
+        let mut compiler = Compiler::new(default, ProgramKind::Function);
         for parameter in &create.parameters {
             if compiler.variables.find(&parameter.name, 0).is_some() {
                 return Err(error::SP_DUP_PARAM.with(&[&parameter.name]));
@@ -44,13 +39,16 @@ impl Routine {
         if !compiler.returns {
             return Err(error::SP_NORETURN.with(&[&function.name]));
         }
+        let (variables, row_columns, code) = compiler.into_parts();
         Ok(Routine {
+            kind: ProgramKind::Function,
             name: function.name.clone(),
             database: function.database.clone(),
             parameters,
-            returns,
-            variables: Arc::new(compiler.variables),
-            code: compiler.code,
+            returns: Some(returns),
+            row_columns,
+            variables: Arc::new(variables),
+            code,
             text,
             sql_mode: function.sql_mode,
             definer: (function.characteristics.security != Some(SqlSecurity::Invoker))
@@ -60,10 +58,15 @@ impl Routine {
     }
 }
 
-struct Compiler {
+pub(super) struct Compiler<'a> {
+    kind: ProgramKind,
     default: Collation,
     code: Vec<Action>,
-    variables: Variables,
+    pub(super) variables: Variables,
+    /// The trigger, if it is one.
+    pub(super) subject: Option<Subject<'a>>,
+    /// The columns of its rows that are named so far.
+    pub(super) row_columns: Vec<RowColumn>,
     ticker: Ticker,
     labels: Vec<Label>,
     returns: bool,
@@ -78,7 +81,30 @@ struct Label {
     leaves: Vec<usize>,
 }
 
-impl Compiler {
+impl<'a> Compiler<'a> {
+    pub(super) fn new(default: Collation, kind: ProgramKind) -> Self {
+        Compiler {
+            kind,
+            default,
+            code: Vec::new(),
+            variables: Variables::default(),
+            subject: None,
+            row_columns: Vec::new(),
+            ticker: Ticker::default(),
+            labels: Vec::new(),
+            returns: false,
+        }
+    }
+
+    /// Lets it know of the trigger's rows.
+    pub(super) fn of(self, subject: Subject<'a>) -> Self {
+        Compiler { subject: Some(subject), ..self }
+    }
+
+    pub(super) fn into_parts(self) -> (Variables, Vec<RowColumn>, Vec<Action>) {
+        (self.variables, self.row_columns, self.code)
+    }
+
     fn emit(&mut self, action: Action) -> usize {
         self.code.push(action);
         self.code.len() - 1
@@ -102,12 +128,16 @@ impl Compiler {
         list.into_iter().try_for_each(|s| self.statement(s))
     }
 
-    fn statement(&mut self, statement: Statement) -> Result<()> {
+    pub(super) fn statement(&mut self, statement: Statement) -> Result<()> {
         self.ticker.step()?;
         let compound = match statement.kind {
             StatementKind::Compound(compound) => *compound,
+            StatementKind::Set(items) if self.assigns(&items)? => {
+                return items.into_iter().try_for_each(|item| self.assignment(item, statement.span));
+            }
             kind => {
-                check_allowed(&kind)?;
+                check_allowed(&kind, self.kind)?;
+                self.declare_columns_in(&kind)?;
                 self.emit(Action::Statement(Box::new(Statement { kind, ..statement })));
                 return Ok(());
             }
@@ -135,6 +165,7 @@ impl Compiler {
             Compound::Leave(name) => self.compile_leave(&name),
             Compound::Iterate(name) => self.iterate(&name),
             Compound::Return(value) => {
+                self.declare_columns_of(&value)?;
                 self.returns = true;
                 self.emit(Action::Return(value));
                 Ok(())
@@ -145,12 +176,55 @@ impl Compiler {
         }
     }
 
+    /// True if a SET assigns to variables of the routine, or columns of NEW.
+    fn assigns(&mut self, items: &[SetItem]) -> Result<bool> {
+        for item in items {
+            if let SetItem::Variable { scope: None, name, .. } = item
+                && self.assigned_place(name)?.is_some()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The place in the frame that a name in SET means; `None` for other names.
+    fn assigned_place(&mut self, name: &VariableName) -> Result<Option<usize>> {
+        match &name.component {
+            None => Ok(self.variables.find(&name.name, self.code.len())),
+            Some(_) => self.assigned_of_row(name),
+        }
+    }
+
+    /// One item of such a SET: each is done before the next is evaluated.
+    fn assignment(&mut self, item: SetItem, span: Span) -> Result<()> {
+        if let SetItem::Variable { scope: None, name, value } = &item
+            && let Some(place) = self.assigned_place(name)?
+        {
+            if let Some(value) = value {
+                self.declare_columns_of(value)?;
+            } else if name.component.is_some() {
+                return Err(SqlError::unsupported("DEFAULT for a column of NEW"));
+            }
+            self.emit(Action::Assign(place, value.clone().map(Arc::new)));
+            return Ok(());
+        }
+        let kind = StatementKind::Set(vec![item]);
+        check_allowed(&kind, self.kind)?;
+        self.declare_columns_in(&kind)?;
+        let (remarks, algorithm_and_lock) = (Remarks::default(), Vec::new());
+        let statement = Statement { kind, span, parameters: 0, remarks, algorithm_and_lock };
+        self.emit(Action::Statement(Box::new(statement)));
+        Ok(())
+    }
+
     fn block(&mut self, block: Block) -> Result<()> {
         let first = self.variables.len();
         self.labels.push(Label { name: block.label, start: None, leaves: Vec::new() });
         for declaration in block.declarations {
             match declaration {
                 Declaration::Variables { names, ty, default } => {
+                    default.as_ref().map_or(Ok(()), |default| self.declare_columns_of(default))?;
                     let default = default.map(Arc::new);
                     let shown = names.first().map_or("", |name| name.as_str());
                     let ty = DataType::resolve(&ty, shown, self.default)?;
@@ -187,6 +261,7 @@ impl Compiler {
     ) -> Result<()> {
         let mut ends = Vec::new();
         for (condition, body) in branches {
+            self.declare_columns_of(&condition)?;
             let skip = self.emit(Action::JumpUnless(condition, 0));
             self.statements(body)?;
             ends.push(self.emit(Action::Jump(0)));
@@ -206,6 +281,7 @@ impl Compiler {
     ) -> Result<()> {
         let mut ends = Vec::new();
         for (condition, body) in branches {
+            self.declare_columns_of(&condition)?;
             let skip = self.emit(Action::JumpUnless(condition, 0));
             self.statements(body)?;
             ends.push(self.emit(Action::Jump(0)));
@@ -230,12 +306,16 @@ impl Compiler {
         let start = self.code.len();
         self.labels.push(Label { name: label, start: Some(start), leaves: Vec::new() });
         if let Some(condition) = condition {
+            self.declare_columns_of(&condition)?;
             let end = self.emit(Action::JumpUnless(condition, 0));
             self.labels.last_mut().expect("it was pushed above").leaves.push(end);
         }
         self.statements(body)?;
         match until {
-            Some(until) => drop(self.emit(Action::JumpUnless(until, start))),
+            Some(until) => {
+                self.declare_columns_of(&until)?;
+                self.emit(Action::JumpUnless(until, start));
+            }
             None => drop(self.emit(Action::Jump(start))),
         }
         self.end_label();
@@ -270,13 +350,17 @@ fn equal(left: Expr, right: Expr) -> Expr {
     Expr { span, kind: ExprKind::Binary { op: ast::BinaryOp::Equal, left, right } }
 }
 
-/// (F1) What a function's body may hold besides control flow.
-fn check_allowed(kind: &StatementKind) -> Result<()> {
+/// (F1) What a function's or trigger's body may hold besides control flow.
+fn check_allowed(kind: &StatementKind, of: ProgramKind) -> Result<()> {
     use StatementKind as S;
     match kind {
         S::Query(query) if query.into.is_some() => Ok(()),
-        S::Query(_) | S::Show(_) | S::Explain(_) => Err(error::SP_NO_RETSET.with(&[&"function"])),
+        S::Query(_) | S::Show(_) | S::Explain(_) => Err(error::SP_NO_RETSET.with(&[&of.name()])),
         S::Insert(_) | S::Update(_) | S::Delete(_) | S::Set(_) | S::Do(_) => Ok(()),
+        S::Flush(_) => Err(error::STMT_NOT_ALLOWED_IN_SF_OR_TRG.with(&[&"FLUSH"])),
+        S::LoadData(_) => Err(error::SP_BADSTATEMENT.with(&[&"LOAD DATA"])),
+        S::LockTables(_) => Err(error::SP_BADSTATEMENT.with(&[&"LOCK"])),
+        S::UnlockTables => Err(error::SP_BADSTATEMENT.with(&[&"UNLOCK"])),
         S::Commit(_) | S::Rollback(_) | S::Begin(_) | S::Savepoint(_) | S::RollbackTo(_) => {
             Err(error::COMMIT_NOT_ALLOWED_IN_SF_OR_TRG.plain())
         }
@@ -287,6 +371,6 @@ fn check_allowed(kind: &StatementKind) -> Result<()> {
         S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => {
             Err(error::STMT_NOT_ALLOWED_IN_SF_OR_TRG.with(&[&"Dynamic SQL"]))
         }
-        _ => Err(SqlError::unsupported("this statement in a stored function")),
+        _ => Err(SqlError::unsupported(format_args!("this statement in a stored {}", of.name()))),
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::{Action, Routine};
+use crate::catalog::TableDef;
 use crate::privilege::{self, Grants, Privileges, Stamp, Uses};
 use crate::session::Context;
-use datum::error::{self, Result};
+use datum::error::{self, Result, SqlError};
 use syntax::ast::ObjectName;
 
 /// Refuses the innermost function if one of its statements or expressions needs more than it may.
@@ -59,6 +60,34 @@ impl Routine {
             }
             Action::Assign(_, None) | Action::Jump(_) | Action::CaseNotFound => None,
         })
+    }
+}
+
+/// What a trigger may do: what its definer may.
+///
+/// # Errors
+/// 1449 if there is no such account, 1142 if it may not have triggers on the table, or not use the
+/// rows that the trigger uses.
+pub(super) fn of_trigger(cx: &Context, trigger: &Routine, table: &TableDef) -> Result<Arc<Grants>> {
+    let definer = trigger.definer.as_ref();
+    let definer = definer.ok_or_else(|| SqlError::internal("a trigger without a definer"))?;
+    let state = cx.catalog().state();
+    let found = state.users.get(definer).map(|user| user.grants.clone());
+    let grants = found.ok_or_else(|| error::NO_SUCH_USER.with(&[&definer.user, &definer.host]))?;
+    let mut wanted = Privileges::TRIGGER;
+    if trigger.reads_rows() {
+        wanted = wanted | Privileges::SELECT;
+    }
+    if trigger.assigns_rows() {
+        wanted = wanted | Privileges::UPDATE;
+    }
+    let missing = wanted.without(grants.in_database(&table.database));
+    match missing.is_empty() {
+        true => Ok(grants),
+        false => {
+            let shown: [&dyn std::fmt::Display; 4] = [&missing, &definer.user, &definer.host, &table.name];
+            Err(error::TABLEACCESS_DENIED_ERROR.with(&shown))
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::trigger::RowVersion;
 use datum::types::DataType;
 
 /// A parameter or variable.
@@ -31,6 +32,8 @@ pub(super) struct Variables {
     all: Vec<Variable>,
     /// By name in lower case, in order of their declaration.
     by_name: HashMap<Box<str>, Vec<usize>>,
+    /// The columns of a trigger's rows, by name in lower case.
+    of_rows: HashMap<(RowVersion, Box<str>), usize>,
 }
 
 impl Variables {
@@ -52,6 +55,20 @@ impl Variables {
         self.all.push(Variable { name: name.into(), ty, visible: start..usize::MAX, hides });
         self.by_name.entry(key(name)).or_default().push(number);
         number
+    }
+
+    /// Adds a column of one of a trigger's rows, which is visible everywhere by its qualified name.
+    pub(super) fn declare_of_row(&mut self, row: RowVersion, name: &str, ty: DataType) -> usize {
+        let number = self.all.len();
+        // No range has it: unqualified it is no name.
+        self.all.push(Variable { name: name.into(), ty, visible: 0..0, hides: None });
+        self.of_rows.insert((row, key(name)), number);
+        number
+    }
+
+    /// The variable that a row's column is.
+    pub(super) fn find_of_row(&self, row: RowVersion, name: &str) -> Option<usize> {
+        self.of_rows.get(&(row, key(name))).copied()
     }
 
     /// The variables from `first` to `last` are not visible from the instruction `end` on.
@@ -85,6 +102,14 @@ pub(crate) struct Locals(Option<(Arc<Variables>, usize)>);
 impl Locals {
     pub(super) fn at(variables: &Arc<Variables>, instruction: usize) -> Locals {
         Locals(Some((variables.clone(), instruction)))
+    }
+
+    /// A column of OLD or NEW, by its qualified name; `None` for other names, and outside of
+    /// triggers.
+    pub(crate) fn find_of_row(&self, table: &str, column: &str) -> Option<(usize, &DataType)> {
+        let (variables, _) = self.0.as_ref()?;
+        let number = variables.find_of_row(RowVersion::named(table)?, column)?;
+        Some((number, &variables.get(number)?.ty))
     }
 
     /// A variable by name: its place in the frame and its type.

@@ -102,6 +102,13 @@ impl Context {
         for change in changes {
             match change {
                 C::PutTable(..) | C::AlterTable(..) => {
+                    // A new trigger keeps its moment in hundredths of seconds.
+                    if let C::AlterTable(old, new, _) = change
+                        && old.triggers != new.triggers
+                    {
+                        let micros = self.statement.moment().rem_euclid(1_000_000) as u32;
+                        status.microseconds = (micros > 0).then_some(micros);
+                    }
                     status.explicit_defaults_for_timestamp = Some(true);
                     let required = self.settings.variables().bool(ids::SQL_REQUIRE_PRIMARY_KEY);
                     status.sql_require_primary_key = Some(required.into());

@@ -9,11 +9,12 @@
 //! - LOCK INSTANCE FOR BACKUP keeps DDL of others away until UNLOCK INSTANCE.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Context;
+use super::trigger_locks::LockOrder;
 use crate::catalog::metadata_lock::barrier::{Closed, Pass};
 use crate::catalog::metadata_lock::{Guard, MetadataLock, MetadataLockType, Waiter};
 use crate::catalog::{Change, TableDef, ViewDef, database_or};
@@ -144,7 +145,7 @@ impl Context {
     /// Takes the locks in the order of the names (M1 of `catalog/metadata_lock.rs`), each once, in
     /// the strongest kind asked for.
     fn take_tables(&mut self, names: Vec<Name>) -> Result<()> {
-        let mut order: BTreeMap<(String, String), bool> = BTreeMap::new();
+        let mut order = LockOrder::new();
         for name in &names {
             *order.entry((name.database.clone(), name.table.clone())).or_default() |= name.write;
             // What a view reads is locked as the view is, though under no name of its own.
@@ -152,6 +153,7 @@ impl Context {
                 *order.entry(below).or_default() |= name.write;
             }
         }
+        self.add_tables_of_triggers(&mut order)?;
         let writes = match order.values().any(|write| *write) {
             true => Some(
                 self.instance.commit_barrier().enter(&self.interrupt, self.settings.metadata_timeout())?,
@@ -318,6 +320,9 @@ impl Context {
         {
             return Err(error::LOCK_OR_ACTIVE_TRANSACTION.plain());
         }
+        if let S::DropTrigger { name, .. } = kind {
+            return self.check_locked_for_drop(locked, name);
+        }
         let owns = |name: &ObjectName, column: &str| self.has_column(name, column);
         let uses = uses_of(kind, &owns);
         let mut taken = HashSet::new();
@@ -333,10 +338,7 @@ impl Context {
         while let Some(routine) = called.get(next).cloned() {
             datum::bounds::check()?;
             next += 1;
-            let owns = |name: &ObjectName, column: &str| {
-                let database = name.database.clone().or_else(|| Some(routine.database().into()));
-                self.has_column(&ObjectName { database, name: name.name.clone() }, column)
-            };
+            let owns = |name: &ObjectName, column: &str| self.has_column_in(&routine, name, column);
             let mut own = HashSet::new();
             for uses in routine.uses(&owns) {
                 for used in &uses.tables {
@@ -350,8 +352,20 @@ impl Context {
         Ok(())
     }
 
+    /// The same for DROP TRIGGER, which does not name its table.
+    fn check_locked_for_drop(&self, locked: &Locked, trigger: &ObjectName) -> Result<()> {
+        let Ok(database) = database_or(trigger.database.as_deref(), self.default_database()) else {
+            return Ok(());
+        };
+        let state = self.catalog().state();
+        let Some((table, _)) = state.trigger(database, &trigger.name) else { return Ok(()) };
+        let name = ObjectName { database: Some(database.into()), name: table.name.as_str().into() };
+        let used = UsedTable { name: &name, alias: None, writes: true, defines: true };
+        self.check_use(locked, &used, database, &HashSet::new()).map(|_| ())
+    }
+
     /// Adds the stored functions that are called and not in the list yet.
-    fn add_routines(&self, list: &mut Vec<Arc<Routine>>, uses: &Uses<'_>, default: Option<&str>) {
+    pub(super) fn add_routines(&self, list: &mut Vec<Arc<Routine>>, uses: &Uses<'_>, default: Option<&str>) {
         for (database, name) in &uses.functions {
             let Some(database) = database.map(|d| d.as_str()).or(default) else { continue };
             if let Ok(routine) = self.routine(database, name)

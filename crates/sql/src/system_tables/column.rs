@@ -86,6 +86,8 @@ pub(crate) enum SystemColumnType {
     Datetime,
     /// Whole seconds, shown in the session's time zone.
     Timestamp,
+    /// TIMESTAMP(2).
+    Timestamp2,
     /// TIMESTAMP(6).
     Timestamp6,
     /// TIME(6).
@@ -141,6 +143,7 @@ impl SystemColumnType {
             SystemColumnType::Double => floating(true),
             SystemColumnType::Datetime => DataType::DateTime(0),
             SystemColumnType::Timestamp => DataType::Timestamp(0),
+            SystemColumnType::Timestamp2 => DataType::Timestamp(2),
             SystemColumnType::Timestamp6 => DataType::Timestamp(6),
             SystemColumnType::Time6 => DataType::Time(6),
             SystemColumnType::Json => DataType::Json,

@@ -2,7 +2,7 @@
 //! it.
 
 use super::column::{SystemColumn, columns};
-use super::{SystemTable, accounts, columns, keys, none, routines, schemas, server, views};
+use super::{SystemTable, accounts, columns, keys, none, routines, schemas, server, triggers, views};
 
 const TABLE: [&str; 2] = ["TABLE_SCHEMA", "TABLE_NAME"];
 const CONSTRAINT: [&str; 2] = ["CONSTRAINT_SCHEMA", "TABLE_NAME"];
@@ -373,12 +373,12 @@ pub(super) const TABLES: &[SystemTable] = &[
             ACTION_CONDITION: Varchar(0) or_null, ACTION_STATEMENT: CaseText, ACTION_ORIENTATION: Varchar(3),
             ACTION_TIMING: Varchar(6), ACTION_REFERENCE_OLD_TABLE: Varchar(0) or_null,
             ACTION_REFERENCE_NEW_TABLE: Varchar(0) or_null, ACTION_REFERENCE_OLD_ROW: Varchar(3),
-            ACTION_REFERENCE_NEW_ROW: Varchar(3), CREATED: Timestamp, SQL_MODE: Varchar(520),
+            ACTION_REFERENCE_NEW_ROW: Varchar(3), CREATED: Timestamp2, SQL_MODE: Varchar(520),
             DEFINER: Varchar(288), CHARACTER_SET_CLIENT: Varchar(64), COLLATION_CONNECTION: Varchar(64),
             DATABASE_COLLATION: Varchar(64),
         },
-        keys: NOTHING,
-        rows: none,
+        keys: ["TRIGGER_SCHEMA", "EVENT_OBJECT_TABLE"],
+        rows: triggers::triggers,
     },
     SystemTable {
         name: "USER_ATTRIBUTES",

@@ -13,7 +13,7 @@ use crate::token::Token;
 /// Something that a definition is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
-    /// Also that of an index which is created or dropped.
+    /// Also that of an index which is created or dropped, or of a trigger which is created.
     Table(ObjectName),
     /// A stored function.
     Function(ObjectName),
@@ -65,7 +65,7 @@ impl Parser<'_> {
         }
         self.take_word(K::TEMPORARY);
         self.take_any(&[K::UNIQUE, K::FULLTEXT, K::SPATIAL]);
-        match self.expect_any(&[K::TABLE, K::INDEX, K::FUNCTION, K::USER])? {
+        match self.expect_any(&[K::TABLE, K::INDEX, K::FUNCTION, K::TRIGGER, K::USER])? {
             K::TABLE => {
                 self.if_not_exists()?;
                 Ok(vec![Named::Table(self.object_name()?)])
@@ -74,6 +74,8 @@ impl Parser<'_> {
                 self.ident()?;
                 self.head_table_after_on()
             }
+            // It is a part of its table.
+            K::TRIGGER => self.head_table_after_on(),
             K::FUNCTION => {
                 self.if_not_exists()?;
                 Ok(vec![Named::Function(self.object_name()?)])
@@ -192,6 +194,7 @@ mod tests {
         check("ALTER TABLE t RENAME AS `u`", "t:t t:u");
         check("CREATE UNIQUE INDEX i USING NEWTREE ON d.t (a SIDEWAYS)", "t:d.t");
         check("CREATE INDEX i ON t", "t:t");
+        check("CREATE DEFINER=`a`@`b` TRIGGER g SOMETIMES UPDATE ON `d`.`t` LATER", "t:d.t");
         check("CREATE DEFINER=`a`@`b` FUNCTION d.f() RETURNS NEWTYPE RETURN 1", "f:d.f");
         check("CREATE USER a IDENTIFIED SOMEHOW ('x', 'y'), 'b'@'h' DEFAULT ROLE r, s", "u:a@% u:b@h");
         check("GRANT LATER_PRIVILEGE (a, b), SELECT ON *.* TO a, `b`@`h` WITH MORE", "u:a@% u:b@h");

@@ -11,7 +11,7 @@ impl Session {
         let n = self.random.below(NAMES);
         let m = self.random.below(NAMES);
         let k = self.random.below(1000);
-        let text = match self.random.below(18) {
+        let text = match self.random.below(20) {
             0 | 1 => format!(
                 "CREATE TABLE IF NOT EXISTS d{n} (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, a INT, b VARCHAR(100) DEFAULT 'x', KEY by_a (a))"
             ),
@@ -33,6 +33,10 @@ impl Session {
                     if m == 0 { format!("DROP DATABASE other{n}") } else { "DO 0".into() },
                 ];
             }
+            17 => format!(
+                "CREATE TRIGGER IF NOT EXISTS g{n} BEFORE INSERT ON d{n} FOR EACH ROW SET NEW.b = CONCAT('g', IFNULL(NEW.a, {k}))"
+            ),
+            18 => format!("DROP TRIGGER IF EXISTS g{n}"),
             16 => format!(
                 "CREATE TABLE IF NOT EXISTS d{n} AS SELECT a AS id, n AS a, b FROM pairs LIMIT {}",
                 k % 50

@@ -33,6 +33,18 @@ pub(super) fn schema(features: Features) -> Vec<String> {
             .into(),
         "CREATE TABLE tree (id INT NOT NULL PRIMARY KEY, above INT, FOREIGN KEY (above) REFERENCES tree (id) ON DELETE CASCADE)"
             .into(),
+        "CREATE TABLE audit (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, what VARCHAR(20) NOT NULL, k INT, n INT)".into(),
+        "CREATE TRIGGER pairs_ai AFTER INSERT ON pairs FOR EACH ROW
+         INSERT INTO counted VALUES (CONCAT('t', NEW.a % 40), 1) ON DUPLICATE KEY UPDATE n = counted.n + 1"
+            .into(),
+        "CREATE TRIGGER pairs_bu BEFORE UPDATE ON pairs FOR EACH ROW SET NEW.n = NEW.n % 1000000".into(),
+        "CREATE TRIGGER notes_ad AFTER DELETE ON notes FOR EACH ROW INSERT INTO audit (what, k) VALUES ('gone', OLD.id)".into(),
+        "CREATE TRIGGER authors_au AFTER UPDATE ON authors FOR EACH ROW
+         INSERT INTO audit (what, k, n) SELECT 'author', NEW.id, COUNT(*) FROM loans WHERE day = NEW.id"
+            .into(),
+        "CREATE TRIGGER audit_ai AFTER INSERT ON audit FOR EACH ROW
+         UPDATE computed SET a = a + 1 WHERE id = NEW.k AND a < 1000000"
+            .into(),
         "CREATE FUNCTION noted(k INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA
          BEGIN INSERT INTO counted VALUES (CONCAT('f', k), 1) ON DUPLICATE KEY UPDATE n = n + 1; RETURN k; END"
             .into(),

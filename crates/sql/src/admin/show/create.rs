@@ -3,8 +3,8 @@
 use super::objects;
 use crate::catalog::{ViewDef, database_or, show};
 use crate::executor::view_columns;
-use crate::listing::definitions::{sees_body, sees_routine};
-use crate::listing::{Listing, cells, name, text};
+use crate::listing::definitions::{sees_body, sees_routine, sees_triggers, time_of_trigger};
+use crate::listing::{Listing, cells, moment_with_hundredths, name, text};
 use crate::session::Context;
 use crate::system_tables;
 use crate::variables::{Value, ids};
@@ -97,6 +97,36 @@ pub(super) fn routine(cx: &Context, kind: RoutineKind, of: &ObjectName) -> Resul
         function.connection.charset().name(),
         function.connection.name(),
         function.database_collation.name(),
+    ]);
+    Ok(out)
+}
+
+/// SHOW CREATE TRIGGER.
+pub(super) fn trigger(cx: &Context, of: &ObjectName) -> Result<Listing> {
+    let database = database_or(of.database.as_deref(), cx.default_database())?;
+    let state = cx.catalog().state();
+    let found = state.trigger(database, &of.name);
+    let (table, trigger) = found.ok_or_else(|| error::TRG_DOES_NOT_EXIST.plain())?;
+    if !sees_triggers(cx, database) {
+        return Err(error::SPECIFIC_ACCESS_DENIED_ERROR.with(&[&"TRIGGER"]));
+    }
+    let mut out = Listing::new([
+        text("Trigger", 64),
+        text("sql_mode", 512),
+        text("SQL Original Statement", DEFINITION),
+        text("character_set_client", 64),
+        text("collation_connection", 64),
+        text("Database Collation", 64),
+        moment_with_hundredths("Created").or_null(),
+    ]);
+    out.push(cells![
+        trigger.name.as_str(),
+        ids::SQL_MODE.variable().show(&Value::UInt(trigger.sql_mode)),
+        trigger.text(&table.name),
+        trigger.client.name(),
+        trigger.connection.name(),
+        trigger.database_collation.name(),
+        time_of_trigger(cx, trigger),
     ]);
     Ok(out)
 }

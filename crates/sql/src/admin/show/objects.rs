@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use crate::catalog::objects::FunctionDef;
+use crate::catalog::trigger::{event_word, time_word};
 use crate::catalog::{ColumnDef, TableDef, database_or, show};
 use crate::executor::view_columns::{self, view_columns};
 use crate::listing::definitions::{
-    as_shown, column_extra, column_key, key_part, sees_routine, sizes, times, view_extra, yes_no,
+    as_shown, column_extra, column_key, key_part, sees_routine, sees_triggers, sizes, time_of_trigger, times,
+    view_extra, yes_no,
 };
-use crate::listing::{Column, Listing, cells, int, moment, name, text, uint};
+use crate::listing::{Column, Listing, cells, int, moment, moment_with_hundredths, name, text, uint};
 use crate::session::Context;
 use crate::system_tables::{self, SystemSchema, SystemTable};
+use crate::variables::{Value, ids};
 use datum::error::{self, Result, SqlError};
 use datum::value::Datum;
 use syntax::ast::{ObjectName, RoutineKind};
@@ -328,21 +331,43 @@ fn routine(function: &FunctionDef) -> Vec<Datum<'static>> {
     ]
 }
 
-/// SHOW TRIGGERS: there are none.
+/// SHOW TRIGGERS.
 pub(super) fn triggers(cx: &Context, given: Option<&str>) -> Result<Listing> {
-    database(cx, given)?;
+    let database = database(cx, given)?;
     let mut columns = vec![
         text("Trigger", 64),
         text("Event", 6),
         name("Table"),
         text("Statement", 65_535),
         text("Timing", 6),
-        moment("Created").or_null(),
+        moment_with_hundredths("Created").or_null(),
         text("sql_mode", 512),
         text("Definer", 288),
     ];
     columns.extend(session_columns());
-    Ok(Listing::new(columns).pattern_on(2))
+    let mut out = Listing::new(columns).pattern_on(2);
+    if !sees_triggers(cx, &database) {
+        return Ok(out);
+    }
+    let state = cx.catalog().state();
+    for table in state.database(&database).iter().flat_map(|held| held.tables.values()) {
+        for (_, trigger) in table.triggers.in_order() {
+            out.push(cells![
+                trigger.name.as_str(),
+                event_word(trigger.event),
+                table.name.as_str(),
+                trigger.body.clone(),
+                time_word(trigger.time),
+                time_of_trigger(cx, trigger),
+                ids::SQL_MODE.variable().show(&Value::UInt(trigger.sql_mode)),
+                trigger.definer.to_string(),
+                trigger.client.name(),
+                trigger.connection.name(),
+                trigger.database_collation.name(),
+            ]);
+        }
+    }
+    Ok(out)
 }
 
 /// SHOW EVENTS: there are none.

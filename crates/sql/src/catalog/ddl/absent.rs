@@ -1,24 +1,9 @@
-//! DROP of what this server has none of: triggers, events, servers. It doesn't exist, which
+//! DROP of what this server has none of: events, servers. It doesn't exist, which
 //! is a note with IF EXISTS: dumps and installers begin with such statements.
 
 use super::{Plan, Settings};
-use crate::catalog::CatalogState;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::ObjectName;
-
-pub(super) fn drop_trigger(
-    name: &ObjectName,
-    if_exists: bool,
-    state: &CatalogState,
-    settings: &Settings,
-) -> Result<Plan> {
-    let (database, _) = settings.object(name)?;
-    let e = match state.database(database) {
-        Some(_) => error::TRG_DOES_NOT_EXIST.plain(),
-        None => error::BAD_DB_ERROR.with(&[&database]),
-    };
-    missing(if_exists, e)
-}
 
 pub(super) fn drop_event(name: &ObjectName, if_exists: bool, settings: &Settings) -> Result<Plan> {
     let (_, event) = settings.object(name)?;

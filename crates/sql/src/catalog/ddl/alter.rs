@@ -168,6 +168,7 @@ impl Alter {
             if to != (database, name) && taken {
                 return Err(error::TABLE_EXISTS_ERROR.with(&[&to.1]));
             }
+            super::table::check_schema_of_triggers(&old, to.0)?;
             (to_database, to_name) = (to.0.to_owned(), to.1.to_owned());
         }
         changed.draft.rename_checks(name, &to_name);
@@ -324,6 +325,7 @@ impl Alter {
         new.statistics = self.old.statistics.clone();
         new.readable_from = self.old.readable_from;
         new.created = self.created;
+        new.triggers = self.old.triggers.clone();
         self.carry_auto_increment(&mut new);
         new.layouts = match &self.work {
             AlterWork::Copy => None,

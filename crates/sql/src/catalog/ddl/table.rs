@@ -1,7 +1,7 @@
 //! CREATE, DROP, TRUNCATE and RENAME TABLE.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use binlog::LogPosition;
 use storage::build::FIRST_BUILT;
@@ -412,7 +412,16 @@ fn renamed(table: &TableDef, database: &str, name: &str) -> Result<TableDef> {
     let schema = draft::schema_of(table.id, database, name, &table.columns, &table.indexes, &trees)?;
     new.schema = Arc::new(schema);
     (new.database, new.name) = (database.to_owned(), name.to_owned());
+    new.trigger_programs = OnceLock::new();
     Ok(new)
+}
+
+/// Error 1435 for a table with triggers that would go to another database.
+pub(super) fn check_schema_of_triggers(table: &TableDef, to_database: &str) -> Result<()> {
+    match table.database != to_database && !table.triggers.is_empty() {
+        true => Err(error::TRG_IN_WRONG_SCHEMA.plain()),
+        false => Ok(()),
+    }
 }
 
 fn is_drop_of(change: &Change, table: &Arc<TableDef>) -> bool {
@@ -440,6 +449,7 @@ pub(super) fn truncate(name: &ObjectName, state: &CatalogState, settings: &Setti
     let mut new = rebuild(&table, database, name, 1, numbers)?;
     take_defaults(&mut new, &table);
     new.created = table.created;
+    new.triggers = table.triggers.clone();
     // Sessions that wait for the table wait for its name.
     new.lock = table.lock.clone();
     Ok(Plan { changes: vec![Change::DropTable(table), put(new, state)], ..Plan::default() })
@@ -478,6 +488,7 @@ pub(super) fn rename(
             continue;
         }
         let Some(table) = table else { continue };
+        check_schema_of_triggers(&table, to_database)?;
         let mut renamed = renamed(&table, to_database, to_name)?;
         check_names_of_checks(&renamed, Some(&table), &state, settings)?;
         let origins: Vec<Option<usize>> = (0..table.columns.len()).map(Some).collect();

@@ -299,7 +299,7 @@ impl Resolver<'_> {
                 &arguments.len(),
             ]));
         }
-        let ty = Type::of_column(routine.returns(), true);
+        let ty = Type::of_column(routine.returns()?, true);
         Ok(Expr { node: Node::Stored(routine, arguments), ty })
     }
 }

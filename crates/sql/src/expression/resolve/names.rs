@@ -169,6 +169,11 @@ impl Resolver<'_> {
         if bare && let Some((place, ty)) = self.scope.locals.find(&name.column) {
             return Ok(Expr { node: Node::Local(place), ty: Type::of_column(ty, true) });
         }
+        if let (None, Some(row)) = (&name.database, &name.table)
+            && let Some((place, ty)) = self.scope.locals.find_of_row(row, &name.column)
+        {
+            return Ok(Expr { node: Node::Local(place), ty: Type::of_column(ty, true) });
+        }
         let alias = self.scope.aliases.iter().find(|(alias, _)| bare && name.column.is(alias));
         if let (true, Some((_, expr))) = (self.scope.aliases_first, alias) {
             return Ok(expr.clone());

@@ -1,6 +1,7 @@
-//! SERIALIZABLE holds for what foreign keys read and change: random transactions of several
-//! sessions over tables that refer to each other are done again on another server, one after the
-//! other in the order of the log, and each statement says there what it said.
+//! SERIALIZABLE holds for what foreign keys and triggers read and change: random transactions of
+//! several sessions over tables that refer to each other, and whose triggers change and read
+//! others, are done again on another server, one after the other in the order of the log, and each
+//! statement says there what it said.
 //!
 //! That is so for errors, too: a child that found no parent says that there was none in the order
 //! of the log. `storage/tests/serializable.rs` is the same for rows and ranges. The same
@@ -25,7 +26,16 @@ CREATE TABLE parent (id INT PRIMARY KEY, n INT NOT NULL DEFAULT 0);
 CREATE TABLE part (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE);
 CREATE TABLE guard (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id));
 CREATE TABLE loose (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES part (id) ON DELETE SET NULL);
-CREATE TABLE mark (id BIGINT PRIMARY KEY)";
+CREATE TABLE tally (p INT PRIMARY KEY, n INT NOT NULL);
+CREATE TABLE mark (id BIGINT PRIMARY KEY);
+CREATE TRIGGER part_ai AFTER INSERT ON part FOR EACH ROW
+  INSERT INTO tally VALUES (IFNULL(NEW.p, -1), 1) ON DUPLICATE KEY UPDATE n = n + 1;
+CREATE TRIGGER guard_bi BEFORE INSERT ON guard FOR EACH ROW
+  SET NEW.p = IF((SELECT n FROM tally WHERE p = NEW.p) % 2 = 1, NEW.p, NULL);
+CREATE TRIGGER loose_ad AFTER DELETE ON loose FOR EACH ROW
+  UPDATE tally SET n = n + (SELECT COUNT(*) FROM guard WHERE p = OLD.p) WHERE p = OLD.p;
+CREATE TRIGGER parent_bd BEFORE DELETE ON parent FOR EACH ROW
+  DELETE FROM tally WHERE p = OLD.id AND n > 3";
 
 /// Deadlock and timeout: nothing is left of the transaction, or it goes back.
 const GIVEN_UP: [&str; 2] = ["1213", "1205"];
@@ -118,13 +128,15 @@ fn differences(seed: u64, level: &str) -> Vec<String> {
         }
         run(&mut session, "COMMIT").unwrap();
     }
-    for table in ["parent", "part", "guard", "loose"] {
-        let rows = format!("SELECT * FROM d.{table} ORDER BY id");
+    for table in ["parent", "part", "guard", "loose", "tally"] {
+        let rows = format!("SELECT * FROM d.{table} ORDER BY 1");
         let (was, is) = (describe(&mut server.session(), &rows), describe(&mut session, &rows));
         if was != is {
             found.push(format!("seed {seed}: {table} ends as {was:?}, in the log's order {is:?}"));
         }
     }
+    let tallied = describe(&mut server.session(), "SELECT COUNT(*) > 0 FROM d.tally");
+    assert!(tallied.contains('1'), "no trigger has run: {tallied}");
     found
 }
 
