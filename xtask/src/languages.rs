@@ -66,6 +66,38 @@ pub fn java(sources: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Unpacks an application that npm has as a package, with what it needs to run but not to be
+/// developed, unless it is there; no package's script is run.
+pub fn node_application(package: &str, folder: &Path) -> Result<()> {
+    let unpacked = folder.join("package");
+    let complete = folder.join("complete");
+    if fs::read_to_string(&complete).is_ok_and(|there| there == package) {
+        return Ok(());
+    }
+    if unpacked.exists() {
+        fs::remove_dir_all(&unpacked)?;
+    }
+    command("npm", &["pack", "--silent", package], folder)?;
+    let archive = format!("{}.tgz", package.replace('@', "-"));
+    command("tar", &["xzf", &archive], folder)?;
+    command("npm", &["pkg", "delete", "devDependencies", "scripts"], &unpacked)?;
+    let install = ["install", "--silent", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"];
+    command("npm", &[&install[..], &["--legacy-peer-deps"]].concat(), &unpacked)?;
+    fs::write(complete, package)?;
+    Ok(())
+}
+
+/// Compiles a program in Java against the libraries in `folder`.
+pub fn java_classes(program: &Path, folder: &Path) -> Result<()> {
+    let path = folder.join("libraries/*").to_string_lossy().into_owned();
+    let classes = folder.join("classes").to_string_lossy().into_owned();
+    command(
+        "javac",
+        &["-proc:none", "-nowarn", "-d", &classes, "-cp", &path, &program.to_string_lossy()],
+        folder,
+    )
+}
+
 /// Builds a Go program.
 pub fn go(sources: &Path, program: &Path) -> Result<()> {
     command("go", &["build", "-o", &program.to_string_lossy(), "."], sources)

@@ -38,9 +38,9 @@ if ($argv[1] === 'migrate') {
     exit(is_blog_installed() ? 0 : 1);
 }
 require $root . '/wp-load.php';
-require ABSPATH . 'wp-admin/includes/upgrade.php';
-require ABSPATH . 'wp-admin/includes/taxonomy.php';
-require ABSPATH . 'wp-admin/includes/user.php';
+require_once ABSPATH . 'wp-admin/includes/upgrade.php';
+require_once ABSPATH . 'wp-admin/includes/taxonomy.php';
+require_once ABSPATH . 'wp-admin/includes/user.php';
 global $wpdb;
 $wpdb->hide_errors();
 switch_theme('twentytwentythree');

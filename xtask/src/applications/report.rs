@@ -1,8 +1,8 @@
 //! What came of the applications, as a table and a list of the statements that failed.
 
+use super::Outcome;
 use super::catalogue::Application;
 use super::recorder::Failure;
-use super::Outcome;
 use crate::Result;
 use std::fmt;
 use std::fs;
@@ -29,7 +29,9 @@ impl Row {
     /// `there` is what it did on MySQL.
     pub fn new(application: &Application, version: String, here: &Outcome, there: Option<&Outcome>) -> Self {
         let failures: Vec<&Failure> = match there {
-            Some(there) => here.failures.iter().filter(|f| !there.failures.iter().any(|t| alike(f, t))).collect(),
+            Some(there) => {
+                here.failures.iter().filter(|f| !there.failures.iter().any(|t| alike(f, t))).collect()
+            }
             None => here.failures.iter().collect(),
         };
         let difference = there.and_then(|there| difference(&here.printed, &there.printed));
@@ -52,7 +54,12 @@ impl Row {
         );
         let mut lines: Vec<String> = Vec::new();
         for failure in failures {
-            let line = format!("  - {}, {}: `{}`", failure.error, shown(&failure.message), shown(&failure.statement));
+            let line = format!(
+                "  - {}, {}: `{}`",
+                failure.error,
+                shown(&failure.message),
+                shown(&failure.statement)
+            );
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -102,7 +109,8 @@ fn merged(block: &str, rows: &[Row]) -> (Vec<String>, Vec<String>) {
         table.extend(block.lines().find(|l| l.starts_with(&format!("| {title} |"))).map(str::to_owned));
         let mut lines = block.lines().skip_while(|l| *l != format!("- {title}:"));
         if let Some(first) = lines.next() {
-            let lines: Vec<&str> = std::iter::once(first).chain(lines.take_while(|l| l.starts_with("  "))).collect();
+            let lines: Vec<&str> =
+                std::iter::once(first).chain(lines.take_while(|l| l.starts_with("  "))).collect();
             list.push(lines.join("\n"));
         }
     }
@@ -155,8 +163,12 @@ mod tests {
 
     #[test]
     fn failures_are_alike_but_for_generated_names() {
-        let failure = |error, statement: &str| Failure { error, message: String::new(), statement: statement.into() };
-        assert!(alike(&failure(1062, "INSERT INTO u VALUES ('9af1')"), &failure(1062, "INSERT INTO u VALUES ('77b')")));
+        let failure =
+            |error, statement: &str| Failure { error, message: String::new(), statement: statement.into() };
+        assert!(alike(
+            &failure(1062, "INSERT INTO u VALUES ('9af1')"),
+            &failure(1062, "INSERT INTO u VALUES ('77b')")
+        ));
         assert!(!alike(&failure(1062, "INSERT INTO u"), &failure(1062, "UPDATE u")));
         assert!(!alike(&failure(1062, "INSERT INTO u"), &failure(1064, "INSERT INTO u")));
     }
