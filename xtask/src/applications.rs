@@ -80,10 +80,16 @@ pub fn run(args: &[String]) -> Result<()> {
     ))?;
     let recorder = Recorder::start("127.0.0.1", server.port())?;
     let peer = beside.as_ref().map(Peer::new).transpose()?;
-    let mut rows = Vec::new();
+    let (mut rows, mut missing) = (Vec::new(), Vec::new());
     for application in APPLICATIONS.iter().filter(|a| names.is_empty() || names.contains(&a.name)) {
         println!("== {}", application.title);
-        let installed = install::install(application)?;
+        let installed = match install::install(application) {
+            Ok(installed) => installed,
+            Err(e) => {
+                missing.push(format!("{}: {e}", application.name));
+                continue;
+            }
+        };
         let here = exercise(application, &installed, &recorder, (ACCOUNT, ACCOUNT))?;
         let there = match &peer {
             Some(peer) => Some(exercise(application, &installed, &peer.recorder, peer.login())?),
@@ -96,7 +102,8 @@ pub fn run(args: &[String]) -> Result<()> {
         }
     }
     server.stop()?;
-    report::write(&rows)
+    report::write(&rows)?;
+    if missing.is_empty() { Ok(()) } else { Err(format!("not installed:\n{}", missing.join("\n")).into()) }
 }
 
 /// The server to compare with.

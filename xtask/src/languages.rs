@@ -98,6 +98,26 @@ pub fn java_classes(program: &Path, folder: &Path) -> Result<()> {
     )
 }
 
+/// Unpacks an archive that Maven's registry has under these coordinates, unless it is there.
+pub fn java_application(artifact: &str, folder: &Path) -> Result<()> {
+    let complete = folder.join("complete");
+    if fs::read_to_string(&complete).is_ok_and(|there| there == artifact) {
+        return Ok(());
+    }
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir_all(folder)?;
+    let goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy";
+    let output = format!("-DoutputDirectory={}", folder.display());
+    command("mvn", &["-q", "-B", goal, &format!("-Dartifact={artifact}"), &output], folder)?;
+    for archive in fs::read_dir(folder)? {
+        command("jar", &["xf", &archive?.path().to_string_lossy()], folder)?;
+    }
+    fs::write(complete, artifact)?;
+    Ok(())
+}
+
 /// Builds a Go program.
 pub fn go(sources: &Path, program: &Path) -> Result<()> {
     command("go", &["build", "-o", &program.to_string_lossy(), "."], sources)

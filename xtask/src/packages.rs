@@ -26,6 +26,7 @@ pub const FOR_TESTS: &[Program] = &[
     program("mydumper", "mydumper"),
     program("sysbench", "sysbench"),
     program("strace", "strace"),
+    program("pt-online-schema-change", "percona-toolkit"),
     program("cc", "gcc"),
     program("cmake", "cmake"),
 ];

@@ -24,6 +24,8 @@ pub enum Packages {
     Go,
     /// `pom.xml` and `Run.java`.
     Java,
+    /// A server that Maven's registry has as a whole, by its coordinates, and `run.py`.
+    JavaApplication(&'static str),
     /// Debian's packages, unpacked into the folder of the build, and `run.php`.
     Php(&'static [&'static str]),
 }
@@ -69,15 +71,7 @@ pub const APPLICATIONS: &[Application] = &[
             "php-auth-sasl",
             "php-mail-mime",
             "php-net-smtp",
-            "php-net-sieve",
             "php-masterminds-html5",
-            "php-guzzlehttp-guzzle",
-            "php-guzzlehttp-psr7",
-            "php-guzzlehttp-promises",
-            "php-psr-http-client",
-            "php-psr-http-factory",
-            "php-psr-http-message",
-            "php-ralouphie-getallheaders",
         ]),
         "its schema; users, identities, contacts, groups, searches, the cache and cascading deletes by its classes; \
          its updates of older schemas over the newest",
@@ -147,5 +141,12 @@ pub const APPLICATIONS: &[Application] = &[
         Packages::Java,
         "Liquibase: changes with a view and a trigger, rollback; Flyway: versions with a procedure, a view; Hibernate: \
          tables made and validated, entities, bulk changes; Flowable: schema, processes with tasks, history",
+    ),
+    application(
+        "keycloak",
+        "Keycloak",
+        Packages::JavaApplication("org.keycloak:keycloak-quarkus-dist:26.0.7:zip"),
+        "all changes at its first start; a realm, clients, roles, groups, users, logins, token refreshes, events, \
+         conflicts, searches and deletes by its HTTP API",
     ),
 ];

@@ -41,6 +41,7 @@ pub fn install(application: &Application) -> Result<PathBuf> {
             languages::java(&sources, &folder.join("libraries"))?;
             languages::java_classes(&sources.join("Run.java"), &folder)?;
         }
+        Packages::JavaApplication(artifact) => languages::java_application(artifact, &folder.join("root"))?,
         Packages::Php(names) => {
             packages::ensure_libraries(PHP)?;
             packages::unpack(names, &folder.join("root"))?;
@@ -69,6 +70,11 @@ pub fn program(application: &Application, installed: &Path) -> Result<Command> {
             let mut command = Command::new("java");
             let path = format!("{0}/libraries/*:{0}/classes", installed.display());
             command.args(["-cp", &path, "Run"]);
+            command
+        }
+        Packages::JavaApplication(_) => {
+            let mut command = Command::new("/usr/bin/python3");
+            command.arg("-B").arg(sources.join("run.py")).env("APPLICATION_ROOT", installed.join("root"));
             command
         }
         Packages::Php(_) => {

@@ -35,9 +35,13 @@ impl Row {
             None => here.failures.iter().collect(),
         };
         let difference = there.and_then(|there| difference(&here.printed, &there.printed));
+        let why = |said: &str| match failures.last() {
+            Some(failure) => format!("{} ({})", shown(&failure.message), failure.error),
+            None => shown(said),
+        };
         let result = match (&here.stopped, there.and_then(|t| t.stopped.as_ref()), difference) {
             (Some(_), Some(_), _) => "stops, on MySQL too".to_owned(),
-            (Some(why), None, _) => format!("stops: {}", shown(why)),
+            (Some(said), None, _) => format!("stops: {}", why(said)),
             (None, _, Some(lines)) => format!("differs: {lines}"),
             (None, _, None) if !failures.is_empty() => format!("runs; {} statements fail", failures.len()),
             (None, Some(_), None) => "runs, not on MySQL".to_owned(),
@@ -135,9 +139,16 @@ fn difference(here: &[String], there: &[String]) -> Option<String> {
     })
 }
 
-/// On one line, shortened, as a cell of a table takes it.
+/// On one line, without comments, shortened, as a cell of a table takes it.
 fn shown(text: &str) -> String {
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|").replace('`', "'");
+    let mut uncommented = text.to_owned();
+    while let Some((begin, end)) =
+        uncommented.find("/* ").and_then(|b| Some((b, b + uncommented[b..].find("*/")? + 2)))
+    {
+        uncommented.replace_range(begin..end, "");
+    }
+    let words =
+        uncommented.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|").replace('`', "'");
     if words.chars().count() <= SHOWN {
         return words;
     }
