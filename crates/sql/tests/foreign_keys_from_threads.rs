@@ -152,7 +152,11 @@ fn check(server: &Server, what: &str) {
     assert_eq!(rows(&mut session, untold), Vec::<Vec<String>>::new(), "{what}: children without their trail");
     let miscounted = "SELECT x.id, n, COUNT(t.id) FROM totals x LEFT JOIN trail t ON t.total = x.id \
                       GROUP BY x.id, n HAVING n <> COUNT(t.id)";
-    assert_eq!(rows(&mut session, miscounted), Vec::<Vec<String>>::new(), "{what}: trails without their total");
+    assert_eq!(
+        rows(&mut session, miscounted),
+        Vec::<Vec<String>>::new(),
+        "{what}: trails without their total"
+    );
     for row in rows(&mut session, "CHECK TABLE parent, part, child, grandchild, guard, trail, totals") {
         assert_eq!(row.last().map(String::as_str), Some("OK"), "{what}: {row:?}");
     }

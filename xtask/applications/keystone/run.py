@@ -16,12 +16,13 @@ database = "mysql+pymysql://{DB_USER}:{DB_PASSWORD}@{DB_HOST}:{DB_PORT}/{DB_NAME
 
 def manage(*args):
     program = os.path.join(os.path.dirname(sys.executable), "keystone-manage")
-    subprocess.run([program, "--config-file", config, *args], check=True)
+    subprocess.run([program, "--config-file", config, *args], check=True, stdout=sys.stderr)
 
 
 if sys.argv[1] == "migrate":
     with open(config, "w") as file:
         file.write(
+            f"[DEFAULT]\nlog_file = {folder}/keystone.log\n"
             f"[database]\nconnection = {database.format(**os.environ)}\n"
             f"[fernet_tokens]\nkey_repository = {folder}/tokens\n"
             f"[credential]\nkey_repository = {folder}/credentials\n"

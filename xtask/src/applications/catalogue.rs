@@ -77,6 +77,12 @@ pub const APPLICATIONS: &[Application] = &[
          its updates of older schemas over the newest",
     ),
     application(
+        "cacti",
+        "Cacti",
+        Packages::Php(&["cacti"]),
+        "its schema and data; devices, trees, nodes, users and a removal by its programs",
+    ),
+    application(
         "oscar",
         "Django with django-oscar",
         Packages::Python(&[]),
