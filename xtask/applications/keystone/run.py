@@ -36,7 +36,15 @@ os.makedirs(f"{folder}/credentials", exist_ok=True)
 manage("fernet_setup", *ids)
 manage("credential_setup", *ids)
 url = "http://localhost/v3/"
-manage("bootstrap", "--bootstrap-password", "secret", "--bootstrap-public-url", url, "--bootstrap-region-id", "one")
+manage(
+    "bootstrap",
+    "--bootstrap-password",
+    "secret",
+    "--bootstrap-public-url",
+    url,
+    "--bootstrap-region-id",
+    "one",
+)
 manage("db_sync", "--check")
 
 os.environ["OS_KEYSTONE_CONFIG_FILES"] = config
@@ -48,7 +56,9 @@ client = Client(initialize_public_application())
 
 
 def ask(method, path, body=None, status=(200, 201, 204), token=None):
-    answer = client.open(path, method=method, json=body, headers={"X-Auth-Token": token} if token else {})
+    answer = client.open(
+        path, method=method, json=body, headers={"X-Auth-Token": token} if token else {}
+    )
     assert answer.status_code in status, (method, path, answer.status_code, answer.text)
     return answer
 
@@ -59,12 +69,16 @@ def login(name, password, project, status=(201,)):
         "password": {"user": {"name": name, "domain": {"id": "default"}, "password": password}},
     }
     scope = {"project": {"name": project, "domain": {"id": "default"}}}
-    answer = ask("POST", "/v3/auth/tokens", {"auth": {"identity": identity, "scope": scope}}, status)
+    answer = ask(
+        "POST", "/v3/auth/tokens", {"auth": {"identity": identity, "scope": scope}}, status
+    )
     return answer.headers.get("X-Subject-Token")
 
 
 admin = login("admin", "secret", "admin")
-project = ask("POST", "/v3/projects", {"project": {"name": "forest", "domain_id": "default"}}, token=admin)
+project = ask(
+    "POST", "/v3/projects", {"project": {"name": "forest", "domain_id": "default"}}, token=admin
+)
 project = project.json["project"]["id"]
 role = ask("GET", "/v3/roles?name=member", token=admin).json["roles"][0]["id"]
 for n in range(20):
@@ -81,7 +95,9 @@ ask("POST", "/v3/users", {"user": {"name": "user7", "password": "x"}}, (409,), a
 print("a second user of a name: refused")
 ask("DELETE", f"/v3/users/{user}", token=admin)
 print("users after deleting one:", len(ask("GET", "/v3/users", token=admin).json["users"]))
-assignments = ask("GET", f"/v3/role_assignments?scope.project.id={project}&include_names", token=admin)
+assignments = ask(
+    "GET", f"/v3/role_assignments?scope.project.id={project}&include_names", token=admin
+)
 print("assignments:", len(assignments.json["role_assignments"]))
 ask("PATCH", f"/v3/projects/{project}", {"project": {"enabled": False}}, token=admin)
 login("user7", "secret7", "forest", (401,))

@@ -21,7 +21,9 @@ def manage(*args):
 
 if sys.argv[1] == "migrate":
     with open(config, "w") as file:
-        file.write(f"[DEFAULT]\ncore_plugin = ml2\n[database]\nconnection = {database.format(**os.environ)}\n")
+        file.write(
+            f"[DEFAULT]\ncore_plugin = ml2\n[database]\nconnection = {database.format(**os.environ)}\n"
+        )
     manage("upgrade", "heads")
     sys.exit()
 
@@ -49,20 +51,47 @@ def fill(context):
         )
         group.create()
         for n in range(5):
-            net = network.Network(context, id=uuidutils.generate_uuid(), name=f"net{n}", project_id=project,
-                                  admin_state_up=True, status="ACTIVE", mtu=1500)
+            net = network.Network(
+                context,
+                id=uuidutils.generate_uuid(),
+                name=f"net{n}",
+                project_id=project,
+                admin_state_up=True,
+                status="ACTIVE",
+                mtu=1500,
+            )
             net.create()
-            part = subnet.Subnet(context, network_id=net.id, cidr=netaddr.IPNetwork(f"10.{n}.0.0/24"), ip_version=4,
-                                 name=f"part{n}", project_id=project, enable_dhcp=True)
+            part = subnet.Subnet(
+                context,
+                network_id=net.id,
+                cidr=netaddr.IPNetwork(f"10.{n}.0.0/24"),
+                ip_version=4,
+                name=f"part{n}",
+                project_id=project,
+                enable_dhcp=True,
+            )
             part.create()
             for m in range(10):
-                port = ports.Port(context, network_id=net.id, project_id=project, admin_state_up=True, status="DOWN",
-                                  device_id="", device_owner="compute", name=f"port{n}-{m}",
-                                  mac_address=netaddr.EUI(f"fa-16-3e-00-{n:02x}-{m:02x}"))
+                port = ports.Port(
+                    context,
+                    network_id=net.id,
+                    project_id=project,
+                    admin_state_up=True,
+                    status="DOWN",
+                    device_id="",
+                    device_owner="compute",
+                    name=f"port{n}-{m}",
+                    mac_address=netaddr.EUI(f"fa-16-3e-00-{n:02x}-{m:02x}"),
+                )
                 port.security_group_ids = {group.id}
                 port.create()
-                ports.IPAllocation(context, port_id=port.id, subnet_id=part.id, network_id=net.id,
-                                   ip_address=netaddr.IPAddress(f"10.{n}.0.{m + 2}")).create()
+                ports.IPAllocation(
+                    context,
+                    port_id=port.id,
+                    subnet_id=part.id,
+                    network_id=net.id,
+                    ip_address=netaddr.IPAddress(f"10.{n}.0.{m + 2}"),
+                ).create()
 
 
 fill(admin)
@@ -75,11 +104,21 @@ mine[0].name = "renamed"
 mine[0].update()
 try:
     with database_api.CONTEXT_WRITER.using(admin):
-        ports.Port(admin, network_id=net.id, project_id=project, admin_state_up=True, status="DOWN", device_id="",
-                   device_owner="", mac_address=mine[0].mac_address).create()
+        ports.Port(
+            admin,
+            network_id=net.id,
+            project_id=project,
+            admin_state_up=True,
+            status="DOWN",
+            device_id="",
+            device_owner="",
+            mac_address=mine[0].mac_address,
+        ).create()
     print("a second port of an address: taken")
 except Exception as e:
     print("a second port of an address:", type(e).__name__)
 for port in mine:
     port.delete()
-print("ports after deleting those of net3:", ports.Port.count(admin), ports.IPAllocation.count(admin))
+print(
+    "ports after deleting those of net3:", ports.Port.count(admin), ports.IPAllocation.count(admin)
+)

@@ -48,24 +48,41 @@ Category.objects.bulk_create(
     ]
 )
 oaks = Category.objects.get(slug="oaks")
-kind = get_model("catalogue", "ProductClass").objects.create(name="tree", requires_shipping=True, track_stock=True)
+kind = get_model("catalogue", "ProductClass").objects.create(
+    name="tree", requires_shipping=True, track_stock=True
+)
 partner = get_model("partner", "Partner").objects.create(name="nursery", code="nursery")
 for n in range(30):
-    product = Product.objects.create(title=f"Oak {n}", slug=f"oak-{n}", product_class=kind, upc=f"u{n}")
+    product = Product.objects.create(
+        title=f"Oak {n}", slug=f"oak-{n}", product_class=kind, upc=f"u{n}"
+    )
     product.categories.add(oaks)
     get_model("partner", "StockRecord").objects.create(
         product=product, partner=partner, partner_sku=f"s{n}", price=Decimal(n + 1), num_in_stock=10
     )
 get_model("address", "Country").objects.create(
-    iso_3166_1_a2="GB", iso_3166_1_a3="GBR", name="United Kingdom", printable_name="UK", is_shipping_country=True
+    iso_3166_1_a2="GB",
+    iso_3166_1_a3="GBR",
+    name="United Kingdom",
+    printable_name="UK",
+    is_shipping_country=True,
 )
-print("catalogue:", Product.objects.count(), "products,", Category.objects.count(), "categories, depth",
-      max(Category.objects.values_list("depth", flat=True)))
+print(
+    "catalogue:",
+    Product.objects.count(),
+    "products,",
+    Category.objects.count(),
+    "categories, depth",
+    max(Category.objects.values_list("depth", flat=True)),
+)
 
 client = Client()
 register = {
-    "registration-email": "buyer@example.com", "registration-password1": "correct horse 7",
-    "registration-password2": "correct horse 7", "registration_submit": "1", "registration-redirect_url": "",
+    "registration-email": "buyer@example.com",
+    "registration-password1": "correct horse 7",
+    "registration-password2": "correct horse 7",
+    "registration_submit": "1",
+    "registration-redirect_url": "",
 }
 page(client, "/accounts/login/", register, (302,))
 page(client, "/catalogue/")
@@ -75,7 +92,11 @@ product = Product.objects.get(upc="u7")
 page(client, f"/basket/add/{product.pk}/", {"quantity": 2}, (302,))
 page(client, "/basket/")
 address = {
-    "first_name": "A", "last_name": "Buyer", "line1": "1 Road", "line4": "London", "postcode": "N1 9RT",
+    "first_name": "A",
+    "last_name": "Buyer",
+    "line1": "1 Road",
+    "line4": "London",
+    "postcode": "N1 9RT",
     "country": "GB",
 }
 page(client, "/checkout/shipping-address/", address, (302,))
@@ -84,25 +105,52 @@ page(client, "/checkout/payment-method/", None, (302,))
 page(client, "/checkout/preview/")
 page(client, "/checkout/preview/", {"action": "place_order"}, (302,))
 order = Order.objects.get()
-print("order:", order.total_incl_tax, order.status, [(l.title, l.quantity) for l in order.lines.all()])
+print(
+    "order:", order.total_incl_tax, order.status, [(l.title, l.quantity) for l in order.lines.all()]
+)
 print("stock:", product.stockrecords.values_list("num_in_stock", "num_allocated")[0])
-page(client, f"/catalogue/{product.slug}_{product.pk}/reviews/add/",
-     {"title": "fine", "score": "5", "body": "It grows."}, (302,))
+page(
+    client,
+    f"/catalogue/{product.slug}_{product.pk}/reviews/add/",
+    {"title": "fine", "score": "5", "body": "It grows."},
+    (302,),
+)
 page(client, "/accounts/orders/")
 
 staff = get_user_model().objects.create_superuser("staff", "staff@example.com", "correct horse 8")
 boss = Client()
 boss.force_login(staff, backend="django.contrib.auth.backends.ModelBackend")
-for path in ("", "catalogue/", "orders/", "users/", "offers/", "vouchers/", "reviews/", "ranges/", "partners/",
-             "reports/", f"orders/{order.number}/", "orders/?order_number=1"):
+for path in (
+    "",
+    "catalogue/",
+    "orders/",
+    "users/",
+    "offers/",
+    "vouchers/",
+    "reviews/",
+    "ranges/",
+    "partners/",
+    "reports/",
+    f"orders/{order.number}/",
+    "orders/?order_number=1",
+):
     page(boss, f"/dashboard/{path}")
 report = "reports/?report_type=order_report&date_from=2020-01-01&date_to=2099-01-01"
 page(boss, f"/dashboard/{report}")
-page(boss, f"/dashboard/orders/{order.number}/", {"order_action": "change_order_status", "new_status": "Processed"},
-     (302,))
+page(
+    boss,
+    f"/dashboard/orders/{order.number}/",
+    {"order_action": "change_order_status", "new_status": "Processed"},
+    (302,),
+)
 order.refresh_from_db()
 print("order is now", order.status)
-page(boss, f"/dashboard/catalogue/products/{Product.objects.get(upc='u9').pk}/delete/", {"x": "1"}, (302,))
+page(
+    boss,
+    f"/dashboard/catalogue/products/{Product.objects.get(upc='u9').pk}/delete/",
+    {"x": "1"},
+    (302,),
+)
 print("after deleting one:", Product.objects.count(), "products")
 page(boss, "/admin/")
 call_command("dumpdata", "order", "partner", "auth", output=os.devnull)

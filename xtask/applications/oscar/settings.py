@@ -105,4 +105,8 @@ TEMPLATES = [
 HAYSTACK_CONNECTIONS = {"default": {"ENGINE": "haystack.backends.simple_backend.SimpleEngine"}}
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
 OSCAR_INITIAL_ORDER_STATUS = "Pending"
-OSCAR_ORDER_STATUS_PIPELINE = {"Pending": ("Processed", "Cancelled"), "Processed": (), "Cancelled": ()}
+OSCAR_ORDER_STATUS_PIPELINE = {
+    "Pending": ("Processed", "Cancelled"),
+    "Processed": (),
+    "Cancelled": (),
+}

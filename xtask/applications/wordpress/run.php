@@ -8,26 +8,35 @@ if ($argv[1] === 'version') {
     exit(0);
 }
 if ($argv[1] === 'migrate') {
-    file_put_contents($root . '/wp-config.php', <<<'CONFIG'
-    <?php
-    define('DB_NAME', getenv('DB_NAME'));
-    define('DB_USER', getenv('DB_USER'));
-    define('DB_PASSWORD', getenv('DB_PASSWORD'));
-    define('DB_HOST', getenv('DB_HOST') . ':' . getenv('DB_PORT'));
-    define('DB_CHARSET', 'utf8mb4');
-    define('DB_COLLATE', '');
-    foreach (['AUTH', 'SECURE_AUTH', 'LOGGED_IN', 'NONCE'] as $key) {
-        define($key . '_KEY', $key);
-        define($key . '_SALT', $key . 'salt');
-    }
-    define('WP_HTTP_BLOCK_EXTERNAL', true);
-    define('DISABLE_WP_CRON', true);
-    $table_prefix = 'wp_';
-    if (!defined('ABSPATH')) define('ABSPATH', __DIR__ . '/');
-    require_once ABSPATH . 'wp-settings.php';
-    CONFIG);
+    file_put_contents(
+        $root . '/wp-config.php',
+        <<<'CONFIG'
+        <?php
+        define('DB_NAME', getenv('DB_NAME'));
+        define('DB_USER', getenv('DB_USER'));
+        define('DB_PASSWORD', getenv('DB_PASSWORD'));
+        define('DB_HOST', getenv('DB_HOST') . ':' . getenv('DB_PORT'));
+        define('DB_CHARSET', 'utf8mb4');
+        define('DB_COLLATE', '');
+        foreach (['AUTH', 'SECURE_AUTH', 'LOGGED_IN', 'NONCE'] as $key) {
+            define($key . '_KEY', $key);
+            define($key . '_SALT', $key . 'salt');
+        }
+        define('WP_HTTP_BLOCK_EXTERNAL', true);
+        define('DISABLE_WP_CRON', true);
+        $table_prefix = 'wp_';
+        if (!defined('ABSPATH')) define('ABSPATH', __DIR__ . '/');
+        require_once ABSPATH . 'wp-settings.php';
+        CONFIG
+        ,
+    );
 }
-$_SERVER += ['HTTP_HOST' => 'localhost', 'REQUEST_URI' => '/', 'REQUEST_METHOD' => 'GET', 'SERVER_PROTOCOL' => 'HTTP/1.1'];
+$_SERVER += [
+    'HTTP_HOST' => 'localhost',
+    'REQUEST_URI' => '/',
+    'REQUEST_METHOD' => 'GET',
+    'SERVER_PROTOCOL' => 'HTTP/1.1',
+];
 if ($argv[1] === 'migrate') {
     define('WP_INSTALLING', true);
     require $root . '/wp-load.php';
@@ -48,26 +57,70 @@ $oak = wp_create_category('Oaks');
 wp_create_category('Holm oaks', $oak);
 $posts = [];
 for ($n = 0; $n < 40; $n++) {
-    $posts[] = wp_insert_post(['post_title' => "Post $n", 'post_content' => "About tree \u{1F333} number $n.", 'post_status' => $n % 4 ? 'publish' : 'draft',
-        'post_author' => 1, 'post_category' => [$oak], 'tags_input' => ['green', "t" . $n % 5], 'post_date' => sprintf('2026-01-%02d 10:00:00', $n % 28 + 1),
-        'meta_input' => ['height' => $n, 'kind' => $n % 2 ? 'oak' : 'ash']], true);
+    $posts[] = wp_insert_post(
+        [
+            'post_title' => "Post $n",
+            'post_content' => "About tree \u{1F333} number $n.",
+            'post_status' => $n % 4 ? 'publish' : 'draft',
+            'post_author' => 1,
+            'post_category' => [$oak],
+            'tags_input' => ['green', 't' . $n % 5],
+            'post_date' => sprintf('2026-01-%02d 10:00:00', ($n % 28) + 1),
+            'meta_input' => ['height' => $n, 'kind' => $n % 2 ? 'oak' : 'ash'],
+        ],
+        true,
+    );
 }
 $found = new WP_Query(['s' => 'tree number 7', 'posts_per_page' => 5]);
 echo 'search: ', $found->found_posts, ' ', $found->posts[0]->post_title, "\n";
-$found = new WP_Query(['meta_query' => [['key' => 'height', 'value' => [10, 20], 'type' => 'NUMERIC', 'compare' => 'BETWEEN'], ['key' => 'kind', 'value' => 'oak']],
-    'tax_query' => [['taxonomy' => 'post_tag', 'field' => 'slug', 'terms' => ['t1', 't3']]], 'orderby' => 'meta_value_num', 'meta_key' => 'height', 'order' => 'DESC', 'posts_per_page' => 3]);
-echo 'by meta and tag: ', $found->found_posts, ' ', implode(',', wp_list_pluck($found->posts, 'post_title')), "\n";
-$found = new WP_Query(['date_query' => [['after' => '2026-01-05', 'before' => '2026-01-10', 'inclusive' => true]], 'orderby' => 'title', 'nopaging' => true]);
+$found = new WP_Query([
+    'meta_query' => [
+        ['key' => 'height', 'value' => [10, 20], 'type' => 'NUMERIC', 'compare' => 'BETWEEN'],
+        ['key' => 'kind', 'value' => 'oak'],
+    ],
+    'tax_query' => [['taxonomy' => 'post_tag', 'field' => 'slug', 'terms' => ['t1', 't3']]],
+    'orderby' => 'meta_value_num',
+    'meta_key' => 'height',
+    'order' => 'DESC',
+    'posts_per_page' => 3,
+]);
+echo 'by meta and tag: ',
+    $found->found_posts,
+    ' ',
+    implode(',', wp_list_pluck($found->posts, 'post_title')),
+    "\n";
+$found = new WP_Query([
+    'date_query' => [['after' => '2026-01-05', 'before' => '2026-01-10', 'inclusive' => true]],
+    'orderby' => 'title',
+    'nopaging' => true,
+]);
 echo 'by date: ', $found->post_count, "\n";
 for ($n = 0; $n < 12; $n++) {
-    $comment = wp_insert_comment(['comment_post_ID' => $posts[1], 'comment_content' => "Comment $n", 'comment_author' => 'R', 'comment_parent' => $n % 3 ? ($comment ?? 0) : 0, 'comment_approved' => $n % 5 ? 1 : 0]);
+    $comment = wp_insert_comment([
+        'comment_post_ID' => $posts[1],
+        'comment_content' => "Comment $n",
+        'comment_author' => 'R',
+        'comment_parent' => $n % 3 ? $comment ?? 0 : 0,
+        'comment_approved' => $n % 5 ? 1 : 0,
+    ]);
 }
 $count = wp_count_comments($posts[1]);
-echo "comments: $count->approved approved, $count->moderated waiting, ", count(get_comments(['search' => 'Comment 1', 'post_id' => $posts[1]])), " found\n";
+echo "comments: $count->approved approved, $count->moderated waiting, ",
+    count(get_comments(['search' => 'Comment 1', 'post_id' => $posts[1]])),
+    " found\n";
 foreach (['editor', 'author', 'subscriber'] as $role) {
-    wp_insert_user(['user_login' => $role, 'user_pass' => 'x', 'user_email' => "$role@example.com", 'role' => $role]);
+    wp_insert_user([
+        'user_login' => $role,
+        'user_pass' => 'x',
+        'user_email' => "$role@example.com",
+        'role' => $role,
+    ]);
 }
-echo 'editors: ', (new WP_User_Query(['role' => 'editor', 'search' => '*edit*']))->get_total(), ' ', json_encode(count_users()['avail_roles']), "\n";
+echo 'editors: ',
+    (new WP_User_Query(['role' => 'editor', 'search' => '*edit*']))->get_total(),
+    ' ',
+    json_encode(count_users()['avail_roles']),
+    "\n";
 set_transient('weather', ['sun' => 1], 60);
 update_option('blob', str_repeat('x', 100000));
 echo 'options: ', json_encode(get_transient('weather')), strlen(get_option('blob')), "\n";
@@ -77,7 +130,20 @@ wp_delete_user(get_user_by('login', 'author')->ID, 1);
 wp_trash_post($posts[2]);
 wp_delete_post($posts[3], true);
 delete_expired_transients();
-echo 'terms: ', implode(',', array_map(fn($t) => "$t->slug=$t->count", get_terms(['taxonomy' => 'post_tag', 'orderby' => 'count', 'order' => 'DESC', 'number' => 3]))), "\n";
+echo 'terms: ',
+    implode(
+        ',',
+        array_map(
+            fn($t) => "$t->slug=$t->count",
+            get_terms([
+                'taxonomy' => 'post_tag',
+                'orderby' => 'count',
+                'order' => 'DESC',
+                'number' => 3,
+            ]),
+        ),
+    ),
+    "\n";
 echo 'archives: ', substr_count(wp_get_archives(['type' => 'daily', 'echo' => 0]), '<li>'), "\n";
 print_r(array_map('strval', (array) wp_count_posts()));
 echo 'changes to the schema wanted: ', implode(' ', dbDelta(wp_get_db_schema(), false)), "\n";
@@ -88,12 +154,36 @@ $port = (int) explode(':', stream_socket_get_name($socket, false))[1];
 fclose($socket);
 update_option('siteurl', "http://127.0.0.1:$port");
 update_option('home', "http://127.0.0.1:$port");
-$web = proc_open(['php', '-S', "127.0.0.1:$port", '-t', $root], [['file', '/dev/null', 'r'], ['file', '/dev/null', 'w'], ['file', '/dev/null', 'w']], $pipes);
-for ($tries = 0; $tries < 100 && !@fsockopen('127.0.0.1', $port); $tries++) usleep(100000);
-$get = fn($path) => file_get_contents("http://127.0.0.1:$port/$path", false, stream_context_create(['http' => ['ignore_errors' => true]]));
+$web = proc_open(
+    ['php', '-S', "127.0.0.1:$port", '-t', $root],
+    [['file', '/dev/null', 'r'], ['file', '/dev/null', 'w'], ['file', '/dev/null', 'w']],
+    $pipes,
+);
+for ($tries = 0; $tries < 100 && !@fsockopen('127.0.0.1', $port); $tries++) {
+    usleep(100000);
+}
+$get = fn($path) => file_get_contents(
+    "http://127.0.0.1:$port/$path",
+    false,
+    stream_context_create(['http' => ['ignore_errors' => true]]),
+);
 echo 'front page: ', str_contains($get(''), 'Post 27') ? 'has' : 'lacks', " its posts\n";
 echo 'a post: ', str_contains($get("?p=$posts[1]"), 'Renamed') ? 'renamed' : 'not renamed', "\n";
-echo 'REST: ', implode(',', array_column(array_column(json_decode($get('?rest_route=/wp/v2/posts&search=tree&per_page=3&orderby=title'), true), 'title'), 'rendered')), "\n";
+echo 'REST: ',
+    implode(
+        ',',
+        array_column(
+            array_column(
+                json_decode(
+                    $get('?rest_route=/wp/v2/posts&search=tree&per_page=3&orderby=title'),
+                    true,
+                ),
+                'title',
+            ),
+            'rendered',
+        ),
+    ),
+    "\n";
 echo 'feed: ', substr_count($get('?feed=rss2'), '<item>'), "\n";
 echo 'login: ', str_contains($get('wp-login.php'), 'loginform') ? 'there' : 'missing', "\n";
 proc_terminate($web);
