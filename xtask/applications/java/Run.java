@@ -206,7 +206,6 @@ public class Run {
     }
     hibernate("create-only").close();
     flowable(ProcessEngineConfiguration.DB_SCHEMA_UPDATE_TRUE).close();
-    flyway().migrate();
   }
 
   static String rows(Connection connection, String query) throws Exception {
@@ -246,6 +245,7 @@ public class Run {
     useHibernate();
     useFlowable();
     var flyway = flyway();
+    flyway.migrate();
     flyway.validate();
     System.out.println(
       "flyway: " +
