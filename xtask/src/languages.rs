@@ -25,6 +25,20 @@ pub fn python(packages: &[&str], module: &str, folder: &Path) -> Result<()> {
     command("/usr/bin/python3", &[&args[..], packages].concat(), folder)
 }
 
+/// Makes an environment of Python's with what `requirements.txt` pins, unless it is there.
+pub fn environment(sources: &Path, folder: &Path) -> Result<()> {
+    let (wanted, there) = (sources.join("requirements.txt"), folder.join("requirements.txt"));
+    if fs::read(&there).is_ok_and(|there| fs::read(&wanted).is_ok_and(|wanted| there == wanted)) {
+        return Ok(());
+    }
+    command("/usr/bin/python3", &["-m", "venv", "--clear", "."], folder)?;
+    let python = folder.join("bin/python");
+    let requirements = wanted.to_string_lossy();
+    command(&python.to_string_lossy(), &["-m", "pip", "install", "--quiet", "-r", &requirements], folder)?;
+    fs::copy(wanted, there)?;
+    Ok(())
+}
+
 /// Installs what `package-lock.json` pins, unless the `module` that it is for is there.
 pub fn node(sources: &Path, module: &str, folder: &Path) -> Result<()> {
     if folder.join("node_modules").join(module).exists() {
@@ -49,6 +63,58 @@ pub fn java(sources: &Path, folder: &Path) -> Result<()> {
     let output = format!("-DoutputDirectory={}", folder.display());
     command("mvn", &["-q", "-B", "dependency:copy-dependencies", &output], sources)?;
     fs::copy(wanted, there)?;
+    Ok(())
+}
+
+/// Unpacks an application that npm has as a package, with what it needs to run but not to be
+/// developed, unless it is there; no package's script is run.
+pub fn node_application(package: &str, folder: &Path) -> Result<()> {
+    let unpacked = folder.join("package");
+    let complete = folder.join("complete");
+    if fs::read_to_string(&complete).is_ok_and(|there| there == package) {
+        return Ok(());
+    }
+    if unpacked.exists() {
+        fs::remove_dir_all(&unpacked)?;
+    }
+    command("npm", &["pack", "--silent", package], folder)?;
+    let archive = format!("{}.tgz", package.replace('@', "-"));
+    command("tar", &["xzf", &archive], folder)?;
+    command("npm", &["pkg", "delete", "devDependencies", "scripts"], &unpacked)?;
+    let install = ["install", "--silent", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"];
+    command("npm", &[&install[..], &["--legacy-peer-deps"]].concat(), &unpacked)?;
+    fs::write(complete, package)?;
+    Ok(())
+}
+
+/// Compiles a program in Java against the libraries in `folder`.
+pub fn java_classes(program: &Path, folder: &Path) -> Result<()> {
+    let path = folder.join("libraries/*").to_string_lossy().into_owned();
+    let classes = folder.join("classes").to_string_lossy().into_owned();
+    command(
+        "javac",
+        &["-proc:none", "-nowarn", "-d", &classes, "-cp", &path, &program.to_string_lossy()],
+        folder,
+    )
+}
+
+/// Unpacks an archive that Maven's registry has under these coordinates, unless it is there.
+pub fn java_application(artifact: &str, folder: &Path) -> Result<()> {
+    let complete = folder.join("complete");
+    if fs::read_to_string(&complete).is_ok_and(|there| there == artifact) {
+        return Ok(());
+    }
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir_all(folder)?;
+    let goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy";
+    let output = format!("-DoutputDirectory={}", folder.display());
+    command("mvn", &["-q", "-B", goal, &format!("-Dartifact={artifact}"), &output], folder)?;
+    for archive in fs::read_dir(folder)? {
+        command("jar", &["xf", &archive?.path().to_string_lossy()], folder)?;
+    }
+    fs::write(complete, artifact)?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Chores of the project: `cargo xtask help` lists them.
 
+mod applications;
 mod bench;
 mod collations;
 mod compatibility;
@@ -23,6 +24,7 @@ cargo xtask test                every test; installs the client programs it need
                  --full         with the published workloads at their full length
 cargo xtask bench WORKLOAD ..   Duramen beside MariaDB with the real client programs; `cargo xtask bench help` says more
 cargo xtask collations ..      the weights and case maps of collations: made from published tables, checked against servers
+cargo xtask applications ..      real applications on a server, beside MySQL: docs/compatibility.md; `help` says more
 cargo xtask compatibility        asks a server for every statement and function of the manual: docs/compatibility-tables.md
 cargo xtask differential         random statements on Duramen and on MariaDB, compared; `.. differential help` says more
 cargo xtask privileges           every statement by accounts of every set of privileges, held against MySQL; `.. privileges help`
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Some("drivers") => drivers::run(),
         Some("readers") => readers::run(),
         Some("collations") => collations::run(rest),
+        Some("applications") => applications::run(rest),
         Some("compatibility") => compatibility::run(rest),
         Some(name @ ("definitions" | "differential" | "privileges" | "soak")) => {
             programs::run(name, "checked", rest)

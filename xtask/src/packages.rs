@@ -3,6 +3,8 @@
 
 use crate::Result;
 use servers::find;
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A program and the package that brings it.
@@ -24,6 +26,7 @@ pub const FOR_TESTS: &[Program] = &[
     program("mydumper", "mydumper"),
     program("sysbench", "sysbench"),
     program("strace", "strace"),
+    program("pt-online-schema-change", "percona-toolkit"),
     program("cc", "gcc"),
     program("cmake", "cmake"),
 ];
@@ -64,6 +67,38 @@ pub fn ensure_libraries(names: &[&str]) -> Result<()> {
     println!("installing {}", missing.join(", "));
     apt(&["update", "-qq"])?;
     apt(&[&["install", "-y", "-qq", "--no-install-recommends"], &missing[..]].concat())
+}
+
+/// Unpacks packages into `folder`, unless they are there; nothing of them is configured or started.
+pub fn unpack(names: &[&str], folder: &Path) -> Result<()> {
+    let unpacked = folder.join("unpacked");
+    if fs::read_to_string(&unpacked).is_ok_and(|there| there == names.join(" ")) {
+        return Ok(());
+    }
+    println!("unpacking {}", names.join(", "));
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    let downloads = folder.join("downloads");
+    fs::create_dir_all(&downloads)?;
+    apt(&["update", "-qq"])?;
+    let done = Command::new("apt-get")
+        .args(["download", "-qq"])
+        .args(names)
+        .current_dir(&downloads)
+        .stderr(Stdio::null())
+        .status()?;
+    if !done.success() {
+        return Err(format!("apt-get download {} failed", names.join(" ")).into());
+    }
+    for package in fs::read_dir(&downloads)? {
+        let done = Command::new("dpkg-deb").arg("-x").arg(package?.path()).arg(folder).status()?;
+        if !done.success() {
+            return Err("dpkg-deb failed".into());
+        }
+    }
+    fs::write(unpacked, names.join(" "))?;
+    Ok(())
 }
 
 /// Installs what is missing of `programs`; says what it does. Needs root (or `sudo`) only then.
