@@ -10,7 +10,7 @@ use env::{Env, RealEnv};
 use libfuzzer_sys::fuzz_target;
 use protocol::client::{Client, ConnectOptions};
 use protocol::binary::{BinaryRow, BinaryValue};
-use protocol::statement::{Argument, Arguments, Prepared, Reading};
+use protocol::statement::{Argument, Prepared, Reading};
 use protocol::*;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, LazyLock};
@@ -118,7 +118,7 @@ fn serve(socket: Bytes) -> Result<(), Box<dyn std::error::Error>> {
             }
             Ok(Command::Query { sql, .. }) => {
                 connection.write_columns(
-                    &[ColumnDefinition { name: sql, ..ColumnDefinition::default() }],
+                    std::iter::once(ColumnDefinition { name: sql, ..ColumnDefinition::default() }),
                     ok.status,
                 );
                 let mut row = connection.row();
@@ -135,8 +135,9 @@ fn serve(socket: Bytes) -> Result<(), Box<dyn std::error::Error>> {
                 let capabilities = connection.capabilities();
                 let is_long = |i: usize| i == 3;
                 let mut reading = Reading { capabilities, flags, parameters, types: &mut types, is_long: &is_long };
-                match reading.read(rest) {
-                    Ok(arguments) => connection.write_row(|out| echo(out, &arguments))?,
+                let mut arguments = Vec::new();
+                match reading.read(rest, |argument| arguments.push(argument)) {
+                    Ok(_) => connection.write_row(|out| echo(out, arguments))?,
                     Err(reply) => connection.write_error(&reply),
                 }
             }
@@ -147,18 +148,18 @@ fn serve(socket: Bytes) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// A row of what was sent.
-fn echo(out: &mut Vec<u8>, arguments: &Arguments<'_>) {
-    let mut row = BinaryRow::begin(out, arguments.parameters.len());
-    for argument in &arguments.parameters {
+fn echo(out: &mut Vec<u8>, arguments: Vec<Argument<'_>>) {
+    let mut row = BinaryRow::begin(out, arguments.len());
+    for argument in arguments {
         match argument {
             Argument::LongData(_) | Argument::Value(_, BinaryValue::Null) => row.null(),
-            Argument::Value(ty, BinaryValue::Int(v)) => row.integer(ty.code, *v as u64),
-            Argument::Value(ty, BinaryValue::UInt(v)) => row.integer(ty.code, *v),
-            Argument::Value(_, BinaryValue::Float(v)) => row.float(*v),
-            Argument::Value(_, BinaryValue::Double(v)) => row.double(*v),
+            Argument::Value(ty, BinaryValue::Int(v)) => row.integer(ty.code, v as u64),
+            Argument::Value(ty, BinaryValue::UInt(v)) => row.integer(ty.code, v),
+            Argument::Value(_, BinaryValue::Float(v)) => row.float(v),
+            Argument::Value(_, BinaryValue::Double(v)) => row.double(v),
             Argument::Value(_, BinaryValue::Bytes(v)) => row.bytes(v),
-            Argument::Value(_, BinaryValue::DateTime(v)) => row.date_time(v),
-            Argument::Value(_, BinaryValue::Time(v)) => row.time(v),
+            Argument::Value(_, BinaryValue::DateTime(v)) => row.date_time(&v),
+            Argument::Value(_, BinaryValue::Time(v)) => row.time(&v),
         }
     }
 }

@@ -32,6 +32,34 @@ fn run(server: &Running, args: &[&str], script: &str) -> String {
 }
 
 #[test]
+fn rows_of_a_file_go_through_views() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), &["--local-infile=1"]);
+    server.sql("CREATE TABLE d.a (id INT PRIMARY KEY, x INT, n INT NOT NULL DEFAULT 1)").unwrap();
+    server.sql("CREATE VIEW d.f AS SELECT id, x FROM d.a WHERE x < 25").unwrap();
+    server.sql("CREATE VIEW d.c AS SELECT x, id FROM d.f WITH CHECK OPTION").unwrap();
+    let file = folder.path().join("a.txt");
+    write(&file, b"1\t10\n2\t20\n3\t30\n");
+    let load = |what: &str| {
+        let text = format!("LOAD DATA LOCAL INFILE '{}' {what}", file.display());
+        run(&server, &["--local-infile=1", "--force"], &text)
+    };
+
+    let printed = load("INTO TABLE d.c (id, x)");
+    assert!(printed.contains("Records: 2  Deleted: 0  Skipped: 0  Warnings: 1"), "{printed}");
+    assert_eq!(server.sql("SELECT * FROM d.a").unwrap(), "1\t10\t1\n2\t20\t1");
+    let printed = load("INTO TABLE d.f (id, @x) SET x = @x + 1");
+    assert!(printed.contains("Records: 3  Deleted: 0  Skipped: 2  Warnings: 2"), "{printed}");
+    // The third row is none of the view's now.
+    let printed = load("REPLACE INTO TABLE d.f");
+    assert!(printed.contains("3059"), "{printed}");
+    server.sql("DELETE FROM d.a WHERE id = 3").unwrap();
+    let printed = load("REPLACE INTO TABLE d.f (id, @x) SET x = @x + 2");
+    assert!(printed.contains("Records: 3  Deleted: 2  Skipped: 0  Warnings: 0"), "{printed}");
+    assert_eq!(server.sql("SELECT * FROM d.a").unwrap(), "1\t12\t1\n2\t22\t1\n3\t32\t1");
+}
+
+#[test]
 fn a_clients_file_is_loaded_and_refused_where_one_side_does_not_want_it() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path(), &["--local-infile=1"]);

@@ -40,6 +40,7 @@ pub(crate) mod size;
 pub(crate) mod statistics;
 pub(crate) mod subquery;
 pub(crate) mod view;
+pub(crate) mod view_target;
 
 use std::sync::{Arc, OnceLock};
 

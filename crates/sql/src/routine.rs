@@ -335,6 +335,8 @@ fn run_frame(
     cx.statement.frames.push(frame);
     let within = is_in_function(cx);
     let outcome = run(cx, routine, sink, within);
+    // What calls it knows its variables no more.
+    let outcome = outcome.map_err(|e| executor::out_of_range::in_routine(cx, e));
     let mut left = Left::default();
     if let Some(Frame { locals, assigned, cached, .. }) = cx.statement.frames.pop() {
         cx.functions.plans.put(cached);

@@ -1,7 +1,8 @@
 //! Random statements that mean something: typed expressions over tables that are there.
 //!
 //! Reading order: [`schema`] (types, tables), [`literal`], [`expression`], [`query`], [`change`]
-//! (rows), [`definition`] (tables). Everything is drawn from one seed; an episode repeats exactly.
+//! (rows), [`definition`] (tables), [`view`]. Everything is drawn from one seed; an episode repeats
+//! exactly.
 
 mod change;
 mod definition;
@@ -10,6 +11,7 @@ mod functions;
 mod literal;
 mod query;
 mod schema;
+mod view;
 
 use crate::tree::{Sql, text};
 use schema::Table;
@@ -39,17 +41,30 @@ pub struct Episodes {
     pub queries_alone: bool,
     /// Tables refer to each other and to themselves, and keys that others refer to change.
     pub foreign_keys: bool,
+    /// Views stand where tables do.
+    pub views: bool,
 }
 
 /// The statements of an episode.
 pub fn episode(seed: u64, what: Episodes) -> Vec<Statement> {
-    let Episodes { for_mysql, foreign_keys, .. } = what;
+    let Episodes { for_mysql, foreign_keys, views: with_views, .. } = what;
     let random = Random::new(seed);
-    let mut generator =
-        Generator { random, tables: Vec::new(), names: 0, in_transaction: false, for_mysql, foreign_keys };
+    let mut generator = Generator {
+        random,
+        tables: Vec::new(),
+        views: Vec::new(),
+        names: 0,
+        in_transaction: false,
+        for_mysql,
+        foreign_keys,
+        with_views,
+    };
     let mut script = Vec::new();
     for _ in 0..2 + generator.below(2) {
         generator.new_table(&mut script);
+    }
+    if with_views {
+        (0..5).for_each(|_| generator.new_view(&mut script));
     }
     if what.queries_alone {
         generator.finish(&mut script);
@@ -67,11 +82,13 @@ pub fn episode(seed: u64, what: Episodes) -> Vec<Statement> {
 struct Generator {
     random: Random,
     tables: Vec<Table>,
+    views: Vec<Table>,
     /// Counts names given, so that none is given twice.
     names: u32,
     in_transaction: bool,
     for_mysql: bool,
     foreign_keys: bool,
+    with_views: bool,
 }
 
 impl Generator {
@@ -117,15 +134,15 @@ impl Generator {
         if self.in_transaction {
             script.push(unordered(text("COMMIT")));
         }
-        for table in &self.tables {
+        for table in self.readable() {
             script.push(unordered(text(format!("SELECT * FROM {}", table.name))));
         }
     }
 
     fn read_table(&mut self, script: &mut Vec<Statement>) {
         if self.percent(20) {
-            let index = self.below(self.tables.len() as u64) as usize;
-            script.push(unordered(text(format!("SELECT * FROM {}", self.tables[index].name))));
+            let tables = self.readable();
+            script.push(unordered(text(format!("SELECT * FROM {}", self.pick(&tables).name))));
         }
     }
 
@@ -156,7 +173,7 @@ mod tests {
 
     #[test]
     fn an_episode_repeats_from_its_seed() {
-        let mysql = Episodes { for_mysql: true, foreign_keys: true, ..Episodes::default() };
+        let mysql = Episodes { for_mysql: true, foreign_keys: true, views: true, ..Episodes::default() };
         let statements = |seed| episode(seed, mysql).iter().map(|s| s.sql.to_string()).collect::<Vec<_>>();
         assert_eq!(statements(3), statements(3));
         assert_ne!(statements(3), statements(4));

@@ -103,6 +103,11 @@ pub const KNOWN_TO_MYSQL: &[KnownDifference] = &[
     KnownDifference { name: "Zero dates under MAX and MIN", applies: mysql::zero_moments },
     KnownDifference { name: "CHECKs of no column", applies: mysql::constant_checks },
     KnownDifference { name: "Foreign keys", applies: mysql::foreign_keys },
+    KnownDifference { name: "Changed tables read through views", applies: mysql::read_through_views },
+    KnownDifference { name: "Views above outer joins", applies: mysql::above_outer_joins },
+    KnownDifference { name: "Checks and orders of views", applies: mysql::checked_and_ordered },
+    KnownDifference { name: "Tables that are not there", applies: mysql::opened_first },
+    KnownDifference { name: "Views of themselves", applies: mysql::views_of_themselves },
 ];
 
 /// The known difference that a case is of.

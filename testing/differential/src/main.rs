@@ -20,6 +20,7 @@ cargo xtask differential [OPTIONS]
   --definitions yes     definitions of columns and warnings are compared too, beside a MySQL; what differs is listed
   --types yes           types of columns are compared too
   --queries yes         queries alone, of tables that are filled once
+  --views yes           tables are read and changed through views, too; beside a MySQL
   --foreign-keys yes    tables refer to each other; beside a MySQL 9.7, for others take references in another order
   --most N              findings after which the run ends (default 20)
 ";
@@ -57,6 +58,7 @@ fn parse(args: &[String]) -> Result<Option<Command>> {
             "--prepared" => how.is_prepared = yes_or_no(value)?,
             "--types" => how.with_types = yes_or_no(value)?,
             "--definitions" => how.with_definitions = yes_or_no(value)?,
+            "--views" => options.views = yes_or_no(value)?,
             "--foreign-keys" => options.foreign_keys = yes_or_no(value)?,
             "--queries" => options.queries_alone = yes_or_no(value)?,
             "--most" => options.most = value.parse()?,

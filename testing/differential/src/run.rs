@@ -29,6 +29,8 @@ pub struct Options {
     pub queries_alone: bool,
     /// Tables have foreign keys.
     pub foreign_keys: bool,
+    /// There are views, which are read and changed as tables are.
+    pub views: bool,
     /// No episode begins later than this after the first.
     pub time: Duration,
 }
@@ -43,6 +45,7 @@ impl Default for Options {
             most: 20,
             queries_alone: false,
             foreign_keys: false,
+            views: false,
             time: Duration::MAX,
         }
     }
@@ -141,6 +144,7 @@ fn episode(
         for_mysql: peers.is_mysql(),
         queries_alone: options.queries_alone,
         foreign_keys: options.foreign_keys,
+        views: options.views,
     };
     let script = generator::episode(seed, what);
     peers.begin()?;

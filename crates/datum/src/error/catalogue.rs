@@ -247,6 +247,7 @@ catalogue! {
     RESERVED_SYNTAX = 1382, "HY000", "The '%' syntax is reserved for purposes internal to the MySQL server";
     PS_MANY_PARAM = 1390, "HY000", "Prepared statement contains too many placeholders";
     KEY_PART_0 = 1391, "HY000", "Key part '%' length cannot be 0";
+    VIEW_MULTIUPDATE = 1393, "HY000", "Can not modify more than one base table through a join view '%.%'";
     VIEW_NO_INSERT_FIELD_LIST = 1394, "HY000", "Can not insert into join view '%.%' without fields list";
     VIEW_DELETE_MERGE_VIEW = 1395, "HY000", "Can not delete from join view '%.%'";
     CANNOT_USER = 1396, "HY000", "Operation % failed for %";
@@ -378,6 +379,7 @@ catalogue! {
     SERVER_OFFLINE_MODE = 3032, "HY000", "The server is currently in offline mode";
     USER_LOCK_WRONG_NAME = 3057, "42000", "Incorrect user-level lock name '%'. The name is empty, NULL, or can not be expressed in the current character-set.";
     USER_LOCK_DEADLOCK = 3058, "HY000", "Deadlock found when trying to get user-level lock; try rolling back transaction/releasing locks and restarting lock acquisition.";
+    VIEW_REPLACE_INVISIBLE_ROWS = 3059, "HY000", "REPLACE cannot be executed as it requires deleting rows that are not in the view";
     INCORRECT_TYPE = 3064, "HY000", "Incorrect type for argument % in function %.";
     FIELD_IN_ORDER_NOT_SELECT = 3065, "HY000", "Expression #% of % is not in SELECT list, references column '%' which is not in SELECT list; this is incompatible with %";
     GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED = 3102, "HY000", "Expression of generated column '%' contains a disallowed function.";

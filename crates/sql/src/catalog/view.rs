@@ -22,7 +22,7 @@ use syntax::ast::visit::{self, Visitor};
 use syntax::ast::visit_mut::{self, VisitorMut};
 use syntax::ast::{
     CheckOption, Expr, ExprKind, JoinKind, ObjectName, Query, QueryBody, Select, SelectItem, StatementKind,
-    TableReference, ViewAlgorithm,
+    TableFactor, TableReference, ViewAlgorithm,
 };
 
 /// Views by name, of one database.
@@ -306,10 +306,15 @@ impl CatalogState {
 }
 
 /// True if a view of this query, in canonical form, is one whose rows could be changed: it is
-/// mergeable, and reads nothing but tables and such views, without outer joins. This is what
-/// `information_schema.VIEWS.IS_UPDATABLE` says.
+/// mergeable, joins without outer joins, and one at least of what it reads is a table or such a
+/// view. This is what `information_schema.VIEWS.IS_UPDATABLE` says.
 pub(crate) fn is_updatable(state: &CatalogState, query: &Query) -> bool {
-    is_updatable_within(state, query, &mut 0)
+    accepts_changes(state, query, false, &mut 0)
+}
+
+/// The same for one that rows could be inserted into: all that it reads is of that kind.
+pub(crate) fn is_insertable(state: &CatalogState, query: &Query) -> bool {
+    accepts_changes(state, query, true, &mut 0)
 }
 
 /// True if MySQL would merge such a query into what is around it.
@@ -341,32 +346,59 @@ pub(crate) fn merged_select(query: &Query) -> Option<&Select> {
 /// So many views are looked at for one: one that leads to itself ends here.
 const VIEWS_MAX: usize = 100;
 
-fn is_updatable_within(state: &CatalogState, query: &Query, views: &mut usize) -> bool {
+fn accepts_changes(state: &CatalogState, query: &Query, inserts: bool, views: &mut usize) -> bool {
     *views += 1;
-    *views <= VIEWS_MAX
-        && merged_select(query)
-            .is_some_and(|select| select.from.iter().all(|table| is_updatable_source(state, table, views)))
+    if *views > VIEWS_MAX {
+        return false;
+    }
+    let Some(select) = merged_select(query) else { return false };
+    let mut sources = Sources::default();
+    if !select.from.iter().all(|table| sources.add(table)) {
+        return false;
+    }
+    let mut accepts = |factor: &TableFactor| {
+        let Some(database) = &factor.name.database else { return false };
+        match state.view(database, &factor.name.name) {
+            Some(view) => {
+                view.algorithm != ViewAlgorithm::TempTable
+                    && view.tree().is_ok_and(|tree| accepts_changes(state, &tree, inserts, views))
+            }
+            None => !crate::system_schemas::is_reserved(database),
+        }
+    };
+    match inserts {
+        true => !sources.has_derived && sources.named.into_iter().all(accepts),
+        false => sources.named.into_iter().any(&mut accepts),
+    }
 }
 
-fn is_updatable_source(state: &CatalogState, table: &TableReference, views: &mut usize) -> bool {
-    match table {
-        TableReference::Table(factor) => {
-            let Some(database) = &factor.name.database else { return false };
-            match state.view(database, &factor.name.name) {
-                Some(view) => {
-                    view.algorithm != ViewAlgorithm::TempTable
-                        && view.tree().is_ok_and(|tree| is_updatable_within(state, &tree, views))
-                }
-                None => !crate::system_schemas::is_reserved(database),
+/// What is joined.
+#[derive(Default)]
+struct Sources<'a> {
+    named: Vec<&'a TableFactor>,
+    /// There are others, whose rows nothing can change.
+    has_derived: bool,
+}
+
+impl<'a> Sources<'a> {
+    /// False for an outer join.
+    fn add(&mut self, table: &'a TableReference) -> bool {
+        match table {
+            TableReference::Table(factor) => {
+                self.named.push(factor);
+                true
+            }
+            TableReference::Join(join) => {
+                matches!(join.kind, JoinKind::Inner | JoinKind::Straight)
+                    && self.add(&join.left)
+                    && self.add(&join.right)
+            }
+            TableReference::Group(tables) => tables.iter().all(|one| self.add(one)),
+            TableReference::Derived(_) | TableReference::JsonTable(_) => {
+                self.has_derived = true;
+                true
             }
         }
-        TableReference::Join(join) => {
-            matches!(join.kind, JoinKind::Inner | JoinKind::Straight)
-                && is_updatable_source(state, &join.left, views)
-                && is_updatable_source(state, &join.right, views)
-        }
-        TableReference::Group(tables) => tables.iter().all(|one| is_updatable_source(state, one, views)),
-        TableReference::Derived(_) | TableReference::JsonTable(_) => false,
     }
 }
 

@@ -10,7 +10,8 @@ use binlog::row::RowImageBuilder;
 use smallvec::SmallVec;
 
 use super::computed;
-use super::through_view::ViewCheck;
+use super::through_view::ChangedView;
+use super::view_check::ViewCheck;
 use super::writer::{charset_of, now};
 use super::{RowRules, fit, triggers};
 use crate::catalog::table::Default;
@@ -72,6 +73,14 @@ pub(super) enum Around<'a> {
     Frame(&'a Frame),
 }
 
+/// What assignments name, and where.
+pub(super) struct Target<'a> {
+    pub(super) scope: Scope,
+    pub(super) with: Option<&'a ast::With>,
+    /// The view that the rows are changed through.
+    pub(super) view: Option<&'a ChangedView>,
+}
+
 /// How a row is made.
 #[derive(Clone, Copy)]
 struct AssignmentInput<'a> {
@@ -88,8 +97,7 @@ impl Assignments {
         cx: &mut Context,
         table: &Arc<TableDef>,
         assignments: &[ast::Assignment],
-        scope: Scope,
-        with: Option<&ast::With>,
+        Target { scope, with, view }: Target<'_>,
         Planning { basis, text }: Planning<'_>,
     ) -> Result<Self> {
         // ON DUPLICATE KEY UPDATE may read the table under another name.
@@ -98,22 +106,28 @@ impl Assignments {
         resolver.targets = vec![table.clone()];
         resolver.targets_by_name = targets_by_name;
         planner::name_common(&mut resolver, with)?;
+        let refuse = |e: &Expr| view.map_or(Ok(()), |view| view.check_reads(e));
         // Its columns have other names than the table's, and may be no columns.
         let of_view = resolver.scope.sources.first().is_some_and(|source| source.as_table().is_none());
         let mut list = Vec::with_capacity(assignments.len());
         let mut sequential = false;
         for assignment in assignments {
-            // A bare name is the table's own column, whatever else has one of that name.
             let shown = &assignment.column.column;
-            let target = match &assignment.column.table {
-                None if !of_view => table.column_index(shown),
-                _ => resolver.scope.find(&assignment.column)?.map(|e| e.as_column()).map_or(
-                    Ok(None),
-                    |found| match (found, of_view) {
-                        (None, true) => Err(error::NONUPDATEABLE_COLUMN.with(&[shown])),
-                        (found, _) => Ok(found),
-                    },
-                )?,
+            let found = match assignment.column.table {
+                // A bare name is the target's own column, whatever else has one of that name.
+                None => {
+                    let own = resolver.scope.sources.first();
+                    own.and_then(|own| own.find(shown).map(|column| own.column(column)))
+                }
+                Some(_) => resolver.scope.find(&assignment.column)?,
+            };
+            let target = match found {
+                Some(found) if of_view => {
+                    refuse(&found)?;
+                    let column = found.as_column();
+                    Some(column.ok_or_else(|| error::NONUPDATEABLE_COLUMN.with(&[shown]))?)
+                }
+                found => found.and_then(|e| e.as_column()),
             };
             let column = target.ok_or_else(|| unknown_column(&assignment.column, "field list"))?;
             let value = match assignment.value.kind {
@@ -129,6 +143,7 @@ impl Assignments {
                 _ => {
                     computed::not_generated(table, column)?;
                     let expr = resolver.expr(&assignment.value)?;
+                    refuse(&expr)?;
                     basis.evaluates(&expr);
                     if matches!(expr.node, Node::Column { source: 0, column: c } if c == column) {
                         list.push((column, AssignedValue::Itself));
@@ -147,7 +162,7 @@ impl Assignments {
             list,
             sequential,
             ignore: false,
-            check: None,
+            check: view.and_then(|view| view.check.clone()),
             memory: Vec::new(),
         })
     }
@@ -227,7 +242,13 @@ impl Assignments {
         let is_complete =
             table.is_plain() || computed::complete(cx, table, after, &[], row_rules, self.ignore)?;
         let passes = match &self.check {
-            Some(check) if is_complete => check.passes(cx, table, after, self.ignore)?,
+            Some(check) if is_complete => {
+                let joined = match around {
+                    Around::Frame(frame) => Some(frame),
+                    Around::Nothing | Around::New(..) => None,
+                };
+                check.passes(cx, table, after, joined, self.ignore)?
+            }
             _ => is_complete,
         };
         Ok(match passes {

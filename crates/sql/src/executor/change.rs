@@ -4,12 +4,13 @@
 //! tested on those. What becomes of them is said by [`super::assignments`]; a row that stays equal
 //! is counted as matched, not as changed.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use storage::transaction::Locking;
 
 use super::RowRules;
-use super::assignments::{Applied, Around, Assignments};
+use super::assignments::{self, Applied, Around, Assignments};
 use super::foreign_keys::{self, NotChanged};
 use super::operators::{self, Running};
 use super::out_of_range;
@@ -89,7 +90,8 @@ fn single_table(
     let alias: Box<str> = factor.alias.as_deref().unwrap_or(&factor.name.name).into();
     let Some(table) = cx.open_to_change(factor.name.database.as_deref(), &factor.name.name)? else {
         let privileges = if statement == "DELETE" { Privileges::DELETE } else { Privileges::UPDATE };
-        let change = Change { verb: statement, privileges, shown: &alias, names_columns: false };
+        let change =
+            Change { verb: statement, privileges, shown: &alias, names_columns: false, replaces: false };
         let view = ChangedView::open(cx, basis, &factor.name, change)?;
         if let Some(index) = factor.hints.iter().find_map(|hint| hint.indexes.first()) {
             return Err(error::KEY_DOES_NOT_EXIST.with(&[index, &alias]));
@@ -271,9 +273,13 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
     let Some(factor) = only_table(&update.tables) else {
         return super::multi_table::update(cx, update, text);
     };
-    plan::run(
+    let is_of_join = Cell::new(false);
+    let outcome = plan::run(
         cx,
-        |cx, basis| plan_update(cx, basis, update, factor, text),
+        |cx, basis| {
+            let plan = plan_update(cx, basis, update, factor, text);
+            plan.inspect_err(|e| is_of_join.set(e.is(error::VIEW_MULTIUPDATE)))
+        },
         |cx, (assignments, target)| {
             let mut after = std::mem::take(&mut assignments.memory);
             let outcome = target
@@ -282,7 +288,11 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
             assignments.memory = after;
             outcome
         },
-    )
+    );
+    match is_of_join.get() {
+        true => super::multi_table::update(cx, update, text),
+        false => outcome,
+    }
 }
 
 fn update_rows(
@@ -389,10 +399,10 @@ fn plan_update(
     let scope = source.scope(cx);
     let planning = Planning { basis, text };
     let prevented = source.prevented("UPDATE");
-    let assignments = Assignments::resolve(cx, &source.table, &update.assignments, scope, with, planning);
+    let named = assignments::Target { scope, with, view: source.view.as_ref() };
+    let assignments = Assignments::resolve(cx, &source.table, &update.assignments, named, planning);
     let mut assignments = assignments.map_err(&prevented)?;
     assignments.ignore = update.ignore;
-    assignments.check = source.view.as_ref().and_then(|view| view.check.clone());
     let wanted = Wanted {
         with,
         filter: update.filter.as_ref(),
@@ -428,8 +438,11 @@ fn plan_delete(
 /// What finds an UPDATE's rows, and the slots that it changes, one bit each: for EXPLAIN.
 pub(crate) fn update_plan(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Result<(Query, u64)> {
     match only_table(&update.tables) {
-        Some(factor) => plan_update(cx, &mut Basis::default(), update, factor, text)
-            .map(|(_, target)| (target.into_query(), 1)),
+        Some(factor) => match plan_update(cx, &mut Basis::default(), update, factor, text) {
+            Ok((_, target)) => Ok((target.into_query(), 1)),
+            Err(e) if e.is(error::VIEW_MULTIUPDATE) => super::multi_table::update_plan(cx, update, text),
+            Err(e) => Err(e),
+        },
         None => super::multi_table::update_plan(cx, update, text),
     }
 }

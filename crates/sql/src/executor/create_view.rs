@@ -134,7 +134,7 @@ fn head(cx: &Context, create: &CreateView, algorithm: Option<ViewAlgorithm>) -> 
         Some(SqlSecurity::Definer) => "SQL SECURITY DEFINER ",
         Some(SqlSecurity::Invoker) => "SQL SECURITY INVOKER ",
     };
-    out + "VIEW "
+    out + if create.if_not_exists { "VIEW IF NOT EXISTS " } else { "VIEW " }
 }
 
 /// Takes parentheses away that nothing is said of.

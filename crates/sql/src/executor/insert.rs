@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::on_duplicate::{self, Selected};
+use super::on_duplicate::{self, Into, Selected};
 use super::query;
-use super::through_view::{Change, ChangedView, ViewCheck};
+use super::through_view::{Change, ChangedView};
+use super::view_check::ThroughView;
 use super::writer::{
     ColumnInput, Columns, OnDuplicate, RowDraft, Writer, charset_of, charset_of_type, reads_columns,
 };
@@ -68,7 +69,7 @@ struct Insertion {
     values_calls: usize,
     source: Source,
     /// What a view that it writes through asks of the rows.
-    check: Option<Arc<ViewCheck>>,
+    view: ThroughView,
     /// Of the last execution, for its memory.
     image: Vec<u8>,
 }
@@ -120,23 +121,20 @@ impl Insertion {
 
     /// INSERT into a view.
     fn of_view<'a>(cx: &mut Context, basis: &mut Basis, insert: &'a ast::Insert) -> Result<InsertTarget<'a>> {
-        if !insert.on_duplicate.is_empty() || insert.row_alias.is_some() {
-            return Err(SqlError::unsupported("ON DUPLICATE KEY UPDATE through views"));
-        }
-        let more = if insert.replace { Privileges::DELETE } else { Privileges::NONE };
+        let more = match (insert.replace, insert.on_duplicate.is_empty()) {
+            (true, _) => Privileges::DELETE,
+            (_, false) => Privileges::UPDATE,
+            _ => Privileges::NONE,
+        };
         let change = Change {
             verb: "INSERT",
             privileges: Privileges::INSERT | more,
             shown: &insert.table.name,
             names_columns: !insert.columns.is_empty(),
+            replaces: insert.replace,
         };
-        let view = ChangedView::open(cx, basis, &insert.table, change)?;
-        if insert.replace && !view.conditions.is_empty() {
-            // It would delete rows that the view does not show, which MySQL refuses one by one.
-            return Err(SqlError::unsupported("REPLACE through views with conditions"));
-        }
-        let refuses_missing = cx.store_rules(insert.ignore).strict;
-        let columns = view.inserted(&insert.columns, refuses_missing, change)?;
+        let view = ChangedView::open_to_insert(cx, basis, &insert.table, &insert.columns, change)?;
+        let columns = view.inserted(&insert.columns, change)?;
         Ok(InsertTarget { insert, table: view.table.clone(), columns, view: Some(view) })
     }
 
@@ -154,9 +152,12 @@ impl Insertion {
         if let Some(wrong) = rows.iter().position(|row| !fits(row)) {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(wrong + 1)]));
         }
+        if let Some(view) = view.as_ref().filter(|_| cx.store_rules(insert.ignore).strict) {
+            view.check_missing(&columns)?;
+        }
         let nothing = Selected::default();
-        let on_duplicate =
-            on_duplicate::resolve(cx, &table, insert, &columns, &nothing, Planning { basis, text })?;
+        let into = Into { table: &table, view: view.as_ref(), columns: &columns };
+        let on_duplicate = on_duplicate::resolve(cx, insert, into, &nothing, Planning { basis, text })?;
         let bare = Bare::new(cx);
         let mut computed = Vec::new();
         for (number, row) in rows.iter().enumerate() {
@@ -165,7 +166,11 @@ impl Insertion {
                     Some(view) => resolver_of_view(cx, view, &insert.table.name, text),
                     None => resolver(cx, &table, text),
                 };
-                computed.push((number, Computed::resolve(resolver, basis, row, &bare)?));
+                let row = Computed::resolve(resolver, basis, row, &bare)?;
+                if let Some(view) = &view {
+                    row.exprs.iter().flatten().try_for_each(|e| view.check_reads(e))?;
+                }
+                computed.push((number, row));
             } else {
                 row.iter().filter_map(parameter).for_each(|number| basis.takes(number));
             }
@@ -173,8 +178,8 @@ impl Insertion {
         let values_calls = on_duplicate::count_values(insert);
         let columns = Columns::new(&table, columns);
         let source = Source::Rows(computed);
-        let check = view.and_then(|view| view.check);
-        Ok(Self { table, columns, on_duplicate, values_calls, source, check, image: Vec::new() })
+        let view = ThroughView::new(view, insert.replace);
+        Ok(Self { table, columns, on_duplicate, values_calls, source, view, image: Vec::new() })
     }
 
     /// INSERT .. SELECT.
@@ -185,22 +190,22 @@ impl Insertion {
         query: &ast::Query,
         text: &[u8],
     ) -> Result<Self> {
-        let names = on_duplicate::read_of_query(&table, insert, query);
+        let into = Into { table: &table, view: view.as_ref(), columns: &columns };
+        let names = on_duplicate::read_of_query(into, insert, query);
         let widened = on_duplicate::widened(query, &names);
         let ast = widened.as_ref().unwrap_or(query);
         let (mut query, sources) = plan::query_with_sources(cx, basis, ast, text)?;
-        on_duplicate::check_names(&table, insert, ast, &sources)?;
+        on_duplicate::check_names(into, insert, ast, &sources)?;
         if query.columns.len() != columns.len() + names.len() {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
         }
         let read = Selected { names: &names, columns: &query.columns[columns.len()..] };
-        let on_duplicate =
-            on_duplicate::resolve(cx, &table, insert, &columns, &read, Planning { basis, text })?;
+        let on_duplicate = on_duplicate::resolve(cx, insert, into, &read, Planning { basis, text })?;
         times_as_numbers(&mut query, &table, &columns);
         let columns = Columns::new(&table, columns);
         let source = Source::Query(Box::new(query));
-        let check = view.and_then(|view| view.check);
-        Ok(Self { table, columns, on_duplicate, values_calls: 0, source, check, image: Vec::new() })
+        let view = ThroughView::new(view, insert.replace);
+        Ok(Self { table, columns, on_duplicate, values_calls: 0, source, view, image: Vec::new() })
     }
 }
 
@@ -292,7 +297,7 @@ fn values(
         SmallVec::from_elem(ColumnInput::Default, table.columns.len());
     let mut writer = Writer::new(cx, table, &plan.on_duplicate, insert.ignore, rows.len() as u64)
         .of_columns(&plan.columns)
-        .with_check(plan.check.as_deref())
+        .through(&plan.view)
         .with_memory(std::mem::take(image));
     let bare = Bare::new(cx);
     let mut computed = computed.iter().peekable();
@@ -423,7 +428,7 @@ pub(super) fn resolver<'c>(cx: &'c mut Context, table: &Arc<TableDef>, text: &'c
 }
 
 /// The same through a view, whose columns have names of their own.
-fn resolver_of_view<'c>(
+pub(super) fn resolver_of_view<'c>(
     cx: &'c mut Context,
     view: &ChangedView,
     alias: &str,
@@ -458,7 +463,7 @@ fn selected(cx: &mut Context, insert: &ast::Insert, plan: &Insertion, query: &Qu
     let (columns, width) = (&plan.columns.numbers, plan.table.columns.len());
     let mut writer = Writer::new(cx, &plan.table, &plan.on_duplicate, insert.ignore, 0)
         .of_columns(&plan.columns)
-        .with_check(plan.check.as_deref());
+        .through(&plan.view);
     let outcome = query::run(cx, query, &mut |cx, values| {
         let mut given = selected_row(values, &types, columns, width);
         if values.len() > columns.len() {

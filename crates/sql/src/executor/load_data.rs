@@ -9,13 +9,17 @@ use std::sync::Arc;
 use env::{File, OpenMode};
 
 use super::delimited::{Lines, Pieces};
-use super::insert::{resolver, set, without_update};
+use super::insert::{resolver, resolver_of_view, set, without_update};
 use super::server_file::{self, Delimiters};
+use super::through_view::{Change, ChangedView};
+use super::view_check::ThroughView;
 use super::writer::{ColumnInput, Writer, now};
 use super::{computed, insert};
 use crate::catalog::TableDef;
 use crate::catalog::table::Default;
 use crate::expression::Expr;
+use crate::planner::plan::Basis;
+use crate::privilege::Privileges;
 use crate::session::{Context, client_gone};
 use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
@@ -40,9 +44,19 @@ pub(super) fn execute(
     if !load.partitions.is_empty() {
         return Err(SqlError::unsupported("partitions"));
     }
-    let table = cx.open_table_to_write(load.table.database.as_deref(), &load.table.name)?;
-    cx.check_writable_table(&table)?;
-    let plan = Loading::new(cx, load, &table, text)?;
+    let named: Vec<ast::Ident> = load.targets.iter().filter_map(column_of).cloned().collect();
+    let opened = cx.open_to_change(load.table.database.as_deref(), &load.table.name)?;
+    let (table, view) = match opened {
+        Some(table) => {
+            cx.check_writable_table(&table)?;
+            (table, None)
+        }
+        None => {
+            let view = open_view(cx, load, &named)?;
+            (view.table.clone(), Some(view))
+        }
+    };
+    let plan = Loading::new(cx, load, named, &table, view, text)?;
     let delimiters = Delimiters::new(
         &load.format,
         cx.settings.statement_charset(),
@@ -132,10 +146,36 @@ struct Loading<'a> {
     /// The character set of the file.
     charset: Charset,
     ignore: bool,
+    /// What a view that the rows go through asks of them.
+    view: ThroughView,
+}
+
+/// The view that the rows go through.
+///
+/// # Errors
+/// 1288 for one that can't be changed, or is of a join.
+fn open_view(cx: &mut Context, load: &ast::LoadData, named: &[ast::Ident]) -> Result<ChangedView> {
+    let replaces = load.on_duplicate == LoadDuplicates::Replace;
+    let more = if replaces { Privileges::DELETE } else { Privileges::NONE };
+    let change = Change {
+        verb: "LOAD",
+        privileges: Privileges::INSERT | more,
+        shown: &load.table.name,
+        names_columns: !named.is_empty(),
+        replaces,
+    };
+    ChangedView::open(cx, &mut Basis::default(), &load.table, change)
 }
 
 impl<'a> Loading<'a> {
-    fn new(cx: &mut Context, load: &'a ast::LoadData, table: &Arc<TableDef>, text: &[u8]) -> Result<Self> {
+    fn new(
+        cx: &mut Context,
+        load: &'a ast::LoadData,
+        named: Vec<ast::Ident>,
+        table: &Arc<TableDef>,
+        view: Option<ChangedView>,
+        text: &[u8],
+    ) -> Result<Self> {
         let charset = match &load.charset {
             Some(name) => Charset::by_name(name).ok_or_else(|| error::UNKNOWN_CHARACTER_SET.with(&[name]))?,
             None => {
@@ -143,10 +183,10 @@ impl<'a> Loading<'a> {
                 Charset::by_name(name).unwrap_or(Charset::Utf8mb4)
             }
         };
-        let named: Vec<ast::Ident> = load.targets.iter().filter_map(column_of).cloned().collect();
-        let mut columns = match load.targets.is_empty() {
-            false if named.is_empty() => Vec::new(),
-            _ => insert::column_numbers(table, &named)?,
+        let mut columns = match (load.targets.is_empty(), &view) {
+            (false, _) if named.is_empty() => Vec::new(),
+            (_, Some(view)) => view.named(&named)?,
+            (_, None) => insert::column_numbers(table, &named)?,
         }
         .into_iter();
         let targets = match load.targets.is_empty() {
@@ -162,18 +202,25 @@ impl<'a> Loading<'a> {
         };
         let ignore = load.on_duplicate == LoadDuplicates::Ignore
             || load.local && load.on_duplicate == LoadDuplicates::Error;
-        let mut loading = Self { targets, assignments: Vec::new(), charset, ignore };
+        let assignments = Vec::with_capacity(load.assignments.len());
+        let mut loading = Self { targets, assignments, charset, ignore, view: ThroughView::default() };
         // A variable that a field goes to is text from now on, whatever it was.
         for target in &loading.targets {
             if let Target::Variable(name) = target {
                 cx.set_user_variable(name, Datum::Null, loading.text_type());
             }
         }
-        let mut resolver = resolver(cx, table, text);
+        let mut resolver = match &view {
+            Some(view) => resolver_of_view(cx, view, &load.table.name, text),
+            None => resolver(cx, table, text),
+        };
         for assignment in &load.assignments {
             let name = &assignment.column;
-            let found = resolver.assigned(name)?.as_column();
-            let column = found.ok_or_else(|| error::BAD_FIELD_ERROR.with(&[&name.column, &"field list"]))?;
+            let column = resolver.assigned(name)?.as_column();
+            let column = column.ok_or_else(|| match &view {
+                Some(_) => error::NONUPDATEABLE_COLUMN.with(&[&name.column]),
+                None => error::BAD_FIELD_ERROR.with(&[&name.column, &"field list"]),
+            })?;
             let value = match matches!(assignment.value.kind, ast::ExprKind::Default(None)) {
                 true => None,
                 false => {
@@ -183,6 +230,7 @@ impl<'a> Loading<'a> {
             };
             loading.assignments.push((column, value));
         }
+        loading.view = ThroughView::new(view, load.on_duplicate == LoadDuplicates::Replace);
         Ok(loading)
     }
 
@@ -201,7 +249,7 @@ impl<'a> Loading<'a> {
         cx.statement.storing = !self.ignore;
         let replaces = load.on_duplicate == LoadDuplicates::Replace;
         let on_duplicate = without_update(replaces);
-        let mut writer = Writer::new(cx, &table, &on_duplicate, self.ignore, 0);
+        let mut writer = Writer::new(cx, &table, &on_duplicate, self.ignore, 0).through(&self.view);
         writer.loads = true;
         let mut lines = Lines::new(pieces, delimiters, cx.settings.max_allowed_packet());
         for _ in 0..load.ignore_lines {

@@ -15,6 +15,7 @@ use super::change::check_safe;
 use super::foreign_keys::NotChanged;
 use super::operators::{self, Running};
 use super::triggers;
+use super::view_target;
 use crate::catalog::TableDef;
 use crate::expression::frame::Frame;
 use crate::expression::resolve::Source;
@@ -22,6 +23,7 @@ use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Resolver};
 use crate::planner::covering::ColumnsRead;
 use crate::planner::{self, Operator, Query, block, from, join, semi_join, simplify};
+use crate::privilege::Privileges;
 use crate::session::Context;
 use crate::status::Counter;
 use datum::error::{self, Result, SqlError};
@@ -36,6 +38,8 @@ const MEMORY_MAX: usize = 256 << 20;
 struct Target {
     slot: usize,
     table: Arc<TableDef>,
+    /// What the statement calls the view that it is changed through.
+    view: Option<Box<str>>,
     done: HashSet<Vec<u8>>,
 }
 
@@ -46,9 +50,16 @@ struct Plan {
     from: Operator,
 }
 
-/// The tables of a join, bound.
-fn bind(resolver: &mut Resolver<'_>, tables: &[ast::TableReference]) -> Result<from::From> {
-    from::bind(resolver, tables, false)
+/// The tables of a join, bound; what is done to rows of views in it is noted.
+fn bind(
+    resolver: &mut Resolver<'_>,
+    tables: &[ast::TableReference],
+    privileges: Privileges,
+) -> Result<from::From> {
+    resolver.views.targets.tracked = Some(privileges);
+    let mut bound = from::bind(resolver, tables, false)?;
+    bound.list.conditions.extend(resolver.views.targets.conditions().cloned());
+    Ok(bound)
 }
 
 /// The table in a slot.
@@ -121,6 +132,22 @@ impl Plan {
 }
 
 impl Target {
+    /// The table in a slot, open to be written; what a view names is no temporary table.
+    fn open(
+        resolver: &mut Resolver<'_>,
+        slot: usize,
+        table: &TableDef,
+        view: Option<&Source>,
+    ) -> Result<Self> {
+        let (database, name) = (&table.database, &table.name);
+        let table = match view {
+            Some(_) => resolver.cx.open_shared_table_to_write(database, name)?,
+            None => resolver.cx.open_table_to_write(Some(database), name)?,
+        };
+        let view = view.map(|source| source.alias.clone());
+        Ok(Target { slot, table, view, done: HashSet::new() })
+    }
+
     /// The slot's row as it is now, if there is one that was not changed yet.
     fn take(&mut self, cx: &mut Context, frame: &Frame, memory: &mut usize) -> Result<Option<Vec<u8>>> {
         let Some(image) = frame.image(self.slot) else { return Ok(None) };
@@ -206,6 +233,7 @@ fn resolve_assignments(
 ) -> Result<(Vec<Target>, Vec<Assignments>)> {
     let mut targets: Vec<Target> = Vec::new();
     let mut by_target: Vec<Vec<(usize, &ast::Assignment)>> = Vec::new();
+    let mut views = view_target::Targets::default();
     resolver.scope.clause = "field list";
     for assignment in &update.assignments {
         let found = resolver.assigned(&assignment.column)?;
@@ -219,20 +247,35 @@ fn resolve_assignments(
             }
             _ => None,
         };
-        let Some((slot, column, table)) = place else {
-            let shown = assignment.column.table.as_ref().unwrap_or(&assignment.column.column);
-            let is_it = |source: &Source| {
-                source.find(&assignment.column.column).is_some()
-                    && assignment.column.table.as_ref().is_none_or(|table| table.is(&source.alias))
-            };
-            refuse_view(resolver.scope.sources.iter().find(|source| is_it(source)))?;
-            return Err(error::NON_UPDATABLE_TABLE.with(&[shown, &"UPDATE"]));
+        let (slot, column, view) = match place {
+            Some((slot, column, _)) => (slot, column, None),
+            None => {
+                let source = named_source(resolver, &assignment.column);
+                let assigned = match &source {
+                    Some(source) => {
+                        let is_table = |slot| table_of(slots, slot).is_some();
+                        views.assigned(resolver, source, &assignment.column, &found, is_table)?
+                    }
+                    None => None,
+                };
+                let view = source.as_ref().filter(|s| resolver.views.targets.at(s.slot).is_some());
+                let column = &assignment.column;
+                let (slot, column) = assigned.ok_or_else(|| match view {
+                    Some(view) => error::NON_UPDATABLE_TABLE.with(&[&view.alias, &"UPDATE"]),
+                    None => {
+                        let shown = column.table.as_ref().unwrap_or(&column.column);
+                        error::NON_UPDATABLE_TABLE.with(&[shown, &"UPDATE"])
+                    }
+                })?;
+                (slot, column, source)
+            }
         };
         let number = match targets.iter().position(|t| t.slot == slot) {
             Some(number) => number,
             None => {
-                let table = resolver.cx.open_table_to_write(Some(&table.database), &table.name)?;
-                targets.push(Target { slot, table, done: HashSet::new() });
+                let table =
+                    table_of(slots, slot).ok_or_else(|| SqlError::internal("a target without a table"))?;
+                targets.push(Target::open(resolver, slot, table, view.as_ref())?);
                 by_target.push(Vec::new());
                 targets.len() - 1
             }
@@ -243,22 +286,30 @@ fn resolve_assignments(
     resolver.targets = targets.iter().map(|t| t.table.clone()).collect();
     let mut all = Vec::with_capacity(targets.len());
     for (target, list) in targets.iter().zip(by_target) {
-        all.push(Assignments::of_joined(resolver, &target.table, &list)?);
+        let assignments = Assignments::of_joined(resolver, &target.table, &list);
+        let mut assignments = assignments.map_err(|e| prevented(e, &targets, "UPDATE"))?;
+        assignments.check = views.check(resolver, target.slot, &target.table);
+        all.push(assignments);
     }
     Ok((targets, all))
 }
 
-/// A view is found by its database, as no other derived table is.
-fn refuse_view(source: Option<&Source>) -> Result<()> {
-    let is_view = |source: &&Source| {
-        source.as_table().is_none()
-            && !source.database.is_empty()
-            && !crate::system_schemas::is_system(&source.database)
-    };
-    match source.filter(is_view) {
-        Some(_) => Err(SqlError::unsupported("views in UPDATE and DELETE of several tables")),
-        None => Ok(()),
+/// Makes of error 1093 the one for a table that is changed through a view.
+fn prevented(e: SqlError, targets: &[Target], verb: &'static str) -> SqlError {
+    match targets.iter().find_map(|target| target.view.as_ref()) {
+        Some(view) if e.is(error::UPDATE_TABLE_USED) => error::VIEW_PREVENT_UPDATE.with(&[view, &verb, view]),
+        _ => e,
     }
+}
+
+/// The source that an assignment's column is of.
+fn named_source(resolver: &Resolver<'_>, name: &ast::ColumnName) -> Option<Source> {
+    let is_it = |source: &&Source| {
+        source.find(&name.column).is_some()
+            && name.table.as_ref().is_none_or(|table| table.is(&source.alias))
+            && name.database.as_ref().is_none_or(|database| **database == *source.database)
+    };
+    resolver.scope.sources.iter().find(is_it).cloned()
 }
 
 /// Error 1706 where a table is changed under two names, and its primary key too: the second name's
@@ -268,8 +319,9 @@ fn check_keys(
     assignments: &[Vec<(usize, &ast::Assignment)>],
     slots: &[from::Slot],
 ) -> Result<()> {
-    let alias = |target: &Target| match slots.get(target.slot) {
-        Some(from::Slot::Table(_, _, alias)) => alias.to_string(),
+    let alias = |target: &Target| match (&target.view, slots.get(target.slot)) {
+        (Some(view), _) => view.to_string(),
+        (None, Some(from::Slot::Table(_, _, alias))) => alias.to_string(),
         _ => String::new(),
     };
     for (number, (target, list)) in targets.iter().zip(assignments).enumerate() {
@@ -316,19 +368,31 @@ fn plan_update(
     update: &ast::Update,
     text: &[u8],
 ) -> Result<(Plan, Vec<Target>, Vec<Assignments>)> {
-    if !update.order_by.is_empty() {
-        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"ORDER BY"]));
-    }
-    if update.limit.is_some() {
-        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"LIMIT"]));
+    // That a view is one of a join is only known once it was looked at.
+    let is_of_view = matches!(update.tables[..], [ast::TableReference::Table(_)]);
+    if !is_of_view {
+        check_unlimited(update)?;
     }
     let scope = crate::routine::scope(cx);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     planner::name_common(&mut resolver, update.with.as_deref())?;
-    let bound = bind(&mut resolver, &update.tables)?;
+    let bound = bind(&mut resolver, &update.tables, Privileges::UPDATE)?;
     let (targets, assignments) = resolve_assignments(&mut resolver, update, &bound.slots)?;
-    let plan = Plan::new(&mut resolver, bound, update.filter.as_ref(), &targets)?;
+    let plan = Plan::new(&mut resolver, bound, update.filter.as_ref(), &targets);
+    let plan = plan.map_err(|e| prevented(e, &targets, "UPDATE"))?;
+    check_unlimited(update)?;
     Ok((plan, targets, assignments))
+}
+
+/// Error 1221 for an order or a limit, which only an UPDATE of one table has.
+fn check_unlimited(update: &ast::Update) -> Result<()> {
+    if !update.order_by.is_empty() {
+        return Err(error::WRONG_USAGE.with(&[&"UPDATE", &"ORDER BY"]));
+    }
+    match update.limit {
+        Some(_) => Err(error::WRONG_USAGE.with(&[&"UPDATE", &"LIMIT"])),
+        None => Ok(()),
+    }
 }
 
 /// Which rows a DELETE from several tables finds.
@@ -336,25 +400,31 @@ fn plan_delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<(P
     let scope = crate::routine::scope(cx);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     planner::name_common(&mut resolver, delete.with.as_deref())?;
-    let bound = bind(&mut resolver, &delete.from)?;
+    let bound = bind(&mut resolver, &delete.from, Privileges::DELETE)?;
     let mut targets = Vec::with_capacity(delete.targets.len());
     for name in &delete.targets {
         let named =
             |s: &&Source| name.name.is(&s.alias) && name.database.as_ref().is_none_or(|d| **d == *s.database);
         let source = resolver.scope.sources.iter().find(named);
         let source = source.ok_or_else(|| error::UNKNOWN_TABLE.with(&[&name.name, &"MULTI DELETE"]))?;
-        let Some(table) = source.as_table() else {
-            refuse_view(Some(source))?;
-            return Err(error::NON_UPDATABLE_TABLE.with(&[&name.name, &"DELETE"]));
+        let (slot, view) = match source.as_table() {
+            Some(_) => (source.slot, None),
+            None => {
+                let source = source.clone();
+                let slot = view_target::deleted(&resolver, &source)?;
+                let slot = slot.ok_or_else(|| error::NON_UPDATABLE_TABLE.with(&[&name.name, &"DELETE"]))?;
+                (slot, Some(source))
+            }
         };
-        let (slot, database, table) = (source.slot, table.database.clone(), table.name.clone());
         if targets.iter().any(|t: &Target| t.slot == slot) {
             return Err(error::NONUNIQ_TABLE.with(&[&name.name]));
         }
-        let table = resolver.cx.open_table_to_write(Some(&database), &table)?;
-        targets.push(Target { slot, table, done: HashSet::new() });
+        let table =
+            table_of(&bound.slots, slot).ok_or_else(|| SqlError::internal("a target without a table"))?;
+        targets.push(Target::open(&mut resolver, slot, table, view.as_ref())?);
     }
-    let plan = Plan::new(&mut resolver, bound, delete.filter.as_ref(), &targets)?;
+    let plan = Plan::new(&mut resolver, bound, delete.filter.as_ref(), &targets);
+    let plan = plan.map_err(|e| prevented(e, &targets, "DELETE"))?;
     Ok((plan, targets))
 }
 

@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
-use super::assignments::Assignments;
+use super::assignments::{Assignments, Target};
 use super::insert::without_update;
+use super::through_view::ChangedView;
 use super::writer::OnDuplicate;
 use crate::catalog::TableDef;
 use crate::expression::resolve::{Columns, Scope, Source};
@@ -27,12 +28,31 @@ pub(super) struct Selected<'a> {
     pub(super) columns: &'a [OutputColumn],
 }
 
-/// What a statement does about duplicates; `columns` are those it writes.
+/// What a statement writes to.
+#[derive(Clone, Copy)]
+pub(super) struct Into<'a> {
+    pub(super) table: &'a Arc<TableDef>,
+    /// The view that it goes through.
+    pub(super) view: Option<&'a ChangedView>,
+    /// The columns that it gives, by number.
+    pub(super) columns: &'a [usize],
+}
+
+impl Into<'_> {
+    /// What names find: the table's or the view's columns.
+    fn source(self, insert: &ast::Insert) -> Source {
+        match self.view {
+            Some(view) => view.source(&insert.table.name),
+            None => Source::table(self.table.clone(), &self.table.name, 0),
+        }
+    }
+}
+
+/// What a statement does about duplicates.
 pub(super) fn resolve(
     cx: &mut Context,
-    table: &Arc<TableDef>,
     insert: &ast::Insert,
-    columns: &[usize],
+    into: Into<'_>,
     selected: &Selected<'_>,
     planning: Planning<'_>,
 ) -> Result<OnDuplicate> {
@@ -42,25 +62,30 @@ pub(super) fn resolve(
     if insert.replace {
         return Err(SqlError::internal("REPLACE with ON DUPLICATE KEY UPDATE"));
     }
-    let mut scope = Scope::of_table(table.clone(), &table.name);
+    let mut scope = Scope { sources: vec![into.source(insert)], ..Scope::empty() };
     scope.values_source = Some(1);
     if let Some(alias) = &insert.row_alias {
-        scope.sources.push(alias_source(table, alias, columns)?);
+        scope.sources.push(alias_source(into, insert, alias)?);
     }
     scope.sources.extend(query_sources(selected));
     scope.locals = crate::routine::locals(cx);
-    let mut assignments = Assignments::resolve(cx, table, &insert.on_duplicate, scope, None, planning)?;
+    let target = Target { scope, with: None, view: into.view };
+    let mut assignments = Assignments::resolve(cx, into.table, &insert.on_duplicate, target, planning)?;
     assignments.ignore = insert.ignore;
     Ok(OnDuplicate::Update(Arc::new(assignments)))
 }
 
 /// The new row under the name and the column names that `AS new(a, b)` gives it.
-fn alias_source(table: &Arc<TableDef>, alias: &ast::RowAlias, columns: &[usize]) -> Result<Source> {
-    if alias.name.is(&table.name) {
+fn alias_source(into: Into<'_>, insert: &ast::Insert, alias: &ast::RowAlias) -> Result<Source> {
+    let Into { table, view, columns } = into;
+    if alias.name.is(&insert.table.name) {
         return Err(error::NONUNIQ_TABLE.with(&[&alias.name]));
     }
     if alias.columns.is_empty() {
-        return Ok(Source::table(table.clone(), &alias.name, 1));
+        return match view {
+            Some(view) => view.new_row(alias, columns),
+            None => Ok(Source::table(table.clone(), &alias.name, 1)),
+        };
     }
     if alias.columns.len() != columns.len() {
         return Err(error::VIEW_WRONG_LIST.plain());
@@ -71,6 +96,9 @@ fn alias_source(table: &Arc<TableDef>, alias: &ast::RowAlias, columns: &[usize])
             return Err(error::DUP_FIELDNAME.with(&[name]));
         }
         names[column] = name;
+    }
+    if let Some(view) = view {
+        return view.new_row(alias, columns);
     }
     let made = names.iter().enumerate().map(|(c, name)| OutputColumn::stored(table, &alias.name, c, name));
     Ok(made_source(&alias.name, "", made.collect(), 1))
@@ -104,19 +132,20 @@ fn query_sources(selected: &Selected<'_>) -> Vec<Source> {
 
 /// The columns that assignments read and that are the query's, if it is one that may be read so:
 /// neither grouped nor joined to others by UNION and its like.
-pub(super) fn read_of_query(table: &TableDef, insert: &ast::Insert, query: &ast::Query) -> Vec<ColumnName> {
+pub(super) fn read_of_query(into: Into<'_>, insert: &ast::Insert, query: &ast::Query) -> Vec<ColumnName> {
     let QueryBody::Select(select) = &query.body else { return Vec::new() };
     if !is_readable(query) {
         return Vec::new();
     }
     let mut names: Vec<ColumnName> = Vec::new();
-    let reads_same = names_table(&select.from, table);
+    let own = into.source(insert);
+    let reads_same = names_table(&select.from, &insert.table.name);
     for assignment in &insert.on_duplicate {
         let _ = assignment.value.clone().visit_mut::<()>(&mut |expr| {
             let ExprKind::Column(name) = &expr.kind else { return Ok(()) };
             let is_own = match &name.table {
-                None => table.column_index(&name.column).is_some(),
-                Some(named) => named.is(&table.name) && !reads_same,
+                None => own.find(&name.column).is_some(),
+                Some(named) => named.is(&insert.table.name) && !reads_same,
             };
             if !is_own && !names.contains(name) {
                 names.push(name.clone());
@@ -130,7 +159,7 @@ pub(super) fn read_of_query(table: &TableDef, insert: &ast::Insert, query: &ast:
 /// Error 1052 for a name in the assigned values that means a column of the table as well as one of
 /// the query that can be read.
 pub(super) fn check_names(
-    table: &TableDef,
+    into: Into<'_>,
     insert: &ast::Insert,
     query: &ast::Query,
     sources: &[Source],
@@ -138,11 +167,11 @@ pub(super) fn check_names(
     if insert.on_duplicate.is_empty() || !is_readable(query) {
         return Ok(());
     }
+    let own = into.source(insert);
     for assignment in &insert.on_duplicate {
         assignment.value.clone().visit_mut(&mut |expr| {
             let ExprKind::Column(ColumnName { table: None, column, .. }) = &expr.kind else { return Ok(()) };
-            let is_of_both =
-                table.column_index(column).is_some() && sources.iter().any(|s| s.find(column).is_some());
+            let is_of_both = own.find(column).is_some() && sources.iter().any(|s| s.find(column).is_some());
             match is_of_both {
                 true => Err(error::NON_UNIQ_ERROR.with(&[column, &"field list"])),
                 false => Ok(()),
@@ -160,15 +189,15 @@ fn is_readable(query: &ast::Query) -> bool {
 }
 
 /// True if the table is read without an alias.
-fn names_table(from: &[TableReference], table: &TableDef) -> bool {
+fn names_table(from: &[TableReference], table: &str) -> bool {
     from.iter().any(|reference| match reference {
-        TableReference::Table(factor) => factor.alias.as_ref().unwrap_or(&factor.name.name).is(&table.name),
+        TableReference::Table(factor) => factor.alias.as_ref().unwrap_or(&factor.name.name).is(table),
         TableReference::Group(list) => names_table(list, table),
         TableReference::Join(join) => {
             names_table(std::slice::from_ref(&join.left), table)
                 || names_table(std::slice::from_ref(&join.right), table)
         }
-        TableReference::Derived(derived) => derived.alias.is(&table.name),
+        TableReference::Derived(derived) => derived.alias.is(table),
         TableReference::JsonTable(_) => false,
     })
 }

@@ -12,12 +12,13 @@
 
 use std::sync::Arc;
 
+use super::through_join;
+use super::view_check::ViewCheck;
 use crate::catalog::table::Default;
-use crate::catalog::view::merged_select;
+use crate::catalog::view::{is_insertable, is_updatable, merged_select};
 use crate::catalog::{TableDef, ViewDef};
 use crate::expression::resolve::{Columns, Source};
-use crate::expression::row::{ImageRow, Offsets};
-use crate::expression::{Expr, Node, Resolver, Row, Scope};
+use crate::expression::{Expr, Node, Resolver, Scope};
 use crate::output::OutputColumn;
 use crate::planner::plan::Basis;
 use crate::planner::view::Opened;
@@ -25,27 +26,25 @@ use crate::planner::{self, merge};
 use crate::privilege::Privileges;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
-use syntax::ast::{CheckOption, Ident, ObjectName, SelectItem, TableReference, ViewAlgorithm};
+use datum::types::DataType;
+use syntax::ast::{self, CheckOption, Ident, ObjectName, SelectItem, TableReference, ViewAlgorithm};
+
+/// The source of columns of a join's tables that an INSERT does not write to.
+pub(super) const OTHER_TABLE: usize = crate::planner::from::SOURCES_MAX;
 
 /// A view whose rows a statement changes.
 pub(super) struct ChangedView {
-    view: Arc<ViewDef>,
+    pub(super) view: Arc<ViewDef>,
     /// The table, open to be written.
     pub(super) table: Arc<TableDef>,
-    columns: Arc<[OutputColumn]>,
-    /// What the columns are, over the table as source 0.
-    exprs: Arc<[Expr]>,
+    pub(super) columns: Arc<[OutputColumn]>,
+    /// What the columns are, over the table as source 0; for an INSERT through a view of a join
+    /// also over [`OTHER_TABLE`].
+    pub(super) exprs: Arc<[Expr]>,
     /// What its rows fulfil.
     pub(super) conditions: Vec<Expr>,
     /// What rows that are written have to fulfil; `None` if they may be any.
     pub(super) check: Option<Arc<ViewCheck>>,
-}
-
-/// WITH CHECK OPTION.
-pub(super) struct ViewCheck {
-    database: String,
-    view: String,
-    conditions: Vec<Expr>,
 }
 
 /// What a statement does to the view.
@@ -58,6 +57,8 @@ pub(super) struct Change<'a> {
     pub(super) shown: &'a str,
     /// An INSERT names the columns that it gives.
     pub(super) names_columns: bool,
+    /// REPLACE: rows go that are in its way.
+    pub(super) replaces: bool,
 }
 
 /// A view, as far as it was followed.
@@ -74,7 +75,7 @@ impl ChangedView {
     ///
     /// # Errors
     /// 1146 if it is no view any more; 1288 for one that can't be changed, 1471 for INSERT; for one
-    /// of a join 1394 or 1395 where it can't be changed so, else 1235.
+    /// of a join 1395 for DELETE, else 1393.
     pub(super) fn open(
         cx: &mut Context,
         basis: &mut Basis,
@@ -95,10 +96,7 @@ impl ChangedView {
         basis.writes(&table);
         let all = level.exprs.iter().chain(&level.conditions).chain(&level.checks);
         all.for_each(|e| basis.evaluates(e));
-        let check = (!level.checks.is_empty()).then(|| {
-            let (database, view) = (view.database.clone(), view.name.clone());
-            Arc::new(ViewCheck { database, view, conditions: level.checks })
-        });
+        let check = ViewCheck::new(&view, level.checks, 0, table.auto_column);
         Ok(ChangedView {
             columns: level.columns.into(),
             exprs: level.exprs.into(),
@@ -107,6 +105,28 @@ impl ChangedView {
             check,
             view,
         })
+    }
+
+    /// The same for INSERT, REPLACE and LOAD DATA, which give the columns `names` of it.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`], 1394 for a view of a join of which no columns are named, and those
+    /// of [`through_join::open`].
+    pub(super) fn open_to_insert(
+        cx: &mut Context,
+        basis: &mut Basis,
+        name: &ObjectName,
+        names: &[Ident],
+        change: Change<'_>,
+    ) -> Result<ChangedView> {
+        match Self::open(cx, basis, name, change) {
+            Err(e) if e.is(error::VIEW_MULTIUPDATE) => {
+                let view = cx.open_view(name.database.as_deref(), &name.name)?;
+                let view = view.ok_or_else(|| error::NO_SUCH_TABLE.with(&[&"", &name.name]))?;
+                through_join::open(cx, basis, &view, names, change)
+            }
+            opened => opened,
+        }
     }
 
     /// What names find: the view's columns under the statement's name for it.
@@ -120,86 +140,121 @@ impl ChangedView {
         }
     }
 
+    /// The same of the row that an INSERT would write, which is source 1. The columns are named
+    /// after the view's, or are those that the statement gives, by the names of its row alias.
+    pub(super) fn new_row(&self, alias: &ast::RowAlias, given: &[usize]) -> Result<Source> {
+        let of = |column: usize, name: &str| {
+            let at = self.exprs.iter().position(|e| e.as_column() == Some(column)).unwrap_or_default();
+            let (mut shown, mut expr) = (self.columns[at].clone(), self.exprs[at].clone());
+            shown.meta.name = name.to_owned();
+            expr.node = Node::Column { source: 1, column };
+            (shown, expr)
+        };
+        let (columns, exprs): (Vec<_>, Vec<_>) = match alias.columns.is_empty() {
+            false => given.iter().zip(&alias.columns).map(|(column, name)| of(*column, name)).unzip(),
+            true => {
+                let named = self.exprs.iter().zip(self.columns.iter());
+                named.filter_map(|(e, shown)| Some(of(e.as_column()?, &shown.meta.name))).unzip()
+            }
+        };
+        let columns = Columns::Merged(columns.into(), exprs.into());
+        Ok(Source {
+            alias: alias.name.as_str().into(),
+            database: "".into(),
+            columns,
+            slot: 1,
+            nullable: false,
+        })
+    }
+
+    /// Error 1393 for an expression that reads another table of a join.
+    pub(super) fn check_reads(&self, e: &Expr) -> Result<()> {
+        match e.contains(&mut |e| matches!(e.node, Node::Column { source: OTHER_TABLE, .. })) {
+            true => Err(error::VIEW_MULTIUPDATE.with(&[&self.view.database, &self.view.name])),
+            false => Ok(()),
+        }
+    }
+
     /// The table's columns that an INSERT gives values, by number.
     ///
     /// # Errors
-    /// 1471 for a view that has anything but columns, or one twice; 1054 and 1110 for the names;
-    /// 1423 for a column that the view lacks and that has no default.
-    pub(super) fn inserted(
-        &self,
-        names: &[Ident],
-        refuses_missing: bool,
-        change: Change<'_>,
-    ) -> Result<Vec<usize>> {
-        let not_insertable = || error::NON_INSERTABLE_TABLE.with(&[&change.shown, &change.verb]);
-        let mut numbers = Vec::with_capacity(self.exprs.len());
+    /// Those of [`Self::named`]; 1471 for a view that has anything but columns, or one twice.
+    pub(super) fn inserted(&self, names: &[Ident], change: Change<'_>) -> Result<Vec<usize>> {
+        let given = self.named(names)?;
+        let mut seen = Vec::with_capacity(self.exprs.len());
         for expr in self.exprs.iter() {
-            let Node::Column { source: 0, column } = expr.node else { return Err(not_insertable()) };
-            if numbers.contains(&column) {
-                return Err(not_insertable());
+            let is_column = match expr.node {
+                Node::Column { source: 0, column } if seen.contains(&column) => false,
+                Node::Column { source: 0, column } => {
+                    seen.push(column);
+                    true
+                }
+                Node::Column { .. } => true,
+                _ => false,
+            };
+            if !is_column {
+                return Err(error::NON_INSERTABLE_TABLE.with(&[&change.shown, &change.verb]));
             }
-            numbers.push(column);
-        }
-        let is_missing = |number: usize| {
-            let column = &self.table.columns[number];
-            let has_value = column.generated.is_some() || self.table.auto_column == Some(number);
-            matches!(column.default, Default::None) && !has_value && !numbers.contains(&number)
-        };
-        if refuses_missing && (0..self.table.columns.len()).any(is_missing) {
-            return Err(error::NO_DEFAULT_FOR_VIEW_FIELD.with(&[&self.view.database, &self.view.name]));
-        }
-        if names.is_empty() {
-            return Ok(numbers);
-        }
-        let mut given = Vec::with_capacity(names.len());
-        for name in names {
-            let at = self.columns.iter().position(|column| name.is(&column.meta.name));
-            let at = at.ok_or_else(|| error::BAD_FIELD_ERROR.with(&[name, &"field list"]))?;
-            if given.contains(&numbers[at]) {
-                return Err(error::FIELD_SPECIFIED_TWICE.with(&[name]));
-            }
-            given.push(numbers[at]);
         }
         Ok(given)
     }
-}
 
-impl ViewCheck {
-    /// Error 1369 for a row that the view would not have; with IGNORE a warning, and false.
-    pub(super) fn passes(
-        &self,
-        cx: &mut Context,
-        table: &Arc<TableDef>,
-        image: &[u8],
-        ignore: bool,
-    ) -> Result<bool> {
-        let mut offsets = Offsets::default();
-        offsets.find(table, image)?;
-        let row = Row::Image(ImageRow { table, image, offsets: &offsets });
-        for condition in &self.conditions {
-            if condition.truth(cx, row)? == Some(true) {
-                continue;
+    /// The table's columns that these of the view are, by number; all of them if none is named.
+    ///
+    /// # Errors
+    /// 1054 and 1110 for the names; 1348 for what is no column of the table, 1393 for one of
+    /// another table of a join.
+    pub(super) fn named(&self, names: &[Ident]) -> Result<Vec<usize>> {
+        let mut given = Vec::with_capacity(names.len());
+        let count = if names.is_empty() { self.columns.len() } else { names.len() };
+        for number in 0..count {
+            let at = match names.get(number) {
+                None => number,
+                Some(name) => {
+                    let at = self.columns.iter().position(|column| name.is(&column.meta.name));
+                    at.ok_or_else(|| error::BAD_FIELD_ERROR.with(&[name, &"field list"]))?
+                }
+            };
+            self.check_reads(&self.exprs[at])?;
+            let name = &self.columns[at].meta.name;
+            let column = self.exprs[at].as_column();
+            let column = column.ok_or_else(|| error::NONUPDATEABLE_COLUMN.with(&[name]))?;
+            if !names.is_empty() && given.contains(&column) {
+                return Err(error::FIELD_SPECIFIED_TWICE.with(&[name]));
             }
-            let e = error::VIEW_CHECK_FAILED.with(&[&self.database, &self.view]);
-            if !ignore {
-                return Err(e);
-            }
-            cx.warn(e);
-            return Ok(false);
+            given.push(column);
         }
-        Ok(true)
+        Ok(given)
+    }
+
+    /// Error 1423 for a column that is not given and has no default.
+    pub(super) fn check_missing(&self, given: &[usize]) -> Result<()> {
+        let is_missing = |number: usize| {
+            let column = &self.table.columns[number];
+            // An ENUM that may not be NULL has its first member for a default.
+            let has_value = column.generated.is_some()
+                || self.table.auto_column == Some(number)
+                || !column.nullable && matches!(column.ty, DataType::Enum { .. });
+            matches!(column.default, Default::None) && !has_value && !given.contains(&number)
+        };
+        match (0..self.table.columns.len()).any(is_missing) {
+            true => Err(error::NO_DEFAULT_FOR_VIEW_FIELD.with(&[&self.view.database, &self.view.name])),
+            false => Ok(()),
+        }
     }
 }
 
-/// What is said of a change of a view that reads several tables.
+/// What is said of a change of a view that reads several tables: of DELETE and REPLACE for good, of
+/// UPDATE and INSERT (1393) to who only asked for views of one table.
 fn of_join(change: Change<'_>, named: &ViewDef) -> SqlError {
-    match change.verb {
-        "DELETE" => error::VIEW_DELETE_MERGE_VIEW.with(&[&named.database, &named.name]),
-        "INSERT" if !change.names_columns => {
-            error::VIEW_NO_INSERT_FIELD_LIST.with(&[&named.database, &named.name])
-        }
-        _ => SqlError::unsupported("INSERT and UPDATE through views of joins"),
-    }
+    let code = match change.verb {
+        "LOAD" => return error::NON_UPDATABLE_TABLE.with(&[&change.shown, &change.verb]),
+        "DELETE" => error::VIEW_DELETE_MERGE_VIEW,
+        "INSERT" if !change.names_columns => error::VIEW_NO_INSERT_FIELD_LIST,
+        "INSERT" if change.replaces => error::VIEW_DELETE_MERGE_VIEW,
+        _ => error::VIEW_MULTIUPDATE,
+    };
+    code.with(&[&named.database, &named.name])
 }
 
 /// Follows a view to its table.
@@ -221,7 +276,15 @@ fn follow(
         let factor = match &select.from[..] {
             [TableReference::Table(factor)] => factor,
             [TableReference::Derived(_) | TableReference::JsonTable(_)] => return Err(not_updatable()),
-            _ => return Err(of_join(change, named)),
+            _ => {
+                let state = resolver.cx.catalog().state();
+                let is_open = match change.verb {
+                    "INSERT" => is_insertable(&state, tree),
+                    _ => is_updatable(&state, tree),
+                };
+                drop(state);
+                return Err(if is_open { of_join(change, named) } else { not_updatable() });
+            }
         };
         if factor.name.database.as_deref().is_none_or(crate::system_schemas::is_reserved) {
             return Err(not_updatable());

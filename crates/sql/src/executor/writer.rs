@@ -17,7 +17,7 @@ use binlog::row::RowImageBuilder;
 use super::assignments::{Applied, Around, Assignments, null_where_none_may_be, rebuild};
 use super::computed;
 use super::foreign_keys::{self, NotChanged};
-use super::through_view::ViewCheck;
+use super::view_check::ThroughView;
 use super::{RowRules, fit, triggers};
 use crate::catalog::auto_increment::Series;
 use crate::catalog::table::Default;
@@ -91,8 +91,8 @@ pub(super) struct Writer<'p> {
     is_plain: bool,
     /// The columns that the statement gives, if it says so.
     columns: Option<&'p Columns>,
-    /// What a view that the rows are written through asks of them.
-    check: Option<&'p ViewCheck>,
+    /// The view that the rows are written through.
+    view: Option<&'p ThroughView>,
     /// Columns of the row whose default is an expression that has to be evaluated.
     defaulted: Vec<usize>,
     /// Columns that have no default and were not given: the statement is warned of them.
@@ -178,7 +178,7 @@ impl<'p> Writer<'p> {
             selected: Vec::new(),
             image: Vec::new(),
             columns: None,
-            check: None,
+            view: None,
             defaulted: Vec::new(),
             without_default: Vec::new(),
             deferred: Vec::new(),
@@ -193,8 +193,8 @@ impl<'p> Writer<'p> {
     }
 
     /// Says what a view that the rows are written through asks of them.
-    pub(super) fn with_check(self, check: Option<&'p ViewCheck>) -> Self {
-        Self { check, ..self }
+    pub(super) fn through(self, view: &'p ThroughView) -> Self {
+        Self { view: Some(view), ..self }
     }
 
     /// Gives it memory for the rows' images, which is what [`Self::into_memory`] gives back.
@@ -240,7 +240,8 @@ impl<'p> Writer<'p> {
         }
         // Generated columns and CHECKs may reject the row: AUTO_INCREMENT is assigned only
         // afterwards.
-        let late = numbered.filter(|_| !self.is_plain || is_triggered);
+        let check = self.view.and_then(|view| view.check.as_deref());
+        let late = numbered.filter(|_| !self.is_plain || is_triggered || check.is_some());
         for ((number, column), given) in table.columns.iter().enumerate().zip(given) {
             let given = std::mem::replace(given, ColumnInput::Default);
             let value = match late {
@@ -260,12 +261,19 @@ impl<'p> Writer<'p> {
             computed::complete(cx, table, &mut image, defaulted, self.row_rules(), self.ignore)?
         };
         if complete {
-            if let Some(column) = late {
+            // A row that the view refuses takes no number, unless the view asks for it.
+            let checked_late = check.filter(|check| late.is_some() && check.reads_number);
+            let mut passes = match check.filter(|_| checked_late.is_none()) {
+                Some(check) => check.passes(cx, table, &image, None, self.ignore)?,
+                None => true,
+            };
+            if passes && let Some(column) = late {
                 image = self.numbered(cx, column, &image)?;
             }
-            if let Some(check) = self.check
-                && !check.passes(cx, table, &image, self.ignore)?
-            {
+            if let Some(check) = checked_late {
+                passes = check.passes(cx, table, &image, None, self.ignore)?;
+            }
+            if !passes {
                 self.image = image;
                 return Ok(());
             }
@@ -453,12 +461,16 @@ impl<'p> Writer<'p> {
                 Ok(store::implicit_default(&column.ty))
             }
             _ => {
-                let e = error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]);
+                // DEFAULT is said of a column that has none, which is the column's own fault.
+                let is_given = self.columns.is_some_and(|columns| columns.numbers.contains(&number));
+                let of_view = self.view.filter(|_| !is_given).and_then(ThroughView::no_default);
+                let is_known = of_view.is_some() && !self.without_default.is_empty();
+                let e = of_view.unwrap_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]));
                 if self.rules.strict {
                     return Err(e);
                 }
                 // Which columns are given is the same for all rows.
-                if !self.without_default.contains(&number) {
+                if !is_known && !self.without_default.contains(&number) {
                     self.without_default.push(number);
                     cx.warn(e);
                 }
@@ -556,6 +568,9 @@ impl<'p> Writer<'p> {
         let old = transaction.get_newest_for_update(tree, existing)?;
         cx.count(Counter::HandlerReadKey);
         let Some(old) = old else { return Ok(false) };
+        if let Some(view) = self.view {
+            view.check_replaced(cx, self.table, &old)?;
+        }
         let is_last = !self.table.indexes.iter().skip(index + 1).any(|i| i.unique);
         let is_seen = triggers::run_around_delete(self.table);
         if !is_last || is_seen || !self.table.referenced_by.is_empty() {

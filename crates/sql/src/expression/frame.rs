@@ -227,6 +227,11 @@ impl Frame {
         }
     }
 
+    /// How many slots it has.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     pub(crate) fn row(&self) -> Row<'_> {
         Row::Frame(self)
     }

@@ -108,7 +108,8 @@ impl Printer<'_, '_> {
             },
             Node::Parameter(_) => self.put("?"),
             Node::Local(number) => {
-                let _ = write!(self.out, "<variable {number}>");
+                let text = self.names.local(*number);
+                self.put(&text);
             }
             Node::UserVariable(name) => {
                 let _ = write!(self.out, "(@{name})");

@@ -19,6 +19,7 @@ use crate::catalog::TableDef;
 use crate::expression::resolve::{Columns, Source, Visible};
 use crate::expression::{Expr, Node, Resolver};
 use crate::output::OutputColumn;
+use crate::privilege::Privileges;
 use crate::system_tables;
 use datum::error::{self, Result, SqlError};
 use syntax::ast::{self, IndexHint, JoinCondition, JoinKind, TableReference};
@@ -146,7 +147,8 @@ struct Names {
 
 /// Binds FROM; its sources are the resolver's scope's from now on.
 pub(crate) fn bind(resolver: &mut Resolver<'_>, list: &[TableReference], straight: bool) -> Result<From> {
-    let mut binder = Binder { resolver, slots: Vec::new(), straight };
+    let changes = resolver.views.targets.tracked.take();
+    let mut binder = Binder { resolver, slots: Vec::new(), straight, changes };
     let mut out = List::default();
     let names = binder.comma(list, false, &mut out)?;
     let slots = binder.slots;
@@ -170,6 +172,8 @@ struct Binder<'r, 'c> {
     slots: Vec<Slot>,
     /// Tables are joined as they stand.
     straight: bool,
+    /// What the statement does to rows, if views are tracked for it.
+    changes: Option<Privileges>,
 }
 
 impl Binder<'_, '_> {
@@ -329,6 +333,7 @@ impl Binder<'_, '_> {
         self.add(source)?;
         self.slots.push(Slot::Table(table, factor.hints.clone(), alias.into()));
         self.put(slot, 0, out)?;
+        self.note_denied(factor, slot);
         Ok(Names { sources: start..start + 1, visible: None })
     }
 
@@ -386,7 +391,7 @@ impl Binder<'_, '_> {
         // What it may see of the names around it.
         let window = if lateral { 0..start } else { 0..0 };
         let around = std::mem::replace(&mut self.resolver.scope.window, window);
-        let within = merge::Within { nullable, base: self.slots.len() };
+        let within = merge::Within { nullable, base: self.slots.len(), changes: None };
         let bound = merge::derived(self.resolver, query, within);
         self.resolver.scope.window = around;
         self.put_bound(bound?, alias, names, "", out)

@@ -10,6 +10,7 @@ use crate::expression::resolve::Scope;
 use crate::expression::subquery::new_id;
 use crate::expression::{Expr, Node, Resolver};
 use crate::output::OutputColumn;
+use crate::privilege::Privileges;
 use datum::error::Result;
 use syntax::ast::{self, QueryBody};
 
@@ -37,11 +38,13 @@ pub(crate) struct Within {
     pub(crate) nullable: bool,
     /// The slots that the block has already.
     pub(crate) base: usize,
+    /// It is a view, through which the statement may do that to rows.
+    pub(crate) changes: Option<Privileges>,
 }
 
 /// Binds a derived table.
 pub(crate) fn derived(resolver: &mut Resolver<'_>, query: &ast::Query, place: Within) -> Result<Bound> {
-    bind(resolver, place, |resolver| inner(resolver, query, place.nullable))
+    bind(resolver, place, |resolver| inner(resolver, query, place))
 }
 
 /// Binds a view's query, which sees none of a routine's variables. One that is to be made is not
@@ -56,7 +59,7 @@ pub(crate) fn view(
         resolver.scope.locals = crate::routine::Locals::default();
         match is_made {
             true => super::query(resolver, query).map(|plan| Inner::Plan(Box::new(plan))),
-            false => inner(resolver, query, place.nullable),
+            false => inner(resolver, query, place),
         }
     })
 }
@@ -100,16 +103,25 @@ enum Inner {
     Plan(Box<super::Query>),
 }
 
-fn inner(resolver: &mut Resolver<'_>, query: &ast::Query, nullable: bool) -> Result<Inner> {
+fn inner(resolver: &mut Resolver<'_>, query: &ast::Query, place: Within) -> Result<Inner> {
+    // A change has no use for the order of a view that it goes through.
     let plain = query.with.is_none()
-        && query.order_by.is_empty()
+        && (query.order_by.is_empty() || place.changes.is_some())
         && query.limit.is_none()
         && query.locking.is_empty();
     match &query.body {
         QueryBody::Select(select) if plain => {
-            let block = block::bind(resolver, select, query)?;
-            if is_mergeable(&block, nullable) {
+            let targets = &mut resolver.views.targets;
+            targets.tracked = place.changes;
+            let noted = place.changes.map(|_| targets.begin());
+            let bound = block::bind(resolver, select, query);
+            resolver.views.targets.tracked = None;
+            let mut block = bound?;
+            if is_mergeable(&block, place.nullable) {
                 return Ok(Inner::Block(Box::new(block)));
+            }
+            if let Some(noted) = noted {
+                block.list.conditions.extend(resolver.views.targets.put_back(&noted));
             }
             block::plan(resolver, block).map(|plan| Inner::Plan(Box::new(plan)))
         }

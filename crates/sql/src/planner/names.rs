@@ -4,6 +4,7 @@
 use super::{Block, Grouping, Operator, Query};
 use crate::catalog::TableDef;
 use crate::expression::Expr;
+use crate::routine::Locals;
 use syntax::unparse::ident;
 
 /// What a query takes from the one around it.
@@ -23,6 +24,8 @@ pub(crate) struct Names<'p> {
     databases: Vec<Option<&'p str>>,
     group: Option<&'p Grouping>,
     around: Option<Around<'p>>,
+    /// The routine's variables.
+    locals: Locals,
 }
 
 impl<'p> Names<'p> {
@@ -41,20 +44,47 @@ impl<'p> Names<'p> {
             }
         }
         let databases = block.slots.iter().map(|t| t.as_ref().map(|t| t.database.as_str())).collect();
-        Self { sources, databases, group: block.group.as_ref(), around }
+        Self { sources, databases, group: block.group.as_ref(), around, locals: Locals::default() }
     }
 
     /// Those of what sees only a query's columns: ORDER BY of a set operation.
     pub(crate) fn of_columns(query: &Query, around: Option<Around<'p>>) -> Self {
         let columns = query.columns.iter().map(|c| c.meta.name.clone()).collect();
-        Self { sources: vec![(String::new(), columns)], databases: Vec::new(), group: None, around }
+        Self {
+            sources: vec![(String::new(), columns)],
+            databases: Vec::new(),
+            group: None,
+            around,
+            locals: Locals::default(),
+        }
+    }
+
+    /// Those of an expression that stands alone, and reads no columns.
+    pub(crate) fn none() -> Self {
+        Self {
+            sources: Vec::new(),
+            databases: Vec::new(),
+            group: None,
+            around: None,
+            locals: Locals::default(),
+        }
     }
 
     /// Those of one table, called so.
     pub(crate) fn of_table(table: &'p TableDef, alias: &str) -> Self {
         let columns = table.columns.iter().map(|c| c.name.clone()).collect();
         let (sources, databases) = (vec![(alias.to_owned(), columns)], vec![Some(table.database.as_str())]);
-        Self { sources, databases, group: None, around: None }
+        Self { sources, databases, group: None, around: None, locals: Locals::default() }
+    }
+
+    /// The same where a routine's variables are seen.
+    pub(crate) fn with_locals(self, locals: Locals) -> Self {
+        Self { locals, ..self }
+    }
+
+    /// What a routine's variable is called: MySQL adds its number, `a@0`.
+    pub(crate) fn local(&self, number: usize) -> String {
+        self.locals.shown(number).unwrap_or_else(|| format!("<variable {number}>"))
     }
 
     /// What a source's column is called in full, each part in backticks.

@@ -17,6 +17,7 @@
 use std::sync::Arc;
 
 use super::from::ViewScope;
+use super::view_target::ViewTargets;
 use crate::catalog::{TableDef, ViewDef};
 use crate::expression::Resolver;
 use crate::privilege::{self, Grants, Privileges};
@@ -39,6 +40,8 @@ pub(crate) struct ViewUses {
     count: usize,
     /// Only what columns there are is of interest: nothing is locked, and nobody is waited for.
     pub(crate) looks_only: bool,
+    /// Those whose rows the statement may change.
+    pub(crate) targets: ViewTargets,
 }
 
 /// A view that is being bound.
@@ -154,6 +157,12 @@ impl Resolver<'_> {
             name,
             privileges,
         )
+    }
+
+    /// True if the innermost view may not do that with the rows of what it reads; false outside of
+    /// views.
+    pub(crate) fn is_denied_in_view(&self, name: &ObjectName, privileges: Privileges) -> bool {
+        !self.views.open.is_empty() && self.check_change_in_view(name, privileges).is_err()
     }
 
     /// What may be done in a view: what its definer may, or who uses it, which may be the definer

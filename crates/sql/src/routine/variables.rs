@@ -71,6 +71,16 @@ impl Variables {
         self.of_rows.get(&(row, key(name))).copied()
     }
 
+    /// The name of a variable with its number, or of a row's column.
+    fn shown(&self, number: usize) -> Option<String> {
+        let name = &self.all.get(number)?.name;
+        let row = self.of_rows.iter().find(|(_, of)| **of == number).map(|((row, _), _)| *row);
+        Some(match row {
+            Some(row) => format!("{}.{name}", row.name()),
+            None => format!("{name}@{number}"),
+        })
+    }
+
     /// These variables are not visible from the instruction `end` on; those among them that blocks
     /// within the block have declared are not visible before.
     pub(super) fn end_block(&mut self, variables: Range<usize>, end: usize) {
@@ -113,6 +123,13 @@ impl Locals {
         let (variables, _) = self.0.as_ref()?;
         let number = variables.find_of_row(RowVersion::named(table)?, column)?;
         Some((number, &variables.get(number)?.ty))
+    }
+
+    /// How a variable is shown in errors, by its place in the frame: as MySQL does it, with its
+    /// number; a column of a trigger's row by its qualified name.
+    pub(crate) fn shown(&self, number: usize) -> Option<String> {
+        let (variables, _) = self.0.as_ref()?;
+        variables.shown(number)
     }
 
     /// A variable by name: its place in the frame and its type.

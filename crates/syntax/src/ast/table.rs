@@ -473,6 +473,7 @@ pub struct DropIndex {
 pub struct CreateView {
     pub alter: bool,
     pub or_replace: bool,
+    pub if_not_exists: bool,
     pub algorithm: Option<ViewAlgorithm>,
     pub definer: Option<Account>,
     pub security: Option<super::SqlSecurity>,

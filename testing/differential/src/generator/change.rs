@@ -40,7 +40,8 @@ impl Generator {
     /// others are changed if there are any.
     fn changeable(&self) -> Vec<Table> {
         let may_lose = self.in_transaction && !self.for_mysql;
-        let lasting: Vec<_> = self.tables.iter().filter(|t| !may_lose || !t.is_temporary).cloned().collect();
+        let mut lasting = self.readable();
+        lasting.retain(|t| !may_lose || !t.is_temporary);
         if lasting.is_empty() { self.tables.clone() } else { lasting }
     }
 
@@ -162,7 +163,7 @@ impl Generator {
 
     /// UPDATE of the rows that have partners of the same key in another table.
     fn update_joined(&mut self, table: &Table) -> Sql {
-        let tables = self.tables.clone();
+        let tables = self.readable();
         let other = self.pick(&tables);
         let scope = [self.seen(table, "a"), self.seen(&other, "b")].concat();
         let column = self.pick(&table.settable());
@@ -176,7 +177,7 @@ impl Generator {
     }
 
     fn delete_joined(&mut self, table: &Table) -> Sql {
-        let tables = self.tables.clone();
+        let tables = self.readable();
         let other = self.pick(&tables);
         let scope = [self.seen(table, "a"), self.seen(&other, "b")].concat();
         let condition = self.condition(&scope, 1);

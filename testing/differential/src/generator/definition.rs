@@ -10,6 +10,9 @@ impl Generator {
         if self.in_transaction {
             return;
         }
+        if self.with_views && self.percent(40) {
+            return self.new_view(script);
+        }
         let index = self.below(self.tables.len() as u64) as usize;
         match self.below(12) {
             0 | 1 => self.create_index(index, script),

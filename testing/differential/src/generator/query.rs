@@ -258,7 +258,7 @@ impl Generator {
 
     /// A table for a subquery, with the alias s.
     fn inner_table(&mut self) -> (String, Vec<Visible>) {
-        let tables = self.tables.clone();
+        let tables = self.readable();
         let table = self.pick(&tables);
         let scope = self.seen(&table, "s");
         (table.name, scope)
@@ -300,7 +300,7 @@ impl Generator {
     }
 
     fn factor(&mut self, alias: &str) -> (Sql, Vec<Visible>, Vec<String>) {
-        let tables = self.tables.clone();
+        let tables = self.readable();
         let table = self.pick(&tables);
         if self.percent(10) {
             return self.derived(&table, alias);

@@ -20,7 +20,7 @@ use syntax::ast::{Account, CreateView, ObjectName, SqlSecurity, ViewAlgorithm};
 ///
 /// # Errors
 /// 1050 for a name that a table has, or a view that is not to be replaced; 1347 for a table that is
-/// to be; 1146 for ALTER VIEW of what is not there; 1462 for a view that would lead to itself.
+/// to be; 1146 for ALTER VIEW of what is not there; 1146 too for a view that would lead to itself.
 pub(super) fn create(create: &CreateView, state: &CatalogState, settings: &Settings) -> Result<Plan> {
     let (database, name) = settings.object(&create.name)?;
     check_name(name, error::WRONG_TABLE_NAME)?;
@@ -34,6 +34,9 @@ pub(super) fn create(create: &CreateView, state: &CatalogState, settings: &Setti
         (false, false) => ViewVerb::Create,
     };
     let existing = state.view(database, name);
+    if create.if_not_exists && (existing.is_some() || state.table(database, name).is_some()) {
+        return Ok(Plan::nothing(error::TABLE_EXISTS_ERROR.with(&[&name])));
+    }
     if state.table(database, name).is_some() {
         return Err(match verb {
             ViewVerb::Create => error::TABLE_EXISTS_ERROR.with(&[&name]),
@@ -46,7 +49,8 @@ pub(super) fn create(create: &CreateView, state: &CatalogState, settings: &Setti
         _ => {}
     }
     if state.below_view(&create.query)?.contains(&(database.to_owned(), name.to_owned())) {
-        return Err(error::VIEW_RECURSIVE.with(&[&database, &name]));
+        // As MySQL says it.
+        return Err(error::NO_SUCH_TABLE.with(&[&database, &name]));
     }
     // ALTER VIEW leaves as it is what it says nothing of.
     let altered = existing.filter(|_| create.alter);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Binder, List, Names};
 use crate::catalog::ViewDef;
+use crate::catalog::view::is_updatable;
 use crate::planner::merge;
 use crate::planner::recorded::RecordedNames;
 use datum::error::{self, Result};
@@ -20,6 +21,15 @@ pub(crate) struct ViewScope<'c> {
 }
 
 impl Binder<'_, '_> {
+    /// Notes a slot whose rows the view that names it may not change.
+    pub(super) fn note_denied(&mut self, factor: &ast::TableFactor, slot: usize) {
+        if let Some(privileges) = self.changes
+            && self.resolver.is_denied_in_view(&factor.name, privileges)
+        {
+            self.resolver.views.targets.denied |= 1 << slot;
+        }
+    }
+
     /// Adds a view's columns to the names, and what it reads to what is joined.
     pub(super) fn view(
         &mut self,
@@ -34,12 +44,27 @@ impl Binder<'_, '_> {
         }
         let base = self.slots.len();
         let is_made = view.algorithm == ViewAlgorithm::TempTable;
+        let changes = self.changes.filter(|_| !nullable && !is_made);
+        let noted = self.changes.map(|_| self.resolver.views.targets.begin());
         let around = std::mem::replace(&mut self.resolver.scope.window, 0..0);
         let bound = self.resolver.in_view(view, |resolver, query| {
-            merge::view(resolver, query, merge::Within { nullable, base }, is_made)
+            merge::view(resolver, query, merge::Within { nullable, base, changes }, is_made)
         });
         self.resolver.scope.window = around;
+        let mut bound = bound?;
+        if let Some(noted) = noted {
+            self.resolver.views.targets.end(noted, view, &mut bound, base, changes.is_some());
+        }
         let names: Vec<ast::Ident> = view.columns.iter().map(|column| column.as_str().into()).collect();
-        self.put_bound(bound?, alias, &names, &view.database, out)
+        let names = self.put_bound(bound, alias, &names, &view.database, out)?;
+        (base..self.slots.len()).for_each(|slot| self.note_denied(factor, slot));
+        if self.changes.is_some() {
+            let tree = view.tree()?;
+            if is_made || !is_updatable(&self.resolver.cx.catalog().state(), &tree) {
+                let slots = (base..self.slots.len()).fold(0, |all, slot| all | 1 << slot);
+                self.resolver.views.targets.fixed |= slots;
+            }
+        }
+        Ok(names)
     }
 }

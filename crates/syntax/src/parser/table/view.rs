@@ -6,7 +6,8 @@ use crate::parser::{Parsed, Parser};
 use crate::token::Token;
 
 impl Parser<'_> {
-    /// `[ALGORITHM = x] [SQL SECURITY y] VIEW name ..`, after CREATE or ALTER and the definer.
+    /// `[ALGORITHM = x] [SQL SECURITY y] VIEW [IF NOT EXISTS] name ..`, after CREATE or ALTER and
+    /// the definer.
     pub(in crate::parser) fn view(
         &mut self,
         alter: bool,
@@ -15,6 +16,7 @@ impl Parser<'_> {
     ) -> Parsed<StatementKind> {
         let ViewStart { algorithm, definer, security } = start;
         self.expect_word(K::VIEW)?;
+        let if_not_exists = !alter && !or_replace && self.if_not_exists()?;
         let name = self.object_name()?;
         let columns = self.optional_idents()?;
         self.expect_word(K::AS)?;
@@ -36,6 +38,7 @@ impl Parser<'_> {
         let view = CreateView {
             alter,
             or_replace,
+            if_not_exists,
             algorithm,
             definer,
             security,
