@@ -13,7 +13,7 @@ mod from;
 pub mod remark;
 
 pub use catalogue::*;
-pub use diagnostics::{Condition, Diagnostics, Level};
+pub use diagnostics::{Condition, ConditionItem, ConditionItems, Diagnostics, Level};
 
 use std::fmt;
 

@@ -98,6 +98,7 @@ pub mod status_flag {
     pub const NO_BACKSLASH_ESCAPES: u16 = 512;
     pub const SESSION_STATE_CHANGED: u16 = 0x4000;
     pub const IN_TRANS_READONLY: u16 = 0x2000;
+    pub const PS_OUT_PARAMS: u16 = 0x1000;
 }
 
 /// How a statement ended.
@@ -144,6 +145,9 @@ pub trait ResultSink {
     /// The statement succeeded: the result set ends, or there was none. With
     /// [`status_flag::MORE_RESULTS_EXISTS`] another statement of the same text follows.
     fn finish(&mut self, ok: &OkInfo<'_>) -> io::Result<()>;
+
+    /// The next result set has the values of a procedure's OUT parameters.
+    fn out_parameters(&mut self) {}
 
     /// LOAD DATA LOCAL: asks the client for a file of its machine, which [`ResultSink::read_file`]
     /// then reads to its end. `Unsupported` where there is no client that would send one.

@@ -15,6 +15,7 @@ mod deferred_reply;
 mod dispatch;
 mod dump;
 mod error_log;
+mod event_scheduler;
 mod listener;
 pub mod log_tool;
 mod metrics;

@@ -136,6 +136,11 @@ impl ResultSink for Results<'_> {
         Ok(())
     }
 
+    fn out_parameters(&mut self) {
+        // Where an EOF packet ends the columns, clients look for it there.
+        self.status = self.status | Status::PS_OUT_PARAMS | Status::MORE_RESULTS_EXISTS;
+    }
+
     fn request_file(&mut self, name: &[u8]) -> io::Result<()> {
         if !self.connection.capabilities().has(Capabilities::LOCAL_FILES) {
             return Err(io::ErrorKind::Unsupported.into());

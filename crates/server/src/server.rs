@@ -9,6 +9,7 @@
 use crate::accounts::Accounts;
 use crate::connections::Connections;
 use crate::datadir::{Datadir, DatadirError};
+use crate::event_scheduler::EventScheduler;
 use crate::listener::Listener;
 use crate::metrics::Endpoint;
 use crate::options::Options;
@@ -128,6 +129,7 @@ pub struct Running {
     listeners: Vec<Arc<Listener>>,
     accepting: Vec<JoinHandle<()>>,
     metrics: Endpoint,
+    events: Option<EventScheduler>,
     keys_ahead: Ahead,
     /// Ours until the database is closed.
     _datadir: Datadir,
@@ -174,10 +176,12 @@ impl Running {
                 server.authenticator.forget_digests();
             }
         }));
-        match accept(&server) {
-            Ok((metrics, listeners, accepting)) => {
+        let accepted = accept(&server);
+        let started = accepted.and_then(|accepted| Ok((accepted, EventScheduler::start(&server)?)));
+        match started {
+            Ok(((metrics, listeners, accepting), events)) => {
                 announce(&server, &listeners, datadir.is_new());
-                Ok(Self { server, listeners, accepting, metrics, keys_ahead, _datadir: datadir })
+                Ok(Self { server, listeners, accepting, metrics, events, keys_ahead, _datadir: datadir })
             }
             Err(e) => {
                 close(&server);
@@ -210,6 +214,7 @@ impl Running {
         }
         self.metrics.end();
         end_sessions(server);
+        self.events.into_iter().for_each(EventScheduler::end);
         server.threads.close();
         for listener in &self.listeners {
             listener.remove(&*server.env);

@@ -238,6 +238,9 @@ pub(crate) fn open_session(
             resumed: tls.resumed,
         }),
         multi_statements: connection.capabilities().has(Capabilities::MULTI_STATEMENTS),
+        // Who sends several statements takes several results.
+        multi_results: connection.capabilities().has(Capabilities::MULTI_RESULTS)
+            || connection.capabilities().has(Capabilities::MULTI_STATEMENTS),
         on_kill: Box::new(move |what| {
             if what == Kill::Connection {
                 connections.shut(id);

@@ -113,7 +113,7 @@ fn try_execute(client: &mut Client<'_>, id: u32, flags: u8, packet: &[u8]) -> Re
     if let Some(error) = wrong {
         return Err(error);
     }
-    let wants_cursor = flags & execute_flags::CURSOR_ANY != 0;
+    let wants_cursor = flags & execute_flags::CURSOR_ANY != 0 && client.session.may_have_cursor(id);
     let format = match wants_cursor {
         true => Format::Cursor(Box::new(Cursor { rows: client.session.row_queue(), row: Vec::new() })),
         false => Format::Binary,

@@ -66,10 +66,14 @@ fn item(line: &str) -> String {
     if is_text { format!("HEX({name})") } else { name }
 }
 
-/// The triggers are there, in their order.
+/// The triggers are there, in their order, and the event is.
 fn check_triggers(server: &Running) {
     let tried = "BEGIN; INSERT INTO everything.watched (a) VALUES (4); \
                  SELECT b, c FROM everything.watched; ROLLBACK";
+    let event = "SELECT EVENT_NAME, STARTS, ON_COMPLETION, EVENT_COMMENT, EVENT_DEFINITION LIKE '%a + 1;%END' \
+                 FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'everything'";
+    let shown = "later\t2037-01-01 00:00:00\tPRESERVE\tit's\t1";
+    assert_eq!(server.sql(event).unwrap(), shown, "{:?}", server.kind());
     assert_eq!(server.sql(tried).unwrap(), "8\tx;x;y'z", "{:?}", server.kind());
 }
 
@@ -91,6 +95,7 @@ fn a_database_of_all_types_goes_from_mariadb_to_duramen_and_back() {
         load(&duramen, &dump(&maria, &args));
         check_equal(&maria, &duramen, &format!("to Duramen {form:?}"));
         assert_eq!(duramen.sql("SELECT everything.twice(21)").unwrap(), "42");
+        assert_eq!(duramen.sql("CALL everything.twice(21, @m); SELECT @m").unwrap(), "42");
         check_triggers(&duramen);
 
         let back = dump(&duramen, &args);
@@ -98,6 +103,7 @@ fn a_database_of_all_types_goes_from_mariadb_to_duramen_and_back() {
         load(&maria, &back);
         check_equal(&duramen, &maria, &format!("to MariaDB {form:?}"));
         assert_eq!(maria.sql("SELECT everything.twice(21)").unwrap(), "42");
+        assert_eq!(maria.sql("CALL everything.twice(21, @m); SELECT @m").unwrap(), "42");
         check_triggers(&maria);
     }
 }

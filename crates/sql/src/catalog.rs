@@ -36,6 +36,7 @@ pub(crate) mod ddl;
 pub(crate) mod deprecated;
 pub(crate) mod draft;
 pub(crate) mod engine_name;
+pub(crate) mod event;
 pub(crate) mod foreign_key;
 pub(crate) mod metadata_lock;
 mod new_definitions;
@@ -73,7 +74,7 @@ use self::auto_increment::Counter;
 use crate::system_schemas;
 use datum::bounds::parse_options;
 use datum::error::{self, Result, SqlError};
-use syntax::ast::Statement;
+use syntax::ast::{RoutineKind, Statement};
 use syntax::parser::parse;
 
 /// The catalog in memory.
@@ -152,6 +153,11 @@ impl Catalog {
     /// A stored function.
     pub(crate) fn function(&self, database: &str, name: &str) -> Option<Arc<FunctionDef>> {
         self.state.read().function(database, name).cloned()
+    }
+
+    /// A stored function or procedure.
+    pub(crate) fn routine(&self, kind: RoutineKind, database: &str, name: &str) -> Option<Arc<FunctionDef>> {
+        self.state.read().routine(kind, database, name).cloned()
     }
 
     /// Keeps other DDL away.

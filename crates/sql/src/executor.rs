@@ -18,6 +18,7 @@ mod assignments;
 mod change;
 pub(crate) use change::{delete_plan, update_plan};
 pub(crate) mod computed;
+mod create_event;
 mod create_select;
 pub(crate) mod create_start;
 mod create_view;
@@ -51,6 +52,7 @@ mod writer;
 
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::{Resolver, Row};
+use crate::routine;
 use crate::session::Context;
 use crate::session::transaction::Characteristics;
 use crate::statement_class;
@@ -152,6 +154,8 @@ fn execute_checked(
         S::Query(_) | S::Insert(_) | S::Update(_) | S::Delete(_) | S::LoadData(_) | S::Do(_) => {
             rows(cx, statement, text, sink)
         }
+        S::Call { name, arguments } => routine::call::execute(cx, name, arguments, text, sink),
+        S::Signal(_) | S::GetDiagnostics(_) => conditions(cx, &statement.kind).map(|()| OK),
         S::Set(items) => match items.as_slice() {
             [item @ SetItem::Password { .. }] => {
                 cx.commit()?;
@@ -236,14 +240,33 @@ fn administer(
     }
 }
 
+/// SIGNAL, RESIGNAL and GET DIAGNOSTICS.
+fn conditions(cx: &mut Context, kind: &StatementKind) -> Result<()> {
+    match kind {
+        StatementKind::Signal(signal) => {
+            cx.count(if signal.resignal { Counter::ComResignal } else { Counter::ComSignal });
+            routine::diagnostics::signal(cx, signal)
+        }
+        StatementKind::GetDiagnostics(get) => {
+            cx.count(Counter::ComGetDiagnostics);
+            routine::diagnostics::get_diagnostics(cx, get)
+        }
+        _ => Err(SqlError::internal("a statement that is about no conditions")),
+    }
+}
+
 /// Executes a statement of a stored function, within the calling one.
 pub(crate) fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
     cx.statement.status.affected = 0;
     cx.statement.status.insert_id = 0;
-    let storing = cx.statement.storing;
+    let storing = std::mem::replace(&mut cx.statement.storing, false);
     let outcome = match &statement.kind {
         StatementKind::Set(items) => {
             crate::routine::as_statement(cx, |cx| crate::admin::set::set(cx, items, text))
+        }
+        StatementKind::Signal(_) | StatementKind::GetDiagnostics(_) => conditions(cx, &statement.kind),
+        StatementKind::Call { name, arguments } => {
+            routine::call::execute(cx, name, arguments, text, &mut Discard).map(|_| ())
         }
         _ => rows(cx, statement, text, &mut Discard).map(|_| ()),
     };
@@ -288,7 +311,11 @@ fn rows(cx: &mut Context, statement: &Statement, text: &[u8], sink: &mut dyn Res
 
 /// Runs a statement's part of the transaction: its changes stay if it succeeds, and are taken back
 /// if it fails.
-fn in_statement<T>(cx: &mut Context, text: &[u8], run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+pub(crate) fn in_statement<T>(
+    cx: &mut Context,
+    text: &[u8],
+    run: impl FnOnce(&mut Context) -> Result<T>,
+) -> Result<T> {
     cx.begin_statement(text);
     let outcome = cx.with_own_results(run);
     // It came before what else went wrong.
@@ -373,7 +400,7 @@ pub(crate) fn use_database(cx: &mut Context, name: &str) -> Result<()> {
 }
 
 /// Takes no rows: where a stored function's statements send theirs, which have none.
-struct Discard;
+pub(crate) struct Discard;
 
 impl ResultSink for Discard {
     fn columns(&mut self, _: &[ColumnMeta]) -> std::io::Result<()> {
@@ -393,15 +420,11 @@ impl ResultSink for Discard {
 fn name_of(kind: &StatementKind) -> &'static str {
     use StatementKind as S;
     match kind {
-        S::Call { .. } => "CALL",
         S::Handler(_) => "HANDLER",
         S::AlterTable(_) => "ALTER TABLE",
         S::CreateIndex(_) => "CREATE INDEX",
         S::DropIndex(_) => "DROP INDEX",
-        S::AlterRoutine { .. } => "ALTER FUNCTION",
         S::Prepare { .. } | S::Execute { .. } | S::Deallocate(_) => "PREPARE",
-        S::Signal(_) => "SIGNAL",
-        S::GetDiagnostics(_) => "GET DIAGNOSTICS",
         S::Help(_) => "HELP",
         S::Reset(_) | S::ResetPersist { .. } => "RESET",
         S::InstallPlugin { .. } | S::UninstallPlugin(_) => "plugins",

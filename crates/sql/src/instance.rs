@@ -28,6 +28,7 @@ use crate::catalog::metadata_lock::{Guard, MetadataLockType, Waiter};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::set_aside::{ObjectKind, SetAside};
 use crate::catalog::{Catalog, CatalogState, Rehearsal, Replay, UserAtHost, parse_one, record};
+use crate::events::EventTimes;
 use crate::expression::functions::uuid;
 use crate::replicas::Replicas;
 use crate::session::deadline::Deadlines;
@@ -224,6 +225,7 @@ pub struct Instance {
     ddl_barrier: Arc<Barrier>,
     metadata_waits: Waits,
     change_times: ChangeTimes,
+    event_times: EventTimes,
     named_locks: NamedLocks,
     uuids: uuid::Generator,
     branches: Mutex<Branches>,
@@ -345,6 +347,11 @@ impl Instance {
     /// GTIDs that sessions have set as their next.
     pub(crate) fn owned_gtids(&self) -> &OwnedGtids {
         &self.owned_gtids
+    }
+
+    /// When events were run last.
+    pub(crate) fn event_times(&self) -> &EventTimes {
+        &self.event_times
     }
 
     /// The locks of GET_LOCK.
@@ -558,6 +565,7 @@ impl Instance {
             ddl_barrier: Arc::default(),
             metadata_waits: Waits::default(),
             change_times: ChangeTimes::default(),
+            event_times: EventTimes::default(),
             named_locks: NamedLocks::default(),
             uuids,
             branches: Mutex::default(),

@@ -52,6 +52,7 @@
 mod admin;
 pub mod catalog;
 mod client_text;
+mod events;
 mod executor;
 mod explain;
 mod expression;
@@ -78,6 +79,7 @@ pub use admin::binary_log::purge_expired_log_files;
 pub use catalog::UserAtHost;
 pub use client_text::to_utf8_lossy;
 pub use datum::{ColumnMeta, Datum, OkInfo, ResultSink, SqlError};
+pub use events::{DueEvent, EventQueue, runs_events};
 pub use expression::functions::{Function, all_functions};
 pub use instance::{Account, Instance, Kill, OpenError, OpenOptions};
 pub use listing::variables::TLS_TICKET_SECONDS;

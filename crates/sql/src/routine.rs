@@ -1,4 +1,4 @@
-//! Stored functions and triggers: compiled once to a list of instructions, then run.
+//! Stored functions, procedures and triggers: compiled once to a list of instructions, then run.
 //!
 //! 1. compile  The function's text is parsed under the sql_mode of its creation; control flow
 //!    becomes jumps, each variable gets a place in the frame, and each instruction knows which
@@ -6,14 +6,19 @@
 //! 2. call     A [`Frame`] with the arguments goes on the session's stack; instructions run until
 //!    RETURN. SQL statements inside are executed like others, as statements within the calling one:
 //!    they fail together. What they and the expressions are resolved to, the session keeps for its
-//!    next call ([`plans`]).
+//!    next call ([`plans`]). A procedure's statements are no part of a calling one ([`call`]).
+//! 3. handle   An instruction that failed or warned may activate a handler ([`handlers`]).
 //!
 //! (F1) A function neither commits nor sends rows: such statements are refused when it is created.
 //! (F2) A function does not call itself, directly or by others (error 1424).
 //!
 //! What a function does is in the log as row events, whatever it computes.
 
+pub(crate) mod call;
 mod compile;
+mod cursor;
+pub(crate) mod diagnostics;
+mod handlers;
 mod names;
 mod plans;
 mod rights;
@@ -22,6 +27,8 @@ mod variables;
 
 use std::sync::Arc;
 
+use call::ProgramSink;
+use handlers::{Program, ProgramState};
 use plans::RoutineCache;
 pub(crate) use plans::RoutinePlans;
 use trigger::RowColumn;
@@ -32,8 +39,9 @@ use crate::catalog::UserAtHost;
 use crate::executor;
 use crate::expression::{Expr, Node, Resolver, Row, Scope};
 use crate::planner::plan::{self, Basis};
-use crate::privilege::Grants;
-use crate::session::Context;
+use crate::privilege::{self, Grants};
+use crate::session::{Context, finish_transaction};
+use crate::statement_class;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Collation, DataType};
 use datum::value::zone::Zone;
@@ -44,6 +52,7 @@ use syntax::ast;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProgramKind {
     Function,
+    Procedure,
     Trigger,
 }
 
@@ -52,12 +61,13 @@ impl ProgramKind {
     fn name(self) -> &'static str {
         match self {
             ProgramKind::Function => "function",
+            ProgramKind::Procedure => "procedure",
             ProgramKind::Trigger => "trigger",
         }
     }
 }
 
-/// A compiled function or trigger.
+/// A compiled function, procedure or trigger.
 pub(crate) struct Routine {
     kind: ProgramKind,
     name: String,
@@ -69,6 +79,7 @@ pub(crate) struct Routine {
     /// The columns of a trigger's rows that are variables.
     row_columns: Vec<RowColumn>,
     variables: Arc<Variables>,
+    program: Program,
     code: Vec<Action>,
     /// What the statements' spans point into.
     text: Vec<u8>,
@@ -99,6 +110,22 @@ enum Action {
     Return(ast::Expr),
     /// A CASE without a matching branch: error 1339.
     CaseNotFound,
+    /// A cursor by its number, closed at first.
+    DeclareCursor(usize, Box<ast::Statement>),
+    OpenCursor(usize),
+    /// The cursor's next row goes to these variables.
+    Fetch(usize, Vec<usize>),
+    CloseCursor(usize),
+    /// The end of a handler's body.
+    EndHandler,
+}
+
+/// Where an instruction leads.
+enum ProgramStep {
+    Next,
+    To(usize),
+    /// A function has its value, or the program is at its end.
+    Return(Datum<'static>),
 }
 
 /// A function that runs.
@@ -111,6 +138,7 @@ pub(crate) struct Frame {
     /// The instruction that runs.
     at: usize,
     cached: RoutineCache,
+    program: ProgramState,
     /// What it may do; `None` for what the session's account may.
     grants: Option<Arc<Grants>>,
 }
@@ -126,9 +154,20 @@ impl Frame {
         self.routine.kind == ProgramKind::Trigger
     }
 
-    /// Whose rights it runs with, if not its caller's.
+    /// The account whose rights it runs with, if that is not its caller's.
     pub(crate) fn definer(&self) -> Option<&UserAtHost> {
         self.routine.definer.as_ref()
+    }
+
+    /// True for a function or trigger, whose statements are part of the one that calls it.
+    pub(crate) fn is_within_statement(&self) -> bool {
+        self.routine.kind != ProgramKind::Procedure
+    }
+
+    /// Has its variables hidden, or seen again; returns whether they were
+    /// (C1 of `routine/call.rs`).
+    pub(crate) fn set_dynamic(&mut self, is_dynamic: bool) -> bool {
+        std::mem::replace(&mut self.program.is_dynamic, is_dynamic)
     }
 
     /// What it may do, if that is not what the session's account may.
@@ -167,7 +206,7 @@ pub(crate) fn scope(cx: &Context) -> Scope {
 
 /// The variables in scope.
 pub(crate) fn locals(cx: &Context) -> Locals {
-    match cx.statement.frames.last() {
+    match cx.statement.frames.last().filter(|frame| !frame.program.is_dynamic) {
         Some(frame) => Locals::at(&frame.routine.variables, frame.at),
         None => Locals::default(),
     }
@@ -176,6 +215,38 @@ pub(crate) fn locals(cx: &Context) -> Locals {
 /// A variable by name: its place and type.
 pub(crate) fn find_local(cx: &Context, name: &str) -> Option<(usize, DataType)> {
     locals(cx).find(name).map(|(place, ty)| (place, ty.clone()))
+}
+
+/// True while a function or trigger runs: what runs now is part of the statement that calls it.
+pub(crate) fn is_in_function(cx: &Context) -> bool {
+    cx.statement.frames.iter().any(Frame::is_within_statement)
+}
+
+/// True for what a trigger, or a function that it calls, reads besides SELECT .. INTO: as in MySQL
+/// the newest rows, under shared locks.
+pub(crate) fn locks_reads(cx: &Context) -> bool {
+    let frames = &cx.statement.frames;
+    let Some(frame) = frames.last().filter(|_| frames.iter().any(Frame::is_trigger)) else { return false };
+    let is_query = |statement: &ast::Statement| matches!(statement.kind, ast::StatementKind::Query(_));
+    !matches!(frame.routine.code.get(frame.at), Some(Action::Statement(statement)) if is_query(statement))
+}
+
+/// Gives a variable a value as far as it fits.
+fn assign_leniently(
+    cx: &mut Context,
+    index: usize,
+    ty: &DataType,
+    value: Datum<'static>,
+    charset: Charset,
+) -> Result<()> {
+    let rules = cx.store_rules(true);
+    let diagnostics = &mut cx.statement.diagnostics;
+    let mut target = store::Target { column: "", table: "", row: 1, rules, diagnostics };
+    let value = store::fit(value, charset, ty, &mut target)?.into_owned();
+    if let Some(place) = cx.statement.frames.last_mut().and_then(|f| f.locals.get_mut(index)) {
+        *place = value;
+    }
+    Ok(())
 }
 
 /// Gives a variable a value, in its type.
@@ -234,7 +305,7 @@ pub(crate) fn call(
     }
     locals.resize(routine.variables.len(), Datum::Null);
     let grants = rights::of_call(cx, routine)?;
-    run_frame(cx, routine, locals, grants).0
+    run_frame(cx, routine, locals, grants, &mut ProgramSink::of(&mut executor::Discard)).0
 }
 
 /// What a routine left in its frame.
@@ -251,64 +322,147 @@ fn run_frame(
     routine: &Arc<Routine>,
     locals: Vec<Datum<'static>>,
     grants: Option<Arc<Grants>>,
+    sink: &mut ProgramSink<'_>,
 ) -> (Result<Datum<'static>>, Left) {
     let mut cached = cx.functions.plans.take(routine);
+    let settings = cx.settings.variables().clone();
     let around = plans::enter(cx, &mut cached);
     let status = cx.statement.status.clone();
-    let assigned = Vec::new();
-    cx.statement.frames.push(Frame { locals, routine: routine.clone(), assigned, at: 0, cached, grants });
-    let outcome = rights::check(cx, routine).and_then(|()| run(cx, routine));
+    let conditions = cx.statement.diagnostics.begin_program();
+    let strict_error = cx.statement.take_strict_error();
+    let (program, assigned) = (ProgramState::default(), Vec::new());
+    let frame = Frame { locals, routine: routine.clone(), assigned, at: 0, cached, program, grants };
+    cx.statement.frames.push(frame);
+    let within = is_in_function(cx);
+    let outcome = run(cx, routine, sink, within);
     let mut left = Left::default();
     if let Some(Frame { locals, assigned, cached, .. }) = cx.statement.frames.pop() {
         cx.functions.plans.put(cached);
         left = Left { locals, assigned };
     }
-    // The calling statement's figures are its own again.
-    cx.statement.status = status;
-    plans::restore_settings(cx, around);
+    cx.statement.diagnostics.end_program(conditions);
+    cx.statement.restore_strict_error(strict_error);
+    if within {
+        // The calling statement's figures are its own again.
+        cx.statement.status = status;
+    }
+    plans::restore_settings(cx, routine, around);
+    plans::restore_changed(cx, &settings, within);
     (outcome, left)
 }
 
-fn run(cx: &mut Context, routine: &Arc<Routine>) -> Result<Datum<'static>> {
+fn run(
+    cx: &mut Context,
+    routine: &Arc<Routine>,
+    sink: &mut ProgramSink<'_>,
+    within: bool,
+) -> Result<Datum<'static>> {
     let mut at = 0;
     loop {
         cx.check_interrupt()?;
         let Some(action) = routine.code.get(at) else {
             return match routine.kind {
                 ProgramKind::Function => Err(error::SP_NORETURNEND.with(&[&routine.name])),
-                ProgramKind::Trigger => Ok(Datum::Null),
+                ProgramKind::Procedure | ProgramKind::Trigger => Ok(Datum::Null),
             };
         };
         if let Some(frame) = cx.statement.frames.last_mut() {
             frame.at = at;
         }
-        at += 1;
-        match action {
-            Action::Statement(statement) => {
-                with_cached_plan(cx, |cx| executor::execute_nested(cx, statement, &routine.text))?;
-            }
-            Action::Assign(index, value) => {
-                let (value, charset) = match value {
-                    Some(value) => evaluate(cx, value)?,
-                    None => (Datum::Null, Charset::Binary),
-                };
-                let variable = routine.variables.get(*index);
-                let variable = variable.ok_or_else(|| SqlError::internal("a variable without a place"))?;
-                assign(cx, *index, &variable.ty, value, charset)?;
-            }
-            Action::JumpUnless(condition, target) => {
-                if resolved(cx, condition, |cx, expr| expr.truth(cx, Row::None))? != Some(true) {
-                    at = *target;
-                }
-            }
-            Action::Jump(target) => at = *target,
-            Action::Return(value) => {
-                let (value, charset) = evaluate(cx, value)?;
-                return fit(cx, value, charset, routine.returns()?, &routine.name);
-            }
-            Action::CaseNotFound => return Err(error::SP_CASE_NOT_FOUND.plain()),
+        if !action.keeps_conditions() {
+            cx.statement.diagnostics.clear();
+        }
+        let listed = cx.statement.diagnostics.conditions().len();
+        let step = execute(cx, routine, action, sink, within);
+        // It came before what else went wrong.
+        let step = match cx.statement.take_strict_error() {
+            Some(e) => Err(e),
+            None => step,
+        };
+        let step = match action.evaluates() && !within {
+            true => finish_transaction(cx, step),
+            false => step,
+        };
+        match handlers::handle(cx, routine, at, listed, step)? {
+            ProgramStep::Next => at += 1,
+            ProgramStep::To(next) => at = next,
+            ProgramStep::Return(value) => return Ok(value),
         }
     }
+}
+
+impl Action {
+    /// True for what leaves the list of conditions as it is.
+    fn keeps_conditions(&self) -> bool {
+        match self {
+            Action::Statement(statement) => statement_class::keeps_diagnostics(&statement.kind),
+            Action::Jump(_) | Action::DeclareCursor(..) | Action::EndHandler => true,
+            _ => false,
+        }
+    }
+
+    /// True for what may read tables without being a statement.
+    fn evaluates(&self) -> bool {
+        match self {
+            Action::Assign(_, value) => value.is_some(),
+            Action::JumpUnless(..) | Action::Return(_) | Action::OpenCursor(_) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Executes one instruction.
+fn execute(
+    cx: &mut Context,
+    routine: &Arc<Routine>,
+    action: &Action,
+    sink: &mut ProgramSink<'_>,
+    within: bool,
+) -> Result<ProgramStep> {
+    match action {
+        Action::Statement(statement) => with_cached_plan(cx, |cx| match within {
+            true => {
+                privilege::check(cx, &statement.kind)?;
+                executor::execute_nested(cx, statement, &routine.text)
+            }
+            false => call::statement(cx, statement, &routine.text, sink),
+        })?,
+        Action::Assign(index, value) => {
+            let (value, charset) = match value {
+                Some(value) => storing(cx, |cx| evaluate(cx, value))?,
+                None => (Datum::Null, Charset::Binary),
+            };
+            let variable = routine.variables.get(*index);
+            let variable = variable.ok_or_else(|| SqlError::internal("a variable without a place"))?;
+            assign(cx, *index, &variable.ty, value, charset)?;
+        }
+        Action::JumpUnless(condition, target) => {
+            if resolved(cx, condition, |cx, expr| expr.truth(cx, Row::None))? != Some(true) {
+                return Ok(ProgramStep::To(*target));
+            }
+        }
+        Action::Jump(target) => return Ok(ProgramStep::To(*target)),
+        Action::Return(value) => {
+            let (value, charset) = storing(cx, |cx| evaluate(cx, value))?;
+            return fit(cx, value, charset, routine.returns()?, &routine.name).map(ProgramStep::Return);
+        }
+        Action::CaseNotFound => return Err(error::SP_CASE_NOT_FOUND.plain()),
+        Action::DeclareCursor(number, _) => cursor::declare(cx, *number),
+        Action::OpenCursor(number) => cursor::open(cx, routine, *number)?,
+        Action::Fetch(number, into) => cursor::fetch(cx, routine, *number, into)?,
+        Action::CloseCursor(number) => cursor::close(cx, *number)?,
+        Action::EndHandler => return Ok(handlers::end(cx, routine)),
+    }
+    Ok(ProgramStep::Next)
+}
+
+/// Evaluates what a variable, a parameter or the caller gets: text that is no number is an error
+/// under strict modes, as where a column gets it.
+fn storing<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    let around = std::mem::replace(&mut cx.statement.storing, true);
+    let outcome = run(cx);
+    cx.statement.storing = around;
+    outcome
 }
 
 /// A value, and the character set of its text.
@@ -338,8 +492,12 @@ fn resolved<T>(
         Ok((expr, reads))
     };
     with_cached_plan(cx, |cx| {
+        let within = is_in_function(cx);
+        privilege::check_evaluated(cx, ast)?;
         plan::run(cx, make, |cx, (expr, reads)| match reads {
-            true => as_statement(cx, |cx| run(cx, expr)),
+            true if within => as_statement(cx, |cx| run(cx, expr)),
+            // What functions change in it is taken back if it fails, as in a statement.
+            true => executor::in_statement(cx, b"", |cx| run(cx, expr)),
             false => run(cx, expr),
         })
     })

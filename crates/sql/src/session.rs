@@ -17,6 +17,7 @@
 
 mod context;
 pub(crate) mod deadline;
+mod event_run;
 mod grants;
 pub(crate) mod gtid_next;
 mod hints;
@@ -60,13 +61,12 @@ use datum::sink::{OkInfo, ResultSink, StateChange, status_flag};
 use datum::types::{Charset, Collation};
 use datum::value::Datum;
 use deadline::Deadline;
-use prepared::PreparedStatements;
 use statement_cache::{Noted, StatementCache};
 use syntax::ast::{Statement, StatementKind};
 use syntax::{ParseOptions, Parser};
 
 pub(crate) use context::{
-    Context, Examined, OutOfRange, StatementStatus, UserVariables, statement_memory_max,
+    Context, Examined, OutOfRange, ParameterTargets, StatementStatus, UserVariables, statement_memory_max,
 };
 pub use pending_reply::PendingReply;
 pub use prepared::Parameter;
@@ -107,6 +107,8 @@ pub struct Connection {
     pub found_rows: bool,
     /// CLIENT_MULTI_STATEMENTS: a text may hold several statements.
     pub multi_statements: bool,
+    /// CLIENT_MULTI_RESULTS: a CALL may have several results.
+    pub multi_results: bool,
     /// Called from another thread when someone kills this session, after its interrupt flag was
     /// set. For [`Kill::Connection`] it should wake a read that waits for the next command.
     pub on_kill: Box<dyn Fn(Kill) + Send + Sync>,
@@ -126,6 +128,7 @@ impl Connection {
             tls: None,
             found_rows: false,
             multi_statements: false,
+            multi_results: true,
             on_kill: Box::new(|_| {}),
         }
     }
@@ -134,7 +137,6 @@ impl Connection {
 /// One client's state. Dropping it rolls back what is open.
 pub struct Session {
     cx: Context,
-    prepared: PreparedStatements,
     cache: StatementCache,
     process: Arc<Process>,
     collation: Collation,
@@ -165,10 +167,8 @@ impl Session {
         let process = Process::new(connection.id, user, connection.account, handles, connection.on_kill);
         let process = Arc::new(process);
         instance.register(process.clone())?;
-        let prepared = PreparedStatements::new(instance.prepared_count().clone());
         let mut session = Session {
             cx,
-            prepared,
             cache: StatementCache::default(),
             process,
             collation,
@@ -494,10 +494,10 @@ impl Session {
     ) -> Result<executor::Done> {
         match &statement.kind {
             StatementKind::Prepare { name, source } => {
-                self.prepare_named(name, source)?;
+                self.cx.prepare_named(name, source)?;
                 self.cx.statement.status.info.push_str("Statement prepared");
             }
-            StatementKind::Deallocate(name) => self.deallocate(name)?,
+            StatementKind::Deallocate(name) => self.cx.deallocate(name)?,
             _ => return executor::execute(&mut self.cx, statement, text, sink),
         }
         Ok(executor::Done::default())
@@ -569,7 +569,7 @@ impl Session {
         let database = self.cx.default_database().map(str::to_owned);
         self.cx.set_default_database(database);
         self.cx.settings.clear_user_variables();
-        self.prepared.clear();
+        self.cx.prepared.clear();
         self.cx.transactions.next = transaction::Characteristics::default();
         self.cx.statement.status = StatementStatus::default();
         self.cx.statement.diagnostics.clear();
@@ -599,20 +599,7 @@ impl Session {
 
     /// Status flags for a packet that is no statement's.
     pub fn status(&self) -> u16 {
-        let mut flags = 0;
-        if self.cx.settings.autocommit() {
-            flags |= status_flag::AUTOCOMMIT;
-        }
-        if let Some(open) = self.cx.transactions.open.as_ref().filter(|t| t.explicit) {
-            flags |= status_flag::IN_TRANS;
-            if open.read_only {
-                flags |= status_flag::IN_TRANS_READONLY;
-            }
-        }
-        if self.cx.settings.modes().no_backslash_escapes {
-            flags |= status_flag::NO_BACKSLASH_ESCAPES;
-        }
-        flags
+        self.cx.server_status()
     }
 
     /// True once someone killed the connection, or it released itself: the server closes it.
@@ -658,8 +645,28 @@ impl Drop for Session {
     }
 }
 
+impl Context {
+    /// What the protocol says of the session in each reply.
+    pub(crate) fn server_status(&self) -> u16 {
+        let mut flags = 0;
+        if self.settings.autocommit() {
+            flags |= status_flag::AUTOCOMMIT;
+        }
+        if let Some(open) = self.transactions.open.as_ref().filter(|t| t.explicit) {
+            flags |= status_flag::IN_TRANS;
+            if open.read_only {
+                flags |= status_flag::IN_TRANS_READONLY;
+            }
+        }
+        if self.settings.modes().no_backslash_escapes {
+            flags |= status_flag::NO_BACKSLASH_ESCAPES;
+        }
+        flags
+    }
+}
+
 /// Commits or takes back what the statement did, unless the transaction goes on after it.
-fn finish_transaction(cx: &mut Context, outcome: Result<executor::Done>) -> Result<executor::Done> {
+pub(crate) fn finish_transaction<T>(cx: &mut Context, outcome: Result<T>) -> Result<T> {
     let Some(open) = &cx.transactions.open else { return outcome };
     let ends = |e: &SqlError| {
         let timeout = e.is(error::LOCK_WAIT_TIMEOUT);

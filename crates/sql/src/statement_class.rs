@@ -50,6 +50,7 @@ impl StatementClass {
             | S::CreateIndex(_)
             | S::DropIndex(_)
             | S::CreateRoutine(_)
+            | S::AlterRoutine { .. }
             | S::CreateTrigger(_)
             | S::DropRoutine { .. }
             | S::CreateUser(_)
@@ -61,10 +62,12 @@ impl StatementClass {
             | S::CreateView(_)
             | S::DropView { .. }
             | S::DropTrigger { .. }
+            | S::CreateEvent(_)
+            | S::AlterEvent(_)
             | S::DropEvent { .. }
             | S::DropServer { .. }
             | S::DropRole { .. } => Self::Definition,
-            S::AlterRoutine { .. } | S::CreateRole { .. } => Self::UnsupportedDefinition,
+            S::CreateRole { .. } => Self::UnsupportedDefinition,
             S::Begin(_)
             | S::Commit(_)
             | S::Rollback(_)
@@ -154,6 +157,8 @@ pub(crate) fn can_be_prepared(kind: &StatementKind) -> bool {
                 | S::CreateRoutine(_)
                 | S::AlterRoutine { .. }
                 | S::CreateTrigger(_)
+                | S::CreateEvent(_)
+                | S::AlterEvent(_)
         ),
     }
 }

@@ -233,6 +233,10 @@ impl ResultSink for Counted<'_> {
         self.sink.finish(ok)
     }
 
+    fn out_parameters(&mut self) {
+        self.sink.out_parameters();
+    }
+
     fn request_file(&mut self, name: &[u8]) -> std::io::Result<()> {
         self.sink.request_file(name)
     }

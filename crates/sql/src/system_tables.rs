@@ -24,6 +24,7 @@
 mod accounts;
 pub(crate) mod column;
 mod columns;
+mod events;
 mod information_schema;
 mod innodb;
 mod instruments;

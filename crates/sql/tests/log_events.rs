@@ -188,6 +188,26 @@ fn ddl_that_ends_in_a_comment_is_done_again_after_a_power_cut() {
 }
 
 #[test]
+fn what_procedures_do_is_logged_as_their_statements() {
+    let procedure = "CREATE PROCEDURE p() BEGIN
+        INSERT INTO t VALUES (1, 'a');
+        START TRANSACTION; INSERT INTO t VALUES (2, 'a'); DELETE FROM t WHERE id = 1; COMMIT;
+        CREATE TABLE made (id INT PRIMARY KEY);
+        BEGIN
+            DECLARE CONTINUE HANDLER FOR 1062 INSERT INTO t VALUES (4, 'a');
+            INSERT INTO t VALUES (3, 'a'), (2, 'a');
+        END;
+    END";
+    let found = logged(procedure, "CALL p()", |_, event| match event {
+        Event::Query(query) => Some(String::from_utf8_lossy(&query.sql).into_owned()),
+        Event::Rows(_) => Some("rows".to_owned()),
+        _ => None,
+    });
+    let made = "CREATE TABLE made (id INT PRIMARY KEY)";
+    assert_eq!(found, ["BEGIN", "rows", "BEGIN", "rows", "rows", made, "BEGIN", "rows"]);
+}
+
+#[test]
 fn statements_about_databases_are_filed_under_them() {
     let (flags, event) = statement("USE d", "CREATE DATABASE e");
     assert_eq!((flags, &*event.database), (8, &b"e"[..]));

@@ -26,6 +26,7 @@
 mod admin;
 mod change;
 mod data_type;
+mod event;
 mod expression;
 mod query;
 mod remark;
@@ -39,6 +40,7 @@ mod walk;
 pub use admin::*;
 pub use change::*;
 pub use data_type::*;
+pub use event::*;
 pub use expression::*;
 pub use query::*;
 pub use remark::*;
@@ -238,6 +240,8 @@ pub enum StatementKind {
         name: ObjectName,
         if_exists: bool,
     },
+    CreateEvent(Box<CreateEvent>),
+    AlterEvent(Box<AlterEvent>),
     DropEvent {
         name: ObjectName,
         if_exists: bool,

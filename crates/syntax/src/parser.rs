@@ -24,6 +24,7 @@ mod admin;
 mod alter;
 mod change;
 mod data_type;
+mod event;
 mod expression;
 mod from;
 pub(crate) mod function;

@@ -1,4 +1,4 @@
-//! Databases, functions and accounts.
+//! Databases, functions, events and accounts.
 
 use super::text::{between, name, pick, tail};
 use super::types::{any_type, default_charset};
@@ -237,4 +237,88 @@ fn options(session: &Session, random: &mut Random) -> String {
             &if random.chance(1, 2) { format!(" COMMENT {text}") } else { format!(" ATTRIBUTE {attribute}") };
     }
     out
+}
+
+/// One to three events that never run, altered and dropped at times.
+pub(super) fn events(session: &Session, random: &mut Random, run: &mut Try<'_>) {
+    for number in 0..between(random, 1, 3) {
+        let name = name(random, number);
+        let quoted = session.quote(random, &name);
+        let definer = pick(
+            random,
+            &[
+                "",
+                "",
+                "",
+                "DEFINER = CURRENT_USER ",
+                "DEFINER = root@localhost ",
+                "DEFINER = `no\\'one`@`%` ",
+            ],
+        );
+        let (schedule, completion) = (schedule(random), completion(random));
+        let status = pick(random, &["", " ENABLE", " DISABLE", " DISABLE ON REPLICA"]);
+        let comment = comment(session, random);
+        let body = event_body(session, random);
+        let made = run(&format!(
+            "CREATE {definer}EVENT {quoted} ON SCHEDULE {schedule}{completion}{status}{comment} DO {body}"
+        ));
+        if !made {
+            continue;
+        }
+        match random.below(6) {
+            0 => {
+                let (schedule, completion) = (self::schedule(random), self::completion(random));
+                run(&format!("ALTER EVENT {quoted} ON SCHEDULE {schedule}{completion}"));
+            }
+            1 => {
+                let renamed = super::text::name(random, 100 + number);
+                let renamed = session.quote(random, &renamed);
+                let comment = self::comment(session, random);
+                run(&format!("ALTER EVENT {quoted} RENAME TO {renamed} DISABLE{comment}"));
+            }
+            2 => {
+                let body = event_body(session, random);
+                run(&format!("ALTER EVENT {quoted} DO {body}"));
+            }
+            3 => {
+                run(&format!("DROP EVENT {quoted}"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Times after the last one that any test runs at.
+fn schedule(random: &mut Random) -> String {
+    let at = pick(random, &["'2999-01-31 23:59:59'", "20990101101010", "TIMESTAMP'2199-03-28 02:30:00'"]);
+    if random.chance(1, 3) {
+        return format!("AT {at} + INTERVAL {} DAY", random.below(40));
+    }
+    let every = pick(
+        random,
+        &["1 SECOND", "90 MINUTE", "'1:30' MINUTE_SECOND", "2 + 3 DAY", "1 QUARTER", "'1-2' YEAR_MONTH"],
+    );
+    let ends = pick(random, &["", "", " ENDS '4000-01-01'"]);
+    format!("EVERY {every} STARTS {at}{ends}")
+}
+
+fn completion(random: &mut Random) -> &'static str {
+    pick(random, &["", " ON COMPLETION PRESERVE", " ON COMPLETION NOT PRESERVE"])
+}
+
+fn comment(session: &Session, random: &mut Random) -> String {
+    match random.chance(1, 3) {
+        true => format!(" COMMENT {}", session.any_literal(random, 60)),
+        false => String::new(),
+    }
+}
+
+fn event_body(session: &Session, random: &mut Random) -> String {
+    let expression = expression::any(session, random, &[], 3);
+    match random.below(4) {
+        0 => format!("BEGIN -- it's \\ a comment\n DECLARE a INT DEFAULT 1; SET @a = {expression}; END"),
+        1 => format!("`l``1`: LOOP SET @b = {}; LEAVE `l``1`; END LOOP", session.any_literal(random, 20)),
+        2 => format!("SELECT {expression}"),
+        _ => format!("DO {expression}"),
+    }
 }

@@ -78,6 +78,13 @@ const SCHEMA_QUERIES: &[(&str, &str)] = &[
          FROM information_schema.triggers WHERE trigger_schema LIKE 'c%'",
     ),
     (
+        "events",
+        "SELECT event_schema, event_name, definer, time_zone, event_definition, event_type, execute_at, interval_value, \
+         interval_field, sql_mode, starts, ends, status, on_completion, created, last_altered, event_comment, \
+         character_set_client, collation_connection, database_collation \
+         FROM information_schema.events WHERE event_schema LIKE 'c%'",
+    ),
+    (
         "parameters",
         "SELECT specific_schema, specific_name, ordinal_position, parameter_name, dtd_identifier, character_set_name, collation_name \
          FROM information_schema.parameters WHERE specific_schema LIKE 'c%'",
@@ -215,6 +222,14 @@ impl Snapshot {
                 let name = quote(&String::from_utf8_lossy(&name));
                 let text = shown(conn, &format!("SHOW CREATE FUNCTION {quoted}.{name}"))?;
                 self.add(case, format!("SHOW CREATE FUNCTION {name}"), &text);
+            }
+        }
+        let events: Vec<Row> = conn.query(format!("SHOW EVENTS FROM {quoted}"))?;
+        for row in events {
+            if let Some(Value::Bytes(name)) = row.unwrap().into_iter().nth(1) {
+                let name = quote(&String::from_utf8_lossy(&name));
+                let text = shown(conn, &format!("SHOW CREATE EVENT {quoted}.{name}"))?;
+                self.add(case, format!("SHOW CREATE EVENT {name}"), &text);
             }
         }
         let triggers: Vec<Row> = conn.query(format!("SHOW TRIGGERS FROM {quoted}"))?;

@@ -110,6 +110,7 @@ catalogue! {
     NONEXISTING_GRANT = 1141, "42000", "There is no such grant defined for user '%' on host '%'";
     TABLEACCESS_DENIED_ERROR = 1142, "42000", "% command denied to user '%'@'%' for table '%'";
     COLUMNACCESS_DENIED_ERROR = 1143, "42000", "% command denied to user '%'@'%' for column '%' in table '%'";
+    ILLEGAL_GRANT_FOR_TABLE = 1144, "42000", "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used";
     NO_SUCH_TABLE = 1146, "42S02", "Table '%.%' doesn't exist";
     SYNTAX_ERROR = 1149, "42000", "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use";
     NET_PACKET_TOO_LARGE = 1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes";
@@ -179,6 +180,7 @@ catalogue! {
     WARN_DEPRECATED_WITH_ADVICE = 1287, "HY000", "%";
     WARN_DEPRECATED_SYNTAX = 1287, "HY000", "'%' is deprecated and will be removed in a future release. Please use % instead";
     NON_UPDATABLE_TABLE = 1288, "HY000", "The target table % of the % is not updatable";
+    FEATURE_DISABLED = 1289, "HY000", "The '%' feature is disabled; you need MySQL built with '%' to have it working";
     OPTION_PREVENTS_STATEMENT = 1290, "HY000", "The MySQL server is running with the % option so it cannot execute this statement";
     DUPLICATED_VALUE_IN_TYPE = 1291, "HY000", "Column '%' has duplicated value '%' in %";
     TRUNCATED_WRONG_VALUE = 1292, "22007", "Truncated incorrect % value: '%'";
@@ -190,6 +192,7 @@ catalogue! {
     WARN_INVALID_TIMESTAMP = 1299, "HY000", "Invalid TIMESTAMP value in column '%' at row %";
     INVALID_CHARACTER_STRING = 1300, "HY000", "Invalid % character string: '%'";
     WARN_ALLOWED_PACKET_OVERFLOWED = 1301, "HY000", "Result of %() was larger than max_allowed_packet (%) - truncated";
+    SP_NO_RECURSIVE_CREATE = 1303, "2F003", "Can't create a % from within another stored routine";
     SP_ALREADY_EXISTS = 1304, "42000", "% % already exists";
     SP_DOES_NOT_EXIST = 1305, "42000", "% % does not exist";
     SP_LILABEL_MISMATCH = 1308, "42000", "% with no matching label: %";
@@ -199,12 +202,20 @@ catalogue! {
     SP_BADSTATEMENT = 1314, "0A000", "% is not allowed in stored procedures";
     QUERY_INTERRUPTED = 1317, "70100", "Query execution was interrupted";
     SP_WRONG_NO_OF_ARGS = 1318, "42000", "Incorrect number of arguments for % %; expected %, got %";
+    SP_COND_MISMATCH = 1319, "42000", "Undefined CONDITION: %";
     SP_NORETURN = 1320, "42000", "No RETURN found in FUNCTION %";
     SP_NORETURNEND = 1321, "2F005", "FUNCTION % ended without RETURN";
+    SP_BAD_CURSOR_SELECT = 1323, "42000", "Cursor SELECT must not have INTO";
+    SP_CURSOR_MISMATCH = 1324, "42000", "Undefined CURSOR: %";
+    SP_CURSOR_ALREADY_OPEN = 1325, "24000", "Cursor is already open";
+    SP_CURSOR_NOT_OPEN = 1326, "24000", "Cursor is not open";
     SP_UNDECLARED_VAR = 1327, "42000", "Undeclared variable: %";
+    SP_WRONG_NO_OF_FETCH_ARGS = 1328, "HY000", "Incorrect number of FETCH variables";
     SP_FETCH_NO_DATA = 1329, "02000", "No data - zero rows fetched, selected, or processed";
     SP_DUP_PARAM = 1330, "42000", "Duplicate parameter: %";
     SP_DUP_VAR = 1331, "42000", "Duplicate variable: %";
+    SP_DUP_COND = 1332, "42000", "Duplicate condition: %";
+    SP_DUP_CURS = 1333, "42000", "Duplicate cursor: %";
     STMT_NOT_ALLOWED_IN_SF_OR_TRG = 1336, "0A000", "% is not allowed in stored function or trigger";
     SP_CASE_NOT_FOUND = 1339, "20000", "Case not found for CASE statement";
     VIEW_NO_EXPLAIN = 1345, "HY000", "EXPLAIN/SHOW can not be issued; lacking privileges for underlying table";
@@ -216,6 +227,7 @@ catalogue! {
     VIEW_WRONG_LIST = 1353, "HY000", "In definition of view, derived table or common table expression, SELECT list and column names list have different column counts";
     WARN_VIEW_MERGE = 1354, "HY000", "View merge algorithm can't be used here for now (assumed undefined algorithm)";
     VIEW_INVALID = 1356, "HY000", "View '%.%' references invalid table(s) or column(s) or function(s) or definer/invoker of view lack rights to use them";
+    SP_NO_DROP_SP = 1357, "HY000", "Can't drop or alter a % from within another stored routine";
     TRG_ALREADY_EXISTS = 1359, "HY000", "Trigger already exists";
     TRG_DOES_NOT_EXIST = 1360, "HY000", "Trigger does not exist";
     TRG_ON_VIEW_OR_TEMP_TABLE = 1361, "HY000", "Trigger's '%' is view or temporary table";
@@ -244,10 +256,13 @@ catalogue! {
     XAER_OUTSIDE = 1400, "XAE09", "XAER_OUTSIDE: Some work is done outside global transaction";
     XAER_RMERR = 1401, "XAE03", "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency";
     XA_RBROLLBACK = 1402, "XA100", "XA_RBROLLBACK: Transaction branch was rolled back";
+    NONEXISTING_PROC_GRANT = 1403, "42000", "There is no such grant defined for user '%' on host '%' on routine '%'";
     DATA_TOO_LONG = 1406, "22001", "Data too long for column '%' at row %";
     CANT_CREATE_USER_WITH_GRANT = 1410, "42000", "You are not allowed to create a user with GRANT";
     WRONG_VALUE_FOR_TYPE = 1411, "HY000", "Incorrect % value: '%' for function %";
     TABLE_DEF_CHANGED = 1412, "HY000", "Table definition has changed, please retry transaction";
+    SP_DUP_HANDLER = 1413, "42000", "Duplicate handler declared in the same block";
+    SP_NOT_VAR_ARG = 1414, "42000", "OUT or INOUT argument % for routine % is not a variable or NEW pseudo-variable in BEFORE trigger";
     SP_NO_RETSET = 1415, "0A000", "Not allowed to return a result set from a %";
     BINLOG_UNSAFE_ROUTINE = 1418, "HY000", "This function has none of DETERMINISTIC, NO SQL, or READS SQL DATA in its declaration and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
     BINLOG_CREATE_ROUTINE_NEED_SUPER = 1419, "HY000", "You do not have the SUPER privilege and binary logging is enabled (you *might* want to use the less safe log_bin_trust_function_creators variable)";
@@ -269,6 +284,7 @@ catalogue! {
     FORBID_SCHEMA_CHANGE = 1450, "HY000", "Changing schema from '%' to '%' is not allowed.";
     ROW_IS_REFERENCED_2 = 1451, "23000", "Cannot delete or update a parent row: a foreign key constraint fails (%)";
     NO_REFERENCED_ROW_2 = 1452, "23000", "Cannot add or update a child row: a foreign key constraint fails (%)";
+    SP_RECURSION_LIMIT = 1456, "HY000", "Recursive limit % (as set by the max_sp_recursion_depth variable) was exceeded for routine %";
     SP_WRONG_NAME = 1458, "42000", "Incorrect routine name '%'";
     MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000", "Can't create more than max_prepared_stmt_count statements (current value: %)";
     VIEW_RECURSIVE = 1462, "HY000", "`%`.`%` contains view recursion";
@@ -280,7 +296,12 @@ catalogue! {
     PARTITION_MGMT_ON_NONPARTITIONED = 1505, "HY000", "Partition management on a not partitioned table is not possible";
     PLUGIN_IS_NOT_LOADED = 1524, "HY000", "Plugin '%' is not loaded";
     WRONG_VALUE = 1525, "HY000", "Incorrect % value: '%'";
+    EVENT_ALREADY_EXISTS = 1537, "HY000", "Event '%' already exists";
     EVENT_DOES_NOT_EXIST = 1539, "HY000", "Unknown event '%'";
+    EVENT_INTERVAL_NOT_POSITIVE_OR_TOO_BIG = 1542, "HY000", "INTERVAL is either not positive or too big";
+    EVENT_ENDS_BEFORE_STARTS = 1543, "HY000", "ENDS is either invalid or before STARTS";
+    EVENT_EXEC_TIME_IN_THE_PAST = 1544, "HY000", "Event execution time is in the past. Event has been disabled";
+    EVENT_SAME_NAME = 1551, "HY000", "Same old and new event name";
     DROP_INDEX_FK = 1553, "HY000", "Cannot drop index '%': needed in a foreign key constraint";
     STORED_FUNCTION_PREVENTS_SWITCH_BINLOG_FORMAT = 1560, "HY000", "Cannot change the binary logging format inside a stored function or trigger";
     CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001", "Transaction characteristics can't be changed while a transaction is in progress";
@@ -288,6 +309,8 @@ catalogue! {
     WRONG_PARAMCOUNT_TO_NATIVE_FCT = 1582, "42000", "Incorrect parameter count in the call to native function '%'";
     WRONG_PARAMETERS_TO_NATIVE_FCT = 1583, "42000", "Incorrect parameters in the call to native function '%'";
     NATIVE_FCT_NAME_COLLISION = 1585, "HY000", "This function '%' has the same name as a native function";
+    EVENT_CANNOT_CREATE_IN_THE_PAST = 1588, "HY000", "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was dropped immediately after creation.";
+    EVENT_CANNOT_ALTER_IN_THE_PAST = 1589, "HY000", "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was not changed. Specify a time in the future.";
     ERROR_ON_LOG = 1598, "HY000", "Binary logging not possible. Message: %";
     NO_FORMAT_DESCRIPTION_EVENT_BEFORE_BINLOG_STATEMENT = 1609, "HY000", "The BINLOG statement of type `%` was not preceded by a format description BINLOG statement.";
     SLAVE_CORRUPT_EVENT = 1610, "HY000", "Corrupted replication event was detected";
@@ -295,6 +318,14 @@ catalogue! {
     WARN_OPTION_IGNORED = 1618, "HY000", "<%> option ignored";
     TOO_LONG_TABLE_COMMENT = 1628, "HY000", "Comment for table '%' is too long (max = %)";
     TOO_LONG_FIELD_COMMENT = 1629, "HY000", "Comment for field '%' is too long (max = %)";
+    DUP_SIGNAL_SET = 1641, "42000", "Duplicate condition information item '%'";
+    SIGNAL_WARN = 1642, "01000", "Unhandled user-defined warning condition";
+    SIGNAL_NOT_FOUND = 1643, "02000", "Unhandled user-defined not found condition";
+    SIGNAL_EXCEPTION = 1644, "HY000", "Unhandled user-defined exception condition";
+    RESIGNAL_WITHOUT_ACTIVE_HANDLER = 1645, "0K000", "RESIGNAL when handler not active";
+    SIGNAL_BAD_CONDITION_TYPE = 1646, "HY000", "SIGNAL/RESIGNAL can only use a CONDITION defined with SQLSTATE";
+    COND_ITEM_TRUNCATED = 1647, "HY000", "Data truncated for condition item '%'";
+    COND_ITEM_TOO_LONG = 1648, "HY000", "Data too long for condition item '%'";
     UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '%'";
     SLAVE_CONVERSION_FAILED = 1677, "HY000", "Column % of table '%.%' cannot be converted from type '%' to type '%'";
     WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT = 1681, "HY000", "%";
@@ -306,6 +337,7 @@ catalogue! {
     MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '%' and '%'.";
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
     ONLY_FD_AND_RBR_EVENTS_ALLOWED_IN_BINLOG_STATEMENT = 1730, "HY000", "Only Format_description_log_event and row events are allowed in BINLOG statements (but % was provided)";
+    DA_INVALID_CONDITION_NUMBER = 1758, "35000", "Invalid condition number";
     FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO = 1761, "23000", "Foreign key constraint for table '%', record '%' would lead to a duplicate entry in table '%', key '%'";
     VARIABLE_NOT_SETTABLE_IN_SF_OR_TRIGGER = 1765, "HY000", "The system variable % cannot be set in stored functions or triggers.";
     VARIABLE_NOT_SETTABLE_IN_TRANSACTION = 1766, "HY000", "The system variable % cannot be set when there is an ongoing transaction.";
@@ -334,6 +366,7 @@ catalogue! {
     MUST_CHANGE_PASSWORD_LOGIN = 1862, "HY000", "Your password has expired. To log in you must change it using a client that supports expired passwords.";
     INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";
     AES_INVALID_IV = 1882, "HY000", "The initialization vector supplied to % is too short. Must be at least % bytes long";
+    GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER = 3004, "0Z002", "GET STACKED DIAGNOSTICS when handler not active";
     WARN_LEGACY_SYNTAX_CONVERTED = 3005, "HY000", "% is no longer supported. The statement was converted to %.";
     FK_DEPTH_EXCEEDED = 3008, "HY000", "Foreign key cascade delete/update exceeds max depth of %.";
     REFERENCED_TRG_DOES_NOT_EXIST = 3011, "HY000", "Referenced trigger '%' for the given action time and event type does not exist.";

@@ -3,6 +3,10 @@
 //! A statement that uses a table starts with an empty list; notes, warnings and the error it ends
 //! with are added in order. The list is bounded by `max_error_count`; what does not fit is counted
 //! all the same.
+//!
+//! A handler of a stored program starts with the list of the statement that it handles. What is
+//! still in it from there when the handler ends has been handled, and goes
+//! ([`Diagnostics::end_handler`]).
 
 use super::SqlError;
 
@@ -35,12 +39,55 @@ pub struct Condition {
     pub level: Level,
     /// What it is.
     pub error: SqlError,
+    /// What SIGNAL and RESIGNAL said of it; `None` for all other conditions.
+    pub items: Option<Box<ConditionItems>>,
+}
+
+/// Items of a condition that has a text and no effect: `CLASS_ORIGIN` and its like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ConditionItem {
+    ClassOrigin,
+    SubclassOrigin,
+    ConstraintCatalog,
+    ConstraintSchema,
+    ConstraintName,
+    CatalogName,
+    SchemaName,
+    TableName,
+    ColumnName,
+    CursorName,
+}
+
+/// The texts of all [`ConditionItem`]s of one condition, empty where nothing was said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConditionItems([String; 10]);
+
+impl ConditionItems {
+    /// The text of an item.
+    pub fn get(&self, item: ConditionItem) -> &str {
+        &self.0[item as usize]
+    }
+
+    /// Gives an item its text.
+    pub fn set(&mut self, item: ConditionItem, text: String) {
+        self.0[item as usize] = text;
+    }
+}
+
+impl Condition {
+    /// One that no statement has described further.
+    pub fn new(level: Level, error: SqlError) -> Self {
+        Self { level, error, items: None }
+    }
 }
 
 /// The conditions of the last statement.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Diagnostics {
     conditions: Vec<Condition>,
+    /// How many of the conditions are those that a handler handles; they come first.
+    handled: usize,
     warnings: u64,
     errors: u64,
     kept_max: usize,
@@ -49,7 +96,7 @@ pub struct Diagnostics {
 
 impl Default for Diagnostics {
     fn default() -> Self {
-        Self { conditions: Vec::new(), warnings: 0, errors: 0, kept_max: 1024, with_notes: true }
+        Self { conditions: Vec::new(), handled: 0, warnings: 0, errors: 0, kept_max: 1024, with_notes: true }
     }
 }
 
@@ -63,17 +110,74 @@ impl Diagnostics {
     /// Forgets everything, at the start of a statement.
     pub fn clear(&mut self) {
         self.conditions.clear();
+        self.handled = 0;
         self.warnings = 0;
         self.errors = 0;
     }
 
     /// Adds a condition.
     pub fn push(&mut self, level: Level, error: SqlError) {
+        self.push_condition(Condition::new(level, error));
+    }
+
+    /// Adds a condition as SIGNAL has described it.
+    pub fn push_condition(&mut self, condition: Condition) {
         self.warnings += 1;
-        self.errors += u64::from(level == Level::Error);
+        self.errors += u64::from(condition.level == Level::Error);
         if self.conditions.len() < self.kept_max {
-            self.conditions.push(Condition { level, error });
+            self.conditions.push(condition);
         }
+    }
+
+    /// Takes the list, and begins an empty one under the same settings: that of a stored program.
+    pub fn begin_program(&mut self) -> Diagnostics {
+        let empty = Diagnostics {
+            conditions: Vec::new(),
+            handled: 0,
+            warnings: 0,
+            errors: 0,
+            kept_max: self.kept_max,
+            with_notes: self.with_notes,
+        };
+        std::mem::replace(self, empty)
+    }
+
+    /// The program has ended: its caller's list goes on, with what the program's last statement
+    /// gave at its end.
+    pub fn end_program(&mut self, caller: Diagnostics) {
+        let own = std::mem::replace(self, caller);
+        let unlisted = own.warnings.saturating_sub(own.conditions.len() as u64);
+        own.conditions.into_iter().for_each(|condition| self.push_condition(condition));
+        self.warnings += unlisted;
+    }
+
+    /// A handler begins: it sees the conditions that it handles until its first statement forgets
+    /// them. Returns them for RESIGNAL and GET STACKED DIAGNOSTICS.
+    pub fn begin_handler(&mut self) -> Diagnostics {
+        self.handled = self.conditions.len();
+        self.clone()
+    }
+
+    /// A handler has ended: what it has handled is no condition any more.
+    pub fn end_handler(&mut self) {
+        let handled = self.conditions.drain(..std::mem::take(&mut self.handled));
+        let (mut warnings, mut errors) = (0, 0);
+        for condition in handled {
+            warnings += 1;
+            errors += u64::from(condition.level == Level::Error);
+        }
+        self.warnings = self.warnings.saturating_sub(warnings);
+        self.errors = self.errors.saturating_sub(errors);
+    }
+
+    /// Has a list that RESIGNAL gives back outlive the handler.
+    pub fn forget_handled(&mut self) {
+        self.handled = 0;
+    }
+
+    /// The last condition that is this one, to be changed by RESIGNAL.
+    pub fn find_mut(&mut self, wanted: &Condition) -> Option<&mut Condition> {
+        self.conditions.iter_mut().rev().find(|condition| *condition == wanted)
     }
 
     /// Adds the error that ends a statement, unless it was reported when it came up.
@@ -111,5 +215,40 @@ impl Diagnostics {
     /// The errors among them (`@@error_count`).
     pub fn error_count(&self) -> u64 {
         self.errors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error;
+
+    #[test]
+    fn a_handler_takes_away_what_it_was_given() {
+        let mut list = Diagnostics::default();
+        list.warn(error::DIVISION_BY_ZERO.plain());
+        list.fail(&error::NO_DB_SELECTED.plain());
+        let stacked = list.begin_handler();
+        list.warn(error::SP_FETCH_NO_DATA.plain());
+        list.end_handler();
+        assert_eq!((stacked.conditions().len(), list.conditions().len()), (2, 1));
+        assert_eq!((list.warning_count(), list.error_count()), (1, 0));
+        list.begin_handler();
+        list.clear();
+        list.warn(error::DIVISION_BY_ZERO.plain());
+        list.end_handler();
+        assert_eq!(list.conditions().len(), 1, "a statement of the handler began an own list");
+    }
+
+    #[test]
+    fn a_programs_last_conditions_follow_its_callers() {
+        let mut list = Diagnostics::default();
+        list.warn(error::DIVISION_BY_ZERO.plain());
+        let caller = list.begin_program();
+        assert_eq!(list.warning_count(), 0);
+        list.warn(error::SP_FETCH_NO_DATA.plain());
+        list.end_program(caller);
+        let numbers: Vec<_> = list.conditions().iter().map(|c| c.error.number).collect();
+        assert_eq!(numbers, [1365, 1329]);
     }
 }

@@ -747,10 +747,10 @@ impl Examination {
         }
         let Some(state) = self.catalog.clone() else { return };
         let tables: usize = state.databases.values().map(|d| d.tables.len()).sum();
-        let functions: usize = state.databases.values().map(|d| d.functions.len()).sum();
+        let functions: usize = state.databases.values().map(|d| d.functions.len() + d.procedures.len()).sum();
         let users = state.users.len();
         self.report.sound.push(format!(
-            "the definitions of {tables} tables, {functions} stored functions and {users} accounts can be read"
+            "the definitions of {tables} tables, {functions} stored routines and {users} accounts can be read"
         ));
         for object in state.set_aside.values() {
             let severity = if from_log { Severity::Repairable } else { Severity::Loss };

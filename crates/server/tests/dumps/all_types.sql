@@ -68,10 +68,22 @@ BEGIN
   DECLARE m INT DEFAULT 2;
   RETURN n * m; -- a comment; with a semicolon
 END//
+CREATE PROCEDURE twice(IN n INT, OUT m INT) COMMENT 'doubles; too'
+BEGIN
+  DECLARE c CURSOR FOR SELECT n * 2; -- a comment; with a semicolon
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION SET m = -1;
+  OPEN c;
+  FETCH c INTO m;
+  CLOSE c;
+END//
 CREATE TRIGGER doubles BEFORE INSERT ON watched FOR EACH ROW
 BEGIN
   SET NEW.b = twice(NEW.a); -- a comment; with a semicolon
   IF NEW.b > 7 THEN SET NEW.c = CONCAT(NEW.c, ';x'); END IF;
+END//
+CREATE EVENT later ON SCHEDULE EVERY 2 DAY STARTS '2037-01-01 00:00:00' ON COMPLETION PRESERVE COMMENT 'it''s' DO
+BEGIN
+  UPDATE watched SET a = a + 1; -- a comment; with a semicolon
 END//
 CREATE TRIGGER adds BEFORE INSERT ON watched FOR EACH ROW FOLLOWS doubles SET NEW.c = CONCAT(NEW.c, ';y''z')//
 DELIMITER ;

@@ -96,7 +96,7 @@ impl Plan<'_> {
         let expr = Resolver::new(cx, scope).expr(ast)?;
         let mut calls = false;
         expr.walk(&mut |e| calls |= matches!(e.node, Node::Stored(..)));
-        if calls && !self.in_statement && cx.statement.frames.is_empty() {
+        if calls && !self.in_statement && !routine::is_in_function(cx) {
             cx.begin_statement(self.text);
             self.in_statement = true;
         }
@@ -153,7 +153,7 @@ impl Plan<'_> {
 
     fn session(&mut self, cx: &mut Context, id: VariableId, assigned: Assigned) -> Result<()> {
         may_set(cx, id.variable().asks())?;
-        if !cx.statement.frames.is_empty() {
+        if routine::is_in_function(cx) {
             check_in_function(id)?;
         }
         if id == ids::GTID_NEXT {
@@ -259,7 +259,7 @@ impl Plan<'_> {
         read_only: Option<bool>,
     ) -> Result<()> {
         let Some(scope) = scope else {
-            if cx.transactions.is_explicit() || !cx.statement.frames.is_empty() {
+            if cx.transactions.is_explicit() || routine::is_in_function(cx) {
                 return Err(error::CANT_CHANGE_TX_CHARACTERISTICS.plain());
             }
             self.actions.push(SetAction::NextTransaction { isolation, read_only });

@@ -121,7 +121,7 @@ fn listing(cx: &mut Context, what: &ShowWhat) -> Result<Listing> {
         W::CreateRoutine(kind, name) => create::routine(cx, *kind, name)?,
         W::CreateUser(account) => create::user(cx, account)?,
         W::CreateTrigger(name) => create::trigger(cx, name)?,
-        W::CreateEvent(name) => return Err(error::EVENT_DOES_NOT_EXIST.with(&[&name.name])),
+        W::CreateEvent(name) => create::event(cx, name)?,
         W::BinaryLogs => binary_log::files(cx),
         W::BinaryLogStatus => binary_log::status(cx)?,
         W::Warnings { limit: some } => limited(cx, false, some.as_ref())?,
@@ -142,7 +142,10 @@ fn listing(cx: &mut Context, what: &ShowWhat) -> Result<Listing> {
         W::Replicas => replication::replicas(cx),
         W::ReplicaStatus { .. } => replication::replica_status(),
         W::RelaylogEvents { .. } => return Err(SqlError::unsupported("SHOW RELAYLOG EVENTS")),
-        W::RoutineCode(..) => return Err(SqlError::unsupported("SHOW FUNCTION CODE")),
+        W::RoutineCode(..) => {
+            let (what, how) = ("SHOW PROCEDURE|FUNCTION CODE", "--with-debug");
+            return Err(error::FEATURE_DISABLED.with(&[&what, &how]));
+        }
         W::Profiles | W::Profile { .. } => return Err(SqlError::unsupported("profiling")),
         W::ParseTree(_) => return Err(SqlError::unsupported("SHOW PARSE_TREE")),
         W::BinlogEvents(_) => return Err(SqlError::internal("SHOW BINLOG EVENTS is no listing")),

@@ -85,7 +85,8 @@ impl std::fmt::Display for UserAtHost {
 
 impl UserDef {
     /// Flags u8, plugin, authentication string; then, unless the flags say that the record is of
-    /// the first version: grants ([`Grants::encode`]), MAX_USER_CONNECTIONS u32, attribute.
+    /// the first version: grants ([`Grants::encode`]), MAX_USER_CONNECTIONS u32, attribute,
+    /// and what is granted on routines ([`Grants::encode_routines`]).
     pub fn encode(&self) -> Vec<u8> {
         let o = &self.options;
         let flag = |bit, on: bool| if on { bit } else { 0 };
@@ -102,6 +103,7 @@ impl UserDef {
         self.grants.encode(&mut out);
         out.extend_from_slice(&o.connections_max.to_le_bytes());
         put_lenenc_bytes(&mut out, o.attribute.as_deref().unwrap_or_default().as_bytes());
+        self.grants.encode_routines(&mut out);
         out
     }
 
@@ -113,7 +115,7 @@ impl UserDef {
         let plugin = text(c.lenenc_bytes()?)?;
         let auth_string = c.lenenc_bytes()?.to_vec();
         let mut options = AccountOptions { locked: has(LOCKED), ..AccountOptions::default() };
-        let grants = match (has(WITH_GRANTS), has(ADMINISTRATOR)) {
+        let mut grants = match (has(WITH_GRANTS), has(ADMINISTRATOR)) {
             (true, _) => Grants::decode(c)?,
             (false, true) => Grants::everything(),
             (false, false) => Grants::default(),
@@ -125,6 +127,7 @@ impl UserDef {
             options.require_tls = has(REQUIRE_TLS);
             options.expired = has(EXPIRED);
             options.expires_never = has(EXPIRES_NEVER);
+            grants.decode_routines(c)?;
         }
         let (user, host) = (user.to_owned(), host.to_owned());
         Ok(UserDef { user, host, plugin, auth_string, options, grants: Arc::new(grants) })

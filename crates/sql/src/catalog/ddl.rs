@@ -8,6 +8,7 @@
 
 mod absent;
 pub(crate) mod alter;
+mod event;
 mod foreign_keys;
 mod grant;
 mod routine;
@@ -215,6 +216,9 @@ pub(crate) fn plan(
         S::RenameTable(pairs) => table::rename(pairs, state, settings),
         S::CreateRoutine(create) => routine::create(create, text, state, settings),
         S::DropRoutine { kind, name, if_exists } => routine::drop(*kind, name, *if_exists, state, settings),
+        S::AlterRoutine { kind, name, characteristics } => {
+            routine::alter(*kind, name, characteristics, state, settings)
+        }
         S::CreateUser(create) => user::create(create, state, settings, hasher),
         S::AlterUser(alter) => user::alter(alter, state, settings, hasher),
         S::DropUser { names, if_exists } => user::drop(names, *if_exists, state, settings),
@@ -225,7 +229,9 @@ pub(crate) fn plan(
         S::DropView { names, if_exists } => view::drop(names, *if_exists, state, settings),
         S::CreateTrigger(create) => trigger::create(create, text, state, settings),
         S::DropTrigger { name, if_exists } => trigger::drop(name, *if_exists, state, settings),
-        S::DropEvent { name, if_exists } => absent::drop_event(name, *if_exists, settings),
+        S::CreateEvent(create) => event::create(create, text, state, settings),
+        S::AlterEvent(alter) => event::alter(alter, text, state, settings),
+        S::DropEvent { name, if_exists } => event::drop(name, *if_exists, state, settings),
         S::DropServer { name, if_exists } => absent::drop_server(name, *if_exists),
         S::DropRole { names, if_exists } => user::drop_roles(names, *if_exists, state, settings),
         _ => Err(SqlError::internal("a statement that is no DDL")),
@@ -373,12 +379,13 @@ fn drop_database(name: &str, if_exists: bool, state: &CatalogState, settings: &S
     let dropped: Vec<&Arc<TableDef>> = database.tables.values().collect();
     foreign_keys::check_drops(&dropped, state, settings)?;
     let tables = database.tables.values().map(|t| Change::DropTable(t.clone()));
-    let functions =
-        database.functions.values().map(|f| Change::DropFunction(name.to_owned(), f.name.clone()));
+    let routines = database.functions.values().chain(database.procedures.values());
+    let functions = routines.map(|f| Change::DropFunction(f.kind, name.to_owned(), f.name.clone()));
     let views = database.views.values().map(|view| Change::DropView(view.clone()));
+    let events = database.events.values().map(|e| Change::DropEvent(name.to_owned(), e.name.clone()));
     let of_database = |o: &&SetAside| o.key.kind != ObjectKind::User && o.key.database == name;
     let aside = state.set_aside.values().filter(of_database).cloned().map(Change::DropSetAside);
-    let mut changes: Vec<Change> = tables.chain(functions).chain(views).chain(aside).collect();
+    let mut changes: Vec<Change> = tables.chain(functions).chain(views).chain(events).chain(aside).collect();
     changes.push(Change::DropDatabase(name.to_owned()));
     Ok(Plan { changes, affected: (database.tables.len() + database.views.len()) as u64, ..Plan::default() })
 }

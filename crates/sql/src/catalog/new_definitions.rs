@@ -35,6 +35,7 @@ pub(super) fn check(change: &Change, state: &CatalogState) -> Result<()> {
             to.checks.iter().filter(is_new).try_for_each(check_condition)
         }
         C::PutFunction(function) => check_name(&function.name, None),
+        C::PutEvent(event) => check_name(&event.name, None),
         C::PutView(view) => {
             check_name(&view.name, Some(error::WRONG_TABLE_NAME))?;
             view.columns.iter().try_for_each(|column| check_name(column, Some(error::WRONG_COLUMN_NAME)))
@@ -47,7 +48,7 @@ pub(super) fn check(change: &Change, state: &CatalogState) -> Result<()> {
         }
         C::PutDatabase(..) | C::PutTable(..) | C::PutUser(_) => Ok(()),
         C::DropDatabase(_) | C::DropTable(_) | C::DropFunction(..) | C::DropUser(..) => Ok(()),
-        C::DropView(_) => Ok(()),
+        C::DropView(_) | C::DropEvent(..) => Ok(()),
         C::PutAside(_) | C::DropSetAside(_) => Ok(()),
     }
 }

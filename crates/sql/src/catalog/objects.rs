@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::account::{UserAtHost, UserDef};
+use super::event::EventDef;
 use super::foreign_key::TableName;
 use super::set_aside::{ObjectKey, SetAside};
 use super::show::{quote, quote_text_for};
 use super::table::TableDef;
 use super::view::Views;
 use datum::types::Collation;
-use syntax::ast::{Characteristics, DataAccess, SqlSecurity};
+use syntax::ast::{Characteristics, DataAccess, RoutineKind, SqlSecurity};
 
 /// Everything, at one position of the log.
 #[derive(Debug, Clone, Default)]
@@ -52,20 +53,43 @@ pub struct DatabaseDef {
     pub tables: BTreeMap<String, Arc<TableDef>>,
     /// Its stored functions by name in lower case.
     pub functions: BTreeMap<String, Arc<FunctionDef>>,
+    /// Its stored procedures by name in lower case; a function may have the same one.
+    pub procedures: BTreeMap<String, Arc<FunctionDef>>,
+    /// Its events by name in lower case.
+    pub(crate) events: BTreeMap<String, Arc<EventDef>>,
     /// Its views by name; no table has the same one.
     pub(crate) views: Views,
 }
 
-/// A stored function, as it was created.
+impl DatabaseDef {
+    /// Its stored functions or procedures by name in lower case.
+    pub(crate) fn routines(&self, kind: RoutineKind) -> &BTreeMap<String, Arc<FunctionDef>> {
+        match kind {
+            RoutineKind::Function => &self.functions,
+            RoutineKind::Procedure => &self.procedures,
+        }
+    }
+
+    pub(crate) fn routines_mut(&mut self, kind: RoutineKind) -> &mut BTreeMap<String, Arc<FunctionDef>> {
+        match kind {
+            RoutineKind::Function => &mut self.functions,
+            RoutineKind::Procedure => &mut self.procedures,
+        }
+    }
+}
+
+/// A stored function or procedure, as it was created.
 #[derive(Debug)]
 pub struct FunctionDef {
+    /// Which of the two it is.
+    pub kind: RoutineKind,
     pub(crate) database: String,
     pub(crate) name: String,
     /// The account whose it is.
     pub definer: UserAtHost,
     /// The text between the parentheses.
     pub parameters: String,
-    /// The type after RETURNS, with character set.
+    /// The type after RETURNS, with character set; empty for a procedure.
     pub(crate) returns: String,
     /// What was said of it.
     pub(crate) characteristics: Characteristics,
@@ -82,17 +106,21 @@ pub struct FunctionDef {
 }
 
 impl FunctionDef {
-    /// The text of CREATE FUNCTION, as SHOW CREATE FUNCTION and the log have it.
+    /// The text of its CREATE statement, as SHOW CREATE FUNCTION and the log have it.
     pub fn text(&self) -> Vec<u8> {
         let UserAtHost { user, host } = &self.definer;
         let mut out = format!(
-            "CREATE DEFINER={}@{} FUNCTION {}({}) RETURNS {}\n",
+            "CREATE DEFINER={}@{} {} {}({})",
             quote(user),
             quote(host),
+            self.kind.name(),
             quote(&self.name),
             self.parameters,
-            self.returns
         );
+        if self.kind == RoutineKind::Function {
+            out += &format!(" RETURNS {}", self.returns);
+        }
+        out += "\n";
         let c = &self.characteristics;
         match c.data_access {
             Some(DataAccess::NoSql) => out += "    NO SQL\n",
@@ -189,6 +217,11 @@ impl CatalogState {
     /// A stored function, its name in any case.
     pub(crate) fn function(&self, database: &str, name: &str) -> Option<&Arc<FunctionDef>> {
         self.databases.get(database)?.functions.get(&name.to_lowercase())
+    }
+
+    /// A stored function or procedure, its name in any case.
+    pub(crate) fn routine(&self, kind: RoutineKind, database: &str, name: &str) -> Option<&Arc<FunctionDef>> {
+        self.databases.get(database)?.routines(kind).get(&name.to_lowercase())
     }
 
     /// The account that MySQL's matching picks for a client.

@@ -35,7 +35,7 @@ use super::replay;
 use super::set_aside::ObjectKey;
 use super::table::TableDef;
 use datum::error::{Result, SqlError};
-use syntax::ast::{Characteristics, DataAccess, SqlSecurity};
+use syntax::ast::{Characteristics, DataAccess, RoutineKind, SqlSecurity};
 
 /// The position that the trial catalogs give to what is changed. It only has to be the same in all.
 const TRIAL: LogPosition = LogPosition::ZERO;
@@ -112,7 +112,8 @@ fn read_event(
 enum Object<'a> {
     Database(&'a str),
     Table(&'a str, &'a str),
-    Function(&'a str, &'a str),
+    Routine(RoutineKind, &'a str, &'a str),
+    Event(&'a str, &'a str),
     View(&'a str, &'a str),
     User(&'a str, &'a str),
     SetAside(&'a ObjectKey),
@@ -127,8 +128,10 @@ fn objects(change: &Change) -> Vec<Object<'_>> {
         C::AlterTable(from, to, _) => {
             vec![Object::Table(&from.database, &from.name), Object::Table(&to.database, &to.name)]
         }
-        C::PutFunction(function) => vec![Object::Function(&function.database, &function.name)],
-        C::DropFunction(database, name) => vec![Object::Function(database, name)],
+        C::PutFunction(f) => vec![Object::Routine(f.kind, &f.database, &f.name)],
+        C::DropFunction(kind, database, name) => vec![Object::Routine(*kind, database, name)],
+        C::PutEvent(event) => vec![Object::Event(&event.database, &event.name)],
+        C::DropEvent(database, name) => vec![Object::Event(database, name)],
         C::PutView(view) | C::DropView(view) => vec![Object::View(&view.database, &view.name)],
         C::PutUser(user) => vec![Object::User(&user.user, &user.host)],
         C::DropUser(account) => vec![Object::User(&account.user, &account.host)],
@@ -141,7 +144,10 @@ impl std::fmt::Display for Object<'_> {
         match self {
             Object::Database(name) => write!(f, "database {name}"),
             Object::Table(database, name) => write!(f, "table {database}.{name}"),
-            Object::Function(database, name) => write!(f, "function {database}.{name}"),
+            Object::Routine(kind, database, name) => {
+                write!(f, "{} {database}.{name}", kind.name().to_lowercase())
+            }
+            Object::Event(database, name) => write!(f, "event {database}.{name}"),
             Object::View(database, name) => write!(f, "view {database}.{name}"),
             Object::User(user, host) => write!(f, "account '{user}'@'{host}'"),
             Object::SetAside(key) => key.fmt(f),
@@ -160,10 +166,12 @@ impl Object<'_> {
             Object::Table(database, name) => {
                 both(made.table(database, name), read.table(database, name), |a, b| table_difference(a, b))
             }
-            Object::Function(database, name) => {
-                both(made.function(database, name), read.function(database, name), |a, b| {
-                    function_difference(a, b)
-                })
+            Object::Routine(kind, database, name) => {
+                let (made, read) = (made.routine(*kind, database, name), read.routine(*kind, database, name));
+                both(made, read, |a, b| function_difference(a, b))
+            }
+            Object::Event(database, name) => {
+                both(made.event(database, name), read.event(database, name), |a, b| a.difference(b))
             }
             Object::View(database, name) => {
                 both(made.view(database, name), read.view(database, name), |a, b| a.difference(b))
@@ -247,6 +255,7 @@ fn table_difference(made: &TableDef, read: &TableDef) -> Option<&'static str> {
 
 fn function_difference(made: &FunctionDef, read: &FunctionDef) -> Option<&'static str> {
     let FunctionDef {
+        kind: _, // found by it
         database,
         name,
         definer,

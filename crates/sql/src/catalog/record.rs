@@ -6,7 +6,9 @@
 //! | `n` | next table number u64, next tree u32 |
 //! | `d` name | collation u16 |
 //! | `t` database 00 name | see [`put_table`] |
+//! | `e` database 00 name in lower case | see [`EventDef::encode`] |
 //! | `f` database 00 name in lower case | see [`put_function`] |
+//! | `p` database 00 name in lower case | a procedure, as [`put_function`] says |
 //! | `u` user 00 host | see [`UserDef::encode`] |
 //! | `w` database 00 name | a view, see [`put_view`] |
 //! | `x` and the key of an object that replay set aside | since when u64 (a position), the reason (the rest) |
@@ -25,6 +27,7 @@ use storage::{Store, StoreError, TreeId, WriteBatch};
 
 use super::account::{UserAtHost, UserDef};
 use super::build::{self, Environment, Numbers, Trees};
+use super::event::EventDef;
 use super::objects::{CatalogState, DatabaseDef, FunctionDef, NextNumbers};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::table::{ColumnDef, Default, TableDef};
@@ -36,8 +39,8 @@ use datum::types::{Charset, Collation};
 use datum::value::temporal::DateRules;
 use datum::value::zone::Zone;
 use syntax::ast::{
-    Characteristics, CheckOption, DataAccess, Ident, SqlSecurity, StatementKind, TableContent, Text,
-    ViewAlgorithm,
+    Characteristics, CheckOption, DataAccess, Ident, RoutineKind, SqlSecurity, StatementKind, TableContent,
+    Text, ViewAlgorithm,
 };
 
 /// The catalog's tree.
@@ -95,10 +98,14 @@ pub enum Change {
     DropTable(Arc<TableDef>),
     /// A table has another name or definition; its rows stay.
     AlterTable(Arc<TableDef>, Arc<TableDef>, NextNumbers),
-    /// A new function.
+    /// A new function or procedure, or one with other characteristics.
     PutFunction(Arc<FunctionDef>),
-    /// A function is gone: database, name.
-    DropFunction(String, String),
+    /// A function or procedure is gone: database, name.
+    DropFunction(RoutineKind, String, String),
+    /// A new event, or one that takes another one's place.
+    PutEvent(Arc<EventDef>),
+    /// An event is gone: database, name.
+    DropEvent(String, String),
     /// A new view, or one that takes another one's place.
     PutView(Arc<ViewDef>),
     /// A view is gone.
@@ -152,8 +159,15 @@ pub(super) fn write(change: &Change, batch: &mut WriteBatch) {
             trees.filter(|tree| !kept(*tree)).for_each(|tree| batch.drop_tree(tree));
         }
         Change::PutFunction(function) => put_function(function, batch),
-        Change::DropFunction(database, name) => {
-            batch.delete(TREE, &key(b'f', database, Some(&name.to_lowercase())));
+        Change::DropFunction(kind, database, name) => {
+            batch.delete(TREE, &key(routine_byte(*kind), database, Some(&name.to_lowercase())));
+        }
+        Change::PutEvent(event) => {
+            let key = key(b'e', &event.database, Some(&event.name.to_lowercase()));
+            batch.put(TREE, &key, &event.encode());
+        }
+        Change::DropEvent(database, name) => {
+            batch.delete(TREE, &key(b'e', database, Some(&name.to_lowercase())));
         }
         Change::PutView(view) => put_view(view, batch),
         Change::DropView(view) => batch.delete(TREE, &key(b'w', &view.database, Some(&view.name))),
@@ -306,7 +320,15 @@ fn put_function(f: &FunctionDef, batch: &mut WriteBatch) {
         Some(DataAccess::ModifiesSqlData) => 4,
     });
     put_lenenc_bytes(&mut value, c.comment.as_deref().unwrap_or_default());
-    batch.put(TREE, &key(b'f', &f.database, Some(&f.name.to_lowercase())), &value);
+    batch.put(TREE, &key(routine_byte(f.kind), &f.database, Some(&f.name.to_lowercase())), &value);
+}
+
+/// The first byte of the keys of functions, or of procedures.
+fn routine_byte(kind: RoutineKind) -> u8 {
+    match kind {
+        RoutineKind::Function => b'f',
+        RoutineKind::Procedure => b'p',
+    }
 }
 
 /// Definer's user and host; bits u8 (1 invoker's rights, 2 MERGE, 4 TEMPTABLE, 8 CASCADED and 16
@@ -345,6 +367,8 @@ pub(crate) fn apply(change: &Change, state: &mut CatalogState, position: LogPosi
                     collation: *collation,
                     tables: std::collections::BTreeMap::new(),
                     functions: std::collections::BTreeMap::new(),
+                    procedures: std::collections::BTreeMap::new(),
+                    events: std::collections::BTreeMap::new(),
                     views: std::collections::BTreeMap::new(),
                 };
                 state.databases.insert(name.clone(), database);
@@ -366,12 +390,23 @@ pub(crate) fn apply(change: &Change, state: &mut CatalogState, position: LogPosi
         }
         Change::PutFunction(function) => {
             if let Some(database) = state.databases.get_mut(&function.database) {
-                database.functions.insert(function.name.to_lowercase(), function.clone());
+                let routines = database.routines_mut(function.kind);
+                routines.insert(function.name.to_lowercase(), function.clone());
             }
         }
-        Change::DropFunction(database, name) => {
+        Change::DropFunction(kind, database, name) => {
             if let Some(database) = state.databases.get_mut(database) {
-                database.functions.remove(&name.to_lowercase());
+                database.routines_mut(*kind).remove(&name.to_lowercase());
+            }
+        }
+        Change::PutEvent(event) => {
+            if let Some(database) = state.databases.get_mut(&event.database) {
+                database.events.insert(event.name.to_lowercase(), event.clone());
+            }
+        }
+        Change::DropEvent(database, name) => {
+            if let Some(database) = state.databases.get_mut(database) {
+                database.events.remove(&name.to_lowercase());
             }
         }
         Change::PutView(view) => state.put_view(view),
@@ -445,7 +480,7 @@ pub fn load_records(records: &[Record]) -> Result<CatalogState, CatalogError> {
     if format > FORMAT {
         return Err(CatalogError::NewerFormat { format });
     }
-    // Databases come before what is in them, for `d` is before `f`, `t` and `w`.
+    // Databases come before what is in them, for `d` is before all of these.
     for (key, value, position) in records {
         let Err(error) = read(key, value, *position, &mut state) else { continue };
         let reason =
@@ -487,6 +522,8 @@ pub(super) fn forget_entry(key: &[u8], state: &mut CatalogState) -> Result<()> {
         b'd' => drop(state.databases.remove(first)),
         b't' => state.remove_table(first, second),
         b'f' => drop(state.databases.get_mut(first).and_then(|d| d.functions.remove(second))),
+        b'p' => drop(state.databases.get_mut(first).and_then(|d| d.procedures.remove(second))),
+        b'e' => drop(state.databases.get_mut(first).and_then(|d| d.events.remove(second))),
         b'u' => drop(state.users.remove(&UserAtHost::new(first, second))),
         b'w' => state.remove_view(first, second),
         b'x' => drop(object_of(&key[1..]).and_then(|object| state.set_aside.remove(&object))),
@@ -528,9 +565,14 @@ fn read(
             }
             put_in_state(&Arc::new(table), state);
         }
-        b'f' => {
-            let function = read_function(first, &mut c).map_err(none)?;
+        b'f' | b'p' => {
+            let of = if *kind == b'f' { RoutineKind::Function } else { RoutineKind::Procedure };
+            let function = read_function(of, first, &mut c).map_err(none)?;
             apply(&Change::PutFunction(Arc::new(function)), state, position);
+        }
+        b'e' => {
+            let event = EventDef::decode(first, &mut c).map_err(none)?;
+            apply(&Change::PutEvent(Arc::new(event)), state, position);
         }
         b'u' => {
             let user = UserDef::decode(first, second, &mut c).map_err(none)?;
@@ -637,7 +679,7 @@ fn read_table(database: &str, name: &str, sql: &[u8], numbers: Numbers) -> Resul
     build::build(database, name, &definition, &[], environment, numbers)
 }
 
-fn read_function(database: &str, c: &mut Cursor<'_>) -> Result<FunctionDef, Truncated> {
+fn read_function(kind: RoutineKind, database: &str, c: &mut Cursor<'_>) -> Result<FunctionDef, Truncated> {
     let name = text(c)?;
     let definer = UserAtHost::new(text(c)?, text(c)?);
     let (parameters, returns) = (text(c)?, text(c)?);
@@ -662,6 +704,7 @@ fn read_function(database: &str, c: &mut Cursor<'_>) -> Result<FunctionDef, Trun
         security: (flags & 2 != 0).then_some(SqlSecurity::Invoker),
     };
     Ok(FunctionDef {
+        kind,
         database: database.to_owned(),
         name,
         definer,

@@ -29,7 +29,7 @@ use datum::error::{Result, SqlError};
 use datum::types::Collation;
 use datum::value::temporal::SECOND;
 use datum::value::zone::Zone;
-use syntax::ast::{Account, AlterAction, ObjectName, StatementKind};
+use syntax::ast::{Account, AlterAction, ObjectName, RoutineKind, StatementKind};
 use syntax::parser::statement_head::{self, Named};
 
 /// Builds a database's catalog while its log is replayed.
@@ -156,6 +156,10 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
             Named::Table(name) => table(name),
             Named::View(name) => view(name),
             Named::Function(name) => of(name).map(|(d, name)| ObjectKey::function(&d, &name)),
+            Named::Procedure(name) => {
+                of(name).map(|(d, name)| ObjectKey::routine(RoutineKind::Procedure, &d, &name))
+            }
+            Named::Event(name) => of(name).map(|(d, name)| ObjectKey::event(&d, &name)),
             Named::Account(name) => account(name),
         };
         return named.iter().filter_map(key).collect();
@@ -180,10 +184,20 @@ fn objects_named(query: &QueryEvent<'_>, timestamp: u32) -> Vec<ObjectKey> {
         S::CreateView(create) => view(&create.name).into_iter().collect(),
         S::DropView { names, .. } => names.iter().filter_map(view).collect(),
         S::CreateRoutine(create) => {
-            of(&create.name).map(|(d, name)| ObjectKey::function(&d, &name)).into_iter().collect()
+            of(&create.name).map(|(d, name)| ObjectKey::routine(create.kind, &d, &name)).into_iter().collect()
         }
-        S::DropRoutine { name, .. } => {
-            of(name).map(|(d, name)| ObjectKey::function(&d, &name)).into_iter().collect()
+        S::DropRoutine { kind, name, .. } | S::AlterRoutine { kind, name, .. } => {
+            of(name).map(|(d, name)| ObjectKey::routine(*kind, &d, &name)).into_iter().collect()
+        }
+        S::CreateEvent(create) => {
+            of(&create.name).map(|(d, name)| ObjectKey::event(&d, &name)).into_iter().collect()
+        }
+        S::AlterEvent(alter) => {
+            let names = std::iter::once(&alter.name).chain(&alter.rename);
+            names.filter_map(of).map(|(d, name)| ObjectKey::event(&d, &name)).collect()
+        }
+        S::DropEvent { name, .. } => {
+            of(name).map(|(d, name)| ObjectKey::event(&d, &name)).into_iter().collect()
         }
         S::CreateUser(create) => create.users.iter().filter_map(|spec| account(&spec.user)).collect(),
         S::AlterUser(alter) => alter.users.iter().filter_map(|spec| account(&spec.user)).collect(),

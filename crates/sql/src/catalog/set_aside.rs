@@ -21,6 +21,7 @@ use storage::TreeId;
 use super::account::UserAtHost;
 use super::objects::CatalogState;
 use datum::error::{self, Result, SqlError};
+use syntax::ast::RoutineKind;
 
 /// What kind of object it is: the first byte of its record's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +30,9 @@ pub(crate) enum ObjectKind {
     Table = b't' as isize,
     /// A stored function.
     Function = b'f' as isize,
+    /// A stored procedure.
+    Procedure = b'p' as isize,
+    Event = b'e' as isize,
     /// An account.
     User = b'u' as isize,
     View = b'w' as isize,
@@ -61,7 +65,8 @@ pub struct SetAside {
 impl ObjectKind {
     /// The kind whose records' keys begin with this byte.
     pub(crate) fn of(byte: u8) -> Option<Self> {
-        [ObjectKind::Table, ObjectKind::Function, ObjectKind::User, ObjectKind::View]
+        use ObjectKind as K;
+        [K::Table, K::Function, K::Procedure, K::Event, K::User, K::View]
             .into_iter()
             .find(|kind| kind.byte() == byte)
     }
@@ -80,6 +85,20 @@ impl ObjectKey {
     /// A function's, its name in any case.
     pub(crate) fn function(database: &str, name: &str) -> Self {
         Self { kind: ObjectKind::Function, database: database.to_owned(), name: name.to_lowercase() }
+    }
+
+    /// A function's or procedure's, its name in any case.
+    pub(crate) fn routine(kind: RoutineKind, database: &str, name: &str) -> Self {
+        let kind = match kind {
+            RoutineKind::Function => ObjectKind::Function,
+            RoutineKind::Procedure => ObjectKind::Procedure,
+        };
+        Self { kind, database: database.to_owned(), name: name.to_lowercase() }
+    }
+
+    /// An event's, its name in any case.
+    pub(crate) fn event(database: &str, name: &str) -> Self {
+        Self { kind: ObjectKind::Event, database: database.to_owned(), name: name.to_lowercase() }
     }
 
     pub(crate) fn view(database: &str, name: &str) -> Self {
@@ -102,6 +121,8 @@ impl std::fmt::Display for ObjectKey {
         match self.kind {
             ObjectKind::Table => write!(f, "table {database}.{name}"),
             ObjectKind::Function => write!(f, "function {database}.{name}"),
+            ObjectKind::Procedure => write!(f, "procedure {database}.{name}"),
+            ObjectKind::Event => write!(f, "event {database}.{name}"),
             ObjectKind::View => write!(f, "view {database}.{name}"),
             ObjectKind::User => write!(f, "account '{database}'@'{name}'"),
         }
@@ -152,6 +173,12 @@ impl CatalogState {
             ObjectKind::Table => self.remove_table(database, name),
             ObjectKind::Function => {
                 drop(self.databases.get_mut(database).and_then(|d| d.functions.remove(name)));
+            }
+            ObjectKind::Procedure => {
+                drop(self.databases.get_mut(database).and_then(|d| d.procedures.remove(name)));
+            }
+            ObjectKind::Event => {
+                drop(self.databases.get_mut(database).and_then(|d| d.events.remove(name)));
             }
             ObjectKind::View => self.remove_view(database, name),
             ObjectKind::User => drop(self.users.remove(&UserAtHost::new(&**database, &**name))),

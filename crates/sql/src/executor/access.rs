@@ -7,11 +7,12 @@
 //! (A2) A condition that the keys imply ([`TableAccess::implied_by_keys`]) is not tested, if all of
 //!      them are held exactly, and the row that is read is the one that the key led to.
 
-use storage::transaction::{Direction, IndexScan, KeyRange, LockedRow, ReadMode};
+use storage::transaction::{Direction, IndexScan, KeyRange, LockedRow, Locking, ReadMode};
 
 use crate::expression::frame::{self, Frame};
 use crate::planner::TableAccess;
 use crate::planner::key_ranges::{KeyRanges, Ranges};
+use crate::routine;
 use crate::session::Context;
 use crate::status::Counter;
 use datum::error::{Result, SqlError};
@@ -56,6 +57,8 @@ impl<'p> Scan<'p> {
         let autocommit = !cx.transaction().explicit;
         self.mode = match self.plan.locking {
             Some(locking) => ReadMode::Locking(locking),
+            // A trigger decides by what is there now, and nobody changes that behind its back.
+            None if routine::locks_reads(cx) => ReadMode::Locking(Locking::SHARE),
             None => cx.storage_transaction().plain_read_mode(autocommit),
         };
         // A row that is to be locked is looked up.

@@ -343,7 +343,7 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
         return super::multi_table::delete(cx, delete, text);
     }
     let factor = only_table(&delete.from);
-    let factor = factor.ok_or_else(|| SqlError::internal("DELETE of several tables that names none"))?;
+    let factor = factor.ok_or_else(|| error::NON_UPDATABLE_TABLE.with(&[&"", &"DELETE"]))?;
     plan::run(
         cx,
         |cx, basis| plan_delete(cx, basis, delete, factor, text),

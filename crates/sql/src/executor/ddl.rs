@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Done, OK, ROWS, create_select, create_start, create_view, key_parts, password, temporary};
+use super::{
+    Done, OK, ROWS, create_event, create_select, create_start, create_view, key_parts, password, temporary,
+};
 use crate::catalog::ddl::{self, LoggedText, Plan, TextForm};
 use crate::catalog::read_back::checked_records;
 use crate::catalog::{Catalog, Change, TableDef, ViewDef};
@@ -12,7 +14,7 @@ use crate::status::Counter;
 use binlog::LogPosition;
 use datum::error::{self, Result, SqlError};
 use datum::sink::ResultSink;
-use syntax::ast::{SetItem, Statement, StatementKind};
+use syntax::ast::{RoutineKind, SetItem, Statement, StatementKind};
 
 /// Executes a DDL statement. What was open is committed already.
 pub(super) fn execute(
@@ -59,6 +61,9 @@ pub(super) fn rebuild(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
 }
 
 fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
+    if let Some(rewritten) = create_event::rewrite(cx, statement, text)? {
+        return run_plain(cx, &rewritten.statement, &rewritten.text, rewritten.form);
+    }
     match key_parts::rewrite(cx, statement, text)? {
         Some(rewritten) => run_plain(cx, &rewritten.statement, &rewritten.text, rewritten.form),
         None => match create_view::rewrite(cx, statement, text)? {
@@ -177,7 +182,7 @@ fn commit(cx: &mut Context, plan: &Plan, sent: LoggedText) -> Result<Option<LogP
 /// The default database is gone with its database.
 fn forget_database(cx: &mut Context, kind: &StatementKind) {
     if let StatementKind::DropDatabase { name, .. } = kind
-        && cx.default_database() == Some(name.as_str())
+        && cx.is_default_database(name)
     {
         cx.set_default_database(None);
     }
@@ -196,8 +201,14 @@ fn count(cx: &Context, kind: &StatementKind) {
         S::AlterTable(_) => Counter::ComAlterTable,
         S::CreateIndex(_) => Counter::ComCreateIndex,
         S::DropIndex(_) => Counter::ComDropIndex,
-        S::CreateRoutine(_) => Counter::ComCreateFunction,
-        S::DropRoutine { .. } => Counter::ComDropFunction,
+        S::CreateRoutine(create) => match create.kind {
+            RoutineKind::Function => Counter::ComCreateFunction,
+            RoutineKind::Procedure => Counter::ComCreateProcedure,
+        },
+        S::AlterRoutine { kind: RoutineKind::Function, .. } => Counter::ComAlterFunction,
+        S::AlterRoutine { kind: RoutineKind::Procedure, .. } => Counter::ComAlterProcedure,
+        S::DropRoutine { kind: RoutineKind::Function, .. } => Counter::ComDropFunction,
+        S::DropRoutine { kind: RoutineKind::Procedure, .. } => Counter::ComDropProcedure,
         S::CreateUser(_) => Counter::ComCreateUser,
         S::AlterUser(_) => Counter::ComAlterUser,
         S::DropUser { .. } => Counter::ComDropUser,
@@ -207,6 +218,8 @@ fn count(cx: &Context, kind: &StatementKind) {
         S::DropView { .. } => Counter::ComDropView,
         S::CreateTrigger(_) => Counter::ComCreateTrigger,
         S::DropTrigger { .. } => Counter::ComDropTrigger,
+        S::CreateEvent(_) => Counter::ComCreateEvent,
+        S::AlterEvent(_) => Counter::ComAlterEvent,
         S::DropEvent { .. } => Counter::ComDropEvent,
         S::DropServer { .. } => Counter::ComDropServer,
         S::DropRole { .. } => Counter::ComDropRole,

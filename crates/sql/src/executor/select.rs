@@ -17,7 +17,18 @@ pub(super) fn execute(
     text: &[u8],
     sink: &mut dyn ResultSink,
 ) -> Result<Done> {
-    plan::run(cx, |cx, basis| plan::query(cx, basis, query, text), |cx, plan| run(cx, query, plan, sink))
+    let is_local = |target: &IntoVariable| matches!(target, IntoVariable::Local(_));
+    let to_local = match query.into.as_deref() {
+        Some(IntoTarget::Variables(targets)) => targets.iter().any(is_local),
+        _ => false,
+    };
+    let around = cx.statement.storing;
+    // A routine's variables are assigned as columns are.
+    cx.statement.storing |= to_local;
+    let done =
+        plan::run(cx, |cx, basis| plan::query(cx, basis, query, text), |cx, plan| run(cx, query, plan, sink));
+    cx.statement.storing = around;
+    done
 }
 
 fn run(cx: &mut Context, query: &ast::Query, plan: &Query, sink: &mut dyn ResultSink) -> Result<Done> {

@@ -168,7 +168,7 @@ pub(super) fn update_row(
     old: &[u8],
     new: &[u8],
 ) -> std::result::Result<(), NotChanged> {
-    if run_before_update(table) && row_now(cx, table, old)?.is_none_or(|now| *now != *old) {
+    if row_now(cx, table, old)?.is_none_or(|now| *now != *old) {
         return Err(error::CHECKREAD.with(&[&table.name]).into());
     }
     foreign_keys::update_row(cx, table, old, new)?;
@@ -201,20 +201,18 @@ fn delete(
     old: &[u8],
     change: impl FnOnce(&mut Context, &[u8]) -> std::result::Result<(), NotChanged>,
 ) -> std::result::Result<bool, NotChanged> {
-    if !run_around_delete(table) {
-        return change(cx, old).map(|()| true);
-    }
-    run_all(cx, table, TriggerTime::Before, TriggerEvent::Delete, Some(old), None)?;
-    let Some(now) = row_now(cx, table, old)? else { return Ok(false) };
+    let Some(old) = row_now(cx, table, old)? else { return Ok(false) };
+    run_all(cx, table, TriggerTime::Before, TriggerEvent::Delete, Some(&old), None)?;
+    let Some(now) = row_now(cx, table, &old)? else { return Ok(false) };
     change(cx, &now)?;
     after(cx, table, TriggerEvent::Delete, Some(&now), None)?;
     Ok(true)
 }
 
-/// A row as it is now, for the triggers that ran before its change may have reached it by foreign
-/// keys of the table: `None` if it is gone.
+/// A row as it is now, for statements within the one that has found it (triggers, functions) may
+/// have reached it by foreign keys of the table: `None` if it is gone.
 fn row_now<'i>(cx: &mut Context, table: &Arc<TableDef>, image: &'i [u8]) -> Result<Option<Cow<'i, [u8]>>> {
-    if table.foreign_keys.is_empty() {
+    if table.foreign_keys.is_empty() || !cx.statement.cascaded_within {
         return Ok(Some(Cow::Borrowed(image)));
     }
     let keys = table.schema.keys(image).map_err(SqlError::internal)?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cells;
+use crate::catalog::event::{EventDef, Schedule};
 use crate::catalog::statistics::TableStatistics;
 use crate::catalog::table::Default;
 use crate::catalog::trigger::TriggerDef;
@@ -128,7 +129,8 @@ pub(crate) fn key_part(
 
 /// True if the account may know of a function: by a privilege on it, or as its definer.
 pub(crate) fn sees_routine(cx: &Context, function: &FunctionDef) -> bool {
-    cx.grants_now().sees_routines(&function.database) || function.definer == cx.connection.account
+    cx.grants_now().sees_routine(function.kind, &function.database, &function.name)
+        || function.definer == cx.connection.account
 }
 
 /// True if it may read the function's text as well.
@@ -145,6 +147,26 @@ pub(crate) fn sees_triggers(cx: &Context, database: &str) -> bool {
 pub(crate) fn time_of_trigger(cx: &Context, trigger: &TriggerDef) -> Option<DateTime> {
     let utc = trigger.created * (SECOND / 100);
     DateTime::from_unix_micros(cx.settings.zone().to_local(utc), 2)
+}
+
+/// What both say of an event's schedule, with times of its own zone: its type, the moment, amount
+/// and unit of the interval, beginning and end.
+pub(crate) fn schedule_cells(event: &EventDef) -> Vec<Datum<'static>> {
+    let zone = event.zone();
+    let shown = |utc: i64| DateTime::from_unix_micros(zone.to_local(utc), 0);
+    match &event.schedule {
+        Schedule::At(moment) => {
+            cells!["ONE TIME", shown(*moment), None::<&str>, None::<&str>, None::<DateTime>, None::<DateTime>,]
+        }
+        Schedule::Every { interval, starts, ends } => cells![
+            "RECURRING",
+            None::<DateTime>,
+            interval.shown_amount(),
+            interval.unit_word(),
+            shown(*starts),
+            ends.and_then(shown),
+        ],
+    }
 }
 
 pub(crate) fn yes_no(yes: bool) -> &'static str {

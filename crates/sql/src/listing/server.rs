@@ -150,9 +150,14 @@ pub(crate) fn processes_of(cx: &Context, full: bool, all: bool) -> Listing {
         text("Info", 65_535).or_null(),
     ]);
     let now = cx.instance.env().monotonic_coarse();
+    // A definer's, in what runs with its rights.
+    let own = match cx.statement.frames.is_empty() {
+        true => &cx.connection.user.user,
+        false => &cx.effective_account().user,
+    };
     for process in cx.instance.processes() {
         let UserAtHost { user, host } = process.user();
-        if !all && *user != cx.connection.user.user {
+        if !all && *user != *own {
             continue;
         }
         let (statement, since) = process.running();

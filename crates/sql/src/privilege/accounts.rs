@@ -122,7 +122,10 @@ impl Checker<'_> {
     fn not_definer(&self, verb: &str, account: &Account) -> Result<()> {
         let key = self.key_of(account);
         let state = self.cx.catalog().state();
-        let mut functions = state.databases.values().flat_map(|database| database.functions.values());
+        let mut functions = state
+            .databases
+            .values()
+            .flat_map(|database| database.functions.values().chain(database.procedures.values()));
         let mut views = state.databases.values().flat_map(|database| database.views.values());
         let what = if functions.any(|function| function.definer == key) {
             "a stored routine"
@@ -151,6 +154,10 @@ impl Checker<'_> {
                     true => Ok(()),
                     false => Err(self.no_database(name)),
                 }
+            }
+            GrantWhat::Privileges { privileges, object: GrantObject::Routine(kind, name) } => {
+                let wanted = static_set(privileges, super::OF_ROUTINE);
+                self.routine(wanted | P::GRANT, *kind, name)
             }
             GrantWhat::Everything => self.account_right(P::UPDATE),
             _ => Ok(()), // refused by name

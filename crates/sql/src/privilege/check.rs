@@ -5,6 +5,7 @@
 //! variable is set, whose account is shown) is checked where the argument is known, by
 //! [`Context::need_any`].
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Grants;
@@ -45,17 +46,40 @@ impl Stamp {
 /// Refuses a client's statement that its account may not run. A cached statement is not asked
 /// again before something has changed that could matter.
 pub(crate) fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
+    check_once(cx, |cx| check_now(cx, kind))
+}
+
+/// The same for an expression of a procedure, which no statement evaluates.
+pub(crate) fn check_evaluated(cx: &mut Context, expr: &Expr) -> Result<()> {
+    check_once(cx, |cx| {
+        let grants = grants_inside(cx);
+        match grants.is_unlimited() {
+            true => Ok(()),
+            false => Checker { cx, grants: &grants }.rows(|needs| visit::Visitor::expr(needs, expr)),
+        }
+    })
+}
+
+/// What the stored program that runs may do, or the account.
+fn grants_inside(cx: &mut Context) -> Arc<Grants> {
+    let inside = cx.statement.frames.last().and_then(|frame| frame.grants().cloned());
+    inside.unwrap_or_else(|| cx.grants().clone())
+}
+
+fn check_once(cx: &mut Context, check_now: impl FnOnce(&mut Context) -> Result<()>) -> Result<()> {
+    // The same statement of a program with its invoker's rights runs with those of others, too.
+    let is_same = cx.statement.frames.last().is_none_or(|frame| frame.definer().is_some());
     let now = match &cx.statement.cached_plan {
-        Some(cached) => {
+        Some(cached) if is_same => {
             let now = Stamp::now(cx);
             if now.is_some() && cached.granted == now {
                 return Ok(());
             }
             now
         }
-        None => None,
+        _ => None,
     };
-    check_now(cx, kind)?;
+    check_now(cx)?;
     if let Some(cached) = &mut cx.statement.cached_plan {
         cached.granted = now;
     }
@@ -63,7 +87,7 @@ pub(crate) fn check(cx: &mut Context, kind: &StatementKind) -> Result<()> {
 }
 
 fn check_now(cx: &mut Context, kind: &StatementKind) -> Result<()> {
-    let grants = cx.grants().clone();
+    let grants = grants_inside(cx);
     if grants.is_unlimited() {
         return check_unlimited(cx, kind);
     }
@@ -77,19 +101,6 @@ pub(crate) fn check_set_password(cx: &mut Context, kind: &StatementKind) -> Resu
         StatementKind::AlterUser(alter) => Checker { cx, grants: &grants }.set_password(alter),
         _ => Ok(()),
     }
-}
-
-/// Refuses a routine's statement that the account whose rights it runs with may not run.
-pub(crate) fn check_nested(cx: &Context, grants: &Grants, kind: &StatementKind) -> Result<()> {
-    if grants.is_unlimited() {
-        return Ok(());
-    }
-    Checker { cx, grants }.statement(kind)
-}
-
-/// The same for an expression of a routine.
-pub(crate) fn check_expression(cx: &Context, grants: &Grants, expr: &Expr) -> Result<()> {
-    Checker { cx, grants }.rows(|needs| visit::Visitor::expr(needs, expr))
 }
 
 /// Every static privilege does not mean the right to give it away, nor every dynamic one, of which
@@ -130,7 +141,7 @@ impl Checker<'_> {
                 }
                 self.rows(|needs| needs.load(load))
             }
-            S::Call { name, .. } => self.routine(P::EXECUTE, name),
+            S::Call { name, .. } => self.routine(P::EXECUTE, RoutineKind::Procedure, name),
             // Which variables they may set is asked where they are set.
             S::Do(_) | S::Set(_) => Ok(()),
             S::Handler(_) => Ok(()), // refused by name
@@ -177,13 +188,26 @@ impl Checker<'_> {
             S::CreateView(create) => self.create_view(create),
             S::DropView { names, .. } => names.iter().try_for_each(|name| self.drop_view(name)),
             S::CreateRoutine(create) => self.create_routine(create),
-            S::AlterRoutine { name, .. } | S::DropRoutine { name, .. } => {
-                self.routine(P::ALTER_ROUTINE, name)?;
-                self.of_other_definer(name)
+            S::AlterRoutine { kind, name, .. } | S::DropRoutine { kind, name, .. } => {
+                self.routine(P::ALTER_ROUTINE, *kind, name)?;
+                self.of_other_definer(*kind, name)
             }
             S::CreateTrigger(trigger) => self.create_trigger(trigger),
             S::DropTrigger { name, .. } => self.drop_trigger(name),
-            S::DropEvent { name, .. } => self.events(name.database.as_deref()),
+            S::CreateEvent(event) => {
+                self.events(event.name.database.as_deref())?;
+                self.definer(event.definer.as_ref())
+            }
+            S::AlterEvent(event) => {
+                self.events(event.name.database.as_deref())?;
+                event.rename.as_ref().map_or(Ok(()), |to| self.events(to.database.as_deref()))?;
+                self.definer(event.definer.as_ref())?;
+                self.event_of_other_definer(&event.name)
+            }
+            S::DropEvent { name, .. } => {
+                self.events(name.database.as_deref())?;
+                self.event_of_other_definer(name)
+            }
             S::DropServer { .. } => self.global(P::SUPER, "SUPER"),
             _ => self.accounts(kind),
         }
@@ -460,13 +484,17 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn routine(&self, privilege: P, name: &ObjectName) -> Result<()> {
+    pub(super) fn routine(&self, privilege: P, kind: RoutineKind, name: &ObjectName) -> Result<()> {
         let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
-        if self.grants.in_database(database).has(privilege) {
+        if self.grants.on_routine(kind, database, &name.name).has(privilege) {
             return Ok(());
         }
         let shown = format!("{database}.{}", name.name);
-        let verb = if privilege == P::EXECUTE { "execute" } else { "alter routine" };
+        let verb = match privilege {
+            P::EXECUTE => "execute",
+            P::ALTER_ROUTINE => "alter routine",
+            _ => "grant",
+        };
         Err(error::PROCACCESS_DENIED_ERROR.with(&[&verb, &self.account().user, &self.account().host, &shown]))
     }
 
@@ -533,10 +561,19 @@ impl Checker<'_> {
 
     /// A function that runs with the rights of an account with SYSTEM_USER is not for others to
     /// change.
-    fn of_other_definer(&self, name: &ObjectName) -> Result<()> {
+    fn of_other_definer(&self, kind: RoutineKind, name: &ObjectName) -> Result<()> {
         let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
-        match self.cx.catalog().function(database, &name.name) {
+        match self.cx.catalog().routine(kind, database, &name.name) {
             Some(function) => self.over(&function.definer),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for an event.
+    fn event_of_other_definer(&self, name: &ObjectName) -> Result<()> {
+        let Some(database) = self.named(name.database.as_deref()) else { return Ok(()) };
+        match self.cx.catalog().state().event(database, &name.name) {
+            Some(event) => self.over(&event.definer),
             None => Ok(()),
         }
     }
@@ -566,9 +603,9 @@ impl Checker<'_> {
             let Some(database) = self.named(database.map(|d| d.as_str())) else { return Ok(()) };
             // Whether a function is there is not for everybody to know either.
             let asks = is_qualified || self.cx.catalog().function(database, name).is_some();
-            if asks && !self.grants.in_database(database).has(P::EXECUTE) {
+            if asks && !self.grants.on_routine(RoutineKind::Function, database, name).has(P::EXECUTE) {
                 let name = ObjectName { database: Some(database.into()), name: (*name).clone() };
-                return self.routine(P::EXECUTE, &name);
+                return self.routine(P::EXECUTE, RoutineKind::Function, &name);
             }
             Ok(())
         })

@@ -8,6 +8,7 @@ use super::set::{Dynamic, Privileges};
 use crate::catalog::show::quote;
 use crate::like;
 use datum::types::Collation;
+use syntax::ast::RoutineKind;
 
 /// An account's privileges.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,6 +21,24 @@ pub(crate) struct Grants {
     pub(crate) grantable: Dynamic,
     /// For databases, by name or pattern as it was granted: `db`, `test\_%`.
     pub databases: BTreeMap<String, Privileges>,
+    /// For single stored functions and procedures.
+    pub(crate) routines: BTreeMap<RoutineName, Privileges>,
+}
+
+/// The name of a stored function or procedure.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RoutineName {
+    pub(crate) kind: RoutineKind,
+    pub(crate) database: String,
+    /// In lower case.
+    pub(crate) name: String,
+}
+
+impl RoutineName {
+    /// The name may be in any case.
+    pub(crate) fn new(kind: RoutineKind, database: &str, name: &str) -> Self {
+        Self { kind, database: database.to_owned(), name: name.to_lowercase() }
+    }
 }
 
 impl Grants {
@@ -30,7 +49,23 @@ impl Grants {
             dynamic: Dynamic::ALL,
             grantable: Dynamic::ALL,
             databases: BTreeMap::new(),
+            routines: BTreeMap::new(),
         }
+    }
+
+    /// What it may do with a routine, by whatever grant.
+    pub(crate) fn on_routine(&self, kind: RoutineKind, database: &str, name: &str) -> Privileges {
+        let of_database = self.in_database(database);
+        if self.routines.is_empty() {
+            return of_database;
+        }
+        let own = self.routines.get(&RoutineName::new(kind, database, name));
+        of_database | own.copied().unwrap_or(Privileges::NONE)
+    }
+
+    /// True if it has a privilege on a routine of the database.
+    fn has_routine_in(&self, database: &str) -> bool {
+        self.routines.keys().any(|routine| routine.database == database)
     }
 
     /// True if it may do everything with everything, whatever dynamic privileges it has.
@@ -91,11 +126,12 @@ impl Grants {
         is_listed_schema(name)
             || self.global.has_any(Privileges::OF_DATABASE | Privileges::SHOW_DATABASES)
             || !self.of_database(name).is_empty()
+            || self.has_routine_in(name)
     }
 
     /// True if it may know which tables a database has.
     pub(crate) fn sees_tables(&self, database: &str) -> bool {
-        self.in_database(database).has_any(Privileges::OF_DATABASE)
+        self.in_database(database).has_any(Privileges::OF_DATABASE) || self.has_routine_in(database)
     }
 
     /// True if it may know a database's tables and their definitions: by a privilege that is about
@@ -109,10 +145,10 @@ impl Grants {
         is_listed_schema(database) || self.in_database(database).has_any(Privileges::OF_COLUMN)
     }
 
-    /// True if it may know which functions a database has.
-    pub(crate) fn sees_routines(&self, database: &str) -> bool {
+    /// True if it may know that a routine is there.
+    pub(crate) fn sees_routine(&self, kind: RoutineKind, database: &str, name: &str) -> bool {
         let of_routine = Privileges::EXECUTE | Privileges::CREATE_ROUTINE | Privileges::ALTER_ROUTINE;
-        self.in_database(database).has_any(of_routine) || self.sees_all_routines()
+        self.on_routine(kind, database, name).has_any(of_routine) || self.sees_all_routines()
     }
 
     /// True if it may read the text of every function.
@@ -146,6 +182,17 @@ impl Grants {
             let may = option(set.has(Privileges::GRANT));
             out.push(format!("GRANT {names} ON {}.* TO {account}{may}", quote(database)));
         }
+        for kind in [RoutineKind::Procedure, RoutineKind::Function] {
+            for (routine, set) in self.routines.iter().filter(|(routine, _)| routine.kind == kind) {
+                let names = match set.and(OF_ROUTINE) {
+                    none if none.is_empty() => "USAGE".to_owned(),
+                    some => some.to_string(),
+                };
+                let (database, name) = (quote(&routine.database), quote(&routine.name));
+                let may = option(set.has(Privileges::GRANT));
+                out.push(format!("GRANT {names} ON {} {database}.{name} TO {account}{may}", kind.name()));
+            }
+        }
         out
     }
 
@@ -162,6 +209,36 @@ impl Grants {
         }
     }
 
+    /// What it may do with single routines, which stands at the end of an account's record: their
+    /// number, and for each 1 if it is a procedure, database, name, and a set. Nothing if there are
+    /// none.
+    pub(crate) fn encode_routines(&self, out: &mut Vec<u8>) {
+        if self.routines.is_empty() {
+            return;
+        }
+        put_lenenc(out, self.routines.len() as u64);
+        for (routine, set) in &self.routines {
+            out.push(u8::from(routine.kind == RoutineKind::Procedure));
+            put_lenenc_bytes(out, routine.database.as_bytes());
+            put_lenenc_bytes(out, routine.name.as_bytes());
+            out.extend_from_slice(&set.0.to_le_bytes());
+        }
+    }
+
+    /// What [`Self::encode_routines`] wrote.
+    pub(crate) fn decode_routines(&mut self, c: &mut Cursor<'_>) -> Result<(), Truncated> {
+        if c.remaining() == 0 {
+            return Ok(());
+        }
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Truncated);
+        for _ in 0..c.lenenc()? {
+            let kind = if c.u8()? == 1 { RoutineKind::Procedure } else { RoutineKind::Function };
+            let (database, name) = (text(c.lenenc_bytes()?)?, text(c.lenenc_bytes()?)?);
+            self.routines.insert(RoutineName { kind, database, name }, Privileges(c.u64()?));
+        }
+        Ok(())
+    }
+
     /// What [`Self::encode`] wrote.
     pub(crate) fn decode(c: &mut Cursor<'_>) -> Result<Self, Truncated> {
         let (global, dynamic, grantable) = (c.u64()?, c.u64()?, c.u64()?);
@@ -175,9 +252,13 @@ impl Grants {
             dynamic: Dynamic(dynamic),
             grantable: Dynamic(grantable),
             databases,
+            routines: BTreeMap::new(),
         })
     }
 }
+
+/// What can be granted on a single routine, besides GRANT OPTION.
+pub(crate) const OF_ROUTINE: Privileges = Privileges(Privileges::EXECUTE.0 | Privileges::ALTER_ROUTINE.0);
 
 /// The schema that everybody may read: its tables show to each account what it may know.
 fn is_open_schema(name: &str) -> bool {

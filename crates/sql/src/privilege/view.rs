@@ -12,7 +12,7 @@ use crate::catalog::UserAtHost;
 use crate::session::Context;
 use datum::error::{self, Result};
 use syntax::ast::visit::Visitor;
-use syntax::ast::{Account, CreateView, ObjectName, Query, StatementKind, Text};
+use syntax::ast::{Account, CreateView, ObjectName, Query, RoutineKind, StatementKind, Text};
 
 /// Refuses a view whose query, a canonical tree, needs more than `grants` are.
 pub(crate) fn check_view(cx: &Context, grants: &Grants, query: &Query) -> Result<()> {
@@ -41,7 +41,7 @@ impl Checker<'_> {
         needs.functions.iter().try_for_each(|(database, name)| match database {
             Some(database) => {
                 let name = ObjectName { database: Some((*database).clone()), name: (*name).clone() };
-                self.routine(P::EXECUTE, &name)
+                self.routine(P::EXECUTE, RoutineKind::Function, &name)
             }
             None => Ok(()),
         })

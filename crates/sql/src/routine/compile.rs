@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::handlers::{Handler, Program};
 use super::trigger::{RowColumn, Subject};
 use super::variables::Variables;
 use super::{Action, ProgramKind, Routine};
@@ -10,12 +11,12 @@ use datum::bounds::Ticker;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Collation, DataType};
 use syntax::ast::{
-    self, Block, Compound, Declaration, Expr, ExprKind, Ident, Remarks, SetItem, Span, SqlSecurity,
-    Statement, StatementKind, VariableName,
+    self, Block, Compound, ConditionValue, Declaration, Expr, ExprKind, HandlerAction, Ident, Remarks,
+    RoutineKind, SetItem, Signal, Span, SqlSecurity, Statement, StatementKind, VariableName,
 };
 
 impl Routine {
-    /// Compiles a function; errors are those that CREATE FUNCTION gives.
+    /// Compiles a function or procedure; errors are those that its CREATE statement gives.
     pub(crate) fn compile(function: &FunctionDef) -> Result<Routine> {
         let text = function.text();
         let statement = parse_one(&text, function.sql_mode)?;
@@ -23,29 +24,34 @@ impl Routine {
             return Err(SqlError::internal("a function's text makes no function"));
         };
         let default = function.database_collation;
-        let returns =
-            create.returns.as_ref().ok_or_else(|| SqlError::internal("a function without RETURNS"))?;
-        let returns = DataType::resolve(returns, &function.name, default)?;
-        let mut compiler = Compiler::new(default, ProgramKind::Function);
+        let returns = create.returns.as_ref().map(|ty| DataType::resolve(ty, &function.name, default));
+        let returns = returns.transpose()?;
+        let kind = match function.kind {
+            RoutineKind::Function => ProgramKind::Function,
+            RoutineKind::Procedure => ProgramKind::Procedure,
+        };
+        let mut compiler = Compiler::new(default, kind);
         for parameter in &create.parameters {
             if compiler.variables.find(&parameter.name, 0).is_some() {
                 return Err(error::SP_DUP_PARAM.with(&[&parameter.name]));
             }
             let ty = DataType::resolve(&parameter.ty, &parameter.name, default)?;
             compiler.declare(&parameter.name, ty)?;
+            compiler.program.modes.push(parameter.mode);
         }
         let parameters = compiler.variables.len();
         compiler.statement(create.body)?;
-        if !compiler.returns {
+        if kind == ProgramKind::Function && !compiler.returns {
             return Err(error::SP_NORETURN.with(&[&function.name]));
         }
-        let (variables, row_columns, code) = compiler.into_parts();
+        let (variables, row_columns, program, code) = compiler.into_parts();
         Ok(Routine {
-            kind: ProgramKind::Function,
+            kind,
+            program,
             name: function.name.clone(),
             database: function.database.clone(),
             parameters,
-            returns: Some(returns),
+            returns,
             row_columns,
             variables: Arc::new(variables),
             code,
@@ -67,6 +73,11 @@ pub(super) struct Compiler<'a> {
     pub(super) subject: Option<Subject<'a>>,
     /// The columns of its rows that are named so far.
     pub(super) row_columns: Vec<RowColumn>,
+    pub(super) program: Program,
+    /// The named conditions that are in scope, the innermost last.
+    conditions: Vec<(Ident, ConditionValue)>,
+    /// The cursors that are in scope, with their numbers.
+    cursors: Vec<(Ident, usize)>,
     ticker: Ticker,
     labels: Vec<Label>,
     returns: bool,
@@ -90,6 +101,9 @@ impl<'a> Compiler<'a> {
             variables: Variables::default(),
             subject: None,
             row_columns: Vec::new(),
+            program: Program::default(),
+            conditions: Vec::new(),
+            cursors: Vec::new(),
             ticker: Ticker::default(),
             labels: Vec::new(),
             returns: false,
@@ -101,8 +115,8 @@ impl<'a> Compiler<'a> {
         Compiler { subject: Some(subject), ..self }
     }
 
-    pub(super) fn into_parts(self) -> (Variables, Vec<RowColumn>, Vec<Action>) {
-        (self.variables, self.row_columns, self.code)
+    pub(super) fn into_parts(self) -> (Variables, Vec<RowColumn>, Program, Vec<Action>) {
+        (self.variables, self.row_columns, self.program, self.code)
     }
 
     fn emit(&mut self, action: Action) -> usize {
@@ -136,7 +150,7 @@ impl<'a> Compiler<'a> {
                 return items.into_iter().try_for_each(|item| self.assignment(item, statement.span));
             }
             kind => {
-                check_allowed(&kind, self.kind)?;
+                let kind = self.checked(kind)?;
                 self.declare_columns_in(&kind)?;
                 self.emit(Action::Statement(Box::new(Statement { kind, ..statement })));
                 return Ok(());
@@ -170,8 +184,16 @@ impl<'a> Compiler<'a> {
                 self.emit(Action::Return(value));
                 Ok(())
             }
-            Compound::Open(_) | Compound::Fetch { .. } | Compound::Close(_) => {
-                Err(SqlError::unsupported("cursors"))
+            Compound::Open(name) => {
+                let cursor = self.cursor(&name)?;
+                self.emit(Action::OpenCursor(cursor));
+                Ok(())
+            }
+            Compound::Fetch { cursor, into } => self.fetch(&cursor, &into),
+            Compound::Close(name) => {
+                let cursor = self.cursor(&name)?;
+                self.emit(Action::CloseCursor(cursor));
+                Ok(())
             }
         }
     }
@@ -209,8 +231,7 @@ impl<'a> Compiler<'a> {
             self.emit(Action::Assign(place, value.clone().map(Arc::new)));
             return Ok(());
         }
-        let kind = StatementKind::Set(vec![item]);
-        check_allowed(&kind, self.kind)?;
+        let kind = self.checked(StatementKind::Set(vec![item]))?;
         self.declare_columns_in(&kind)?;
         let (remarks, algorithm_and_lock) = (Remarks::default(), Vec::new());
         let statement = Statement { kind, span, parameters: 0, remarks, algorithm_and_lock };
@@ -220,6 +241,8 @@ impl<'a> Compiler<'a> {
 
     fn block(&mut self, block: Block) -> Result<()> {
         let first = self.variables.len();
+        let (conditions, cursors) = (self.conditions.len(), self.cursors.len());
+        let mut own_handlers = Vec::new();
         self.labels.push(Label { name: block.label, start: None, leaves: Vec::new() });
         for declaration in block.declarations {
             match declaration {
@@ -237,12 +260,36 @@ impl<'a> Compiler<'a> {
                         self.declare(name, ty.clone())?;
                     }
                 }
-                Declaration::Condition { .. } => return Err(SqlError::unsupported("DECLARE .. CONDITION")),
-                Declaration::Cursor { .. } => return Err(SqlError::unsupported("cursors")),
-                Declaration::Handler { .. } => return Err(SqlError::unsupported("DECLARE .. HANDLER")),
+                Declaration::Condition { name, value } => {
+                    if self.conditions[conditions..].iter().any(|(known, _)| known.is(&name)) {
+                        return Err(error::SP_DUP_COND.with(&[&name]));
+                    }
+                    check_number(&value)?;
+                    self.conditions.push((name, value));
+                }
+                Declaration::Cursor { name, query } => {
+                    if self.cursors[cursors..].iter().any(|(known, _)| known.is(&name)) {
+                        return Err(error::SP_DUP_CURS.with(&[&name]));
+                    }
+                    if query.into.is_some() {
+                        return Err(error::SP_BAD_CURSOR_SELECT.plain());
+                    }
+                    let number = self.program.cursors.len();
+                    let at = self.emit(Action::DeclareCursor(number, Box::new(query_statement(query))));
+                    self.program.cursors.push(at);
+                    self.cursors.push((name, number));
+                }
+                Declaration::Handler { action, conditions, body } => {
+                    own_handlers.push(self.handler(action, conditions, *body, &own_handlers)?);
+                }
             }
         }
+        let start = self.code.len();
         self.statements(block.body)?;
+        let end = self.code.len();
+        own_handlers.iter().for_each(|&own| self.program.handlers[own].serves = start..end);
+        self.conditions.truncate(conditions);
+        self.cursors.truncate(cursors);
         self.end_label();
         self.variables.end_block(first..self.variables.len(), self.code.len());
         Ok(())
@@ -260,9 +307,11 @@ impl<'a> Compiler<'a> {
         otherwise: Option<Vec<Statement>>,
     ) -> Result<()> {
         let mut ends = Vec::new();
+        let mut tests = Vec::new();
         for (condition, body) in branches {
             self.declare_columns_of(&condition)?;
             let skip = self.emit(Action::JumpUnless(condition, 0));
+            tests.push(skip);
             self.statements(body)?;
             ends.push(self.emit(Action::Jump(0)));
             self.land(skip);
@@ -271,6 +320,7 @@ impl<'a> Compiler<'a> {
             self.statements(body)?;
         }
         ends.into_iter().for_each(|at| self.land(at));
+        self.resume_here(tests);
         Ok(())
     }
 
@@ -280,9 +330,11 @@ impl<'a> Compiler<'a> {
         otherwise: Option<Vec<Statement>>,
     ) -> Result<()> {
         let mut ends = Vec::new();
+        let mut tests = Vec::new();
         for (condition, body) in branches {
             self.declare_columns_of(&condition)?;
             let skip = self.emit(Action::JumpUnless(condition, 0));
+            tests.push(skip);
             self.statements(body)?;
             ends.push(self.emit(Action::Jump(0)));
             self.land(skip);
@@ -292,6 +344,7 @@ impl<'a> Compiler<'a> {
             None => drop(self.emit(Action::CaseNotFound)),
         }
         ends.into_iter().for_each(|at| self.land(at));
+        self.resume_here(tests);
         Ok(())
     }
 
@@ -304,8 +357,10 @@ impl<'a> Compiler<'a> {
         until: Option<Expr>,
     ) -> Result<()> {
         let start = self.code.len();
+        let mut tests = Vec::new();
         self.labels.push(Label { name: label, start: Some(start), leaves: Vec::new() });
         if let Some(condition) = condition {
+            tests.push(start);
             self.declare_columns_of(&condition)?;
             let end = self.emit(Action::JumpUnless(condition, 0));
             self.labels.last_mut().expect("it was pushed above").leaves.push(end);
@@ -314,12 +369,92 @@ impl<'a> Compiler<'a> {
         match until {
             Some(until) => {
                 self.declare_columns_of(&until)?;
-                self.emit(Action::JumpUnless(until, start));
+                tests.push(self.emit(Action::JumpUnless(until, start)));
             }
             None => drop(self.emit(Action::Jump(start))),
         }
         self.end_label();
+        self.resume_here(tests);
         Ok(())
+    }
+
+    /// A CONTINUE handler of what failed there goes on with what comes next.
+    fn resume_here(&mut self, tests: Vec<usize>) {
+        let next = self.code.len();
+        self.program.resume.extend(tests.into_iter().map(|at| (at, next)));
+    }
+
+    /// The number of the cursor of this name; error 1324.
+    fn cursor(&self, name: &Ident) -> Result<usize> {
+        let found = self.cursors.iter().rev().find(|(known, _)| known.is(name));
+        found.map(|(_, number)| *number).ok_or_else(|| error::SP_CURSOR_MISMATCH.with(&[name]))
+    }
+
+    fn fetch(&mut self, cursor: &Ident, into: &[Ident]) -> Result<()> {
+        let cursor = self.cursor(cursor)?;
+        let place = |name: &Ident| {
+            let place = self.variables.find(name, self.code.len());
+            place.ok_or_else(|| error::SP_UNDECLARED_VAR.with(&[name]))
+        };
+        let into = into.iter().map(place).collect::<Result<_>>()?;
+        self.emit(Action::Fetch(cursor, into));
+        Ok(())
+    }
+
+    /// The value of a named condition; error 1319.
+    fn condition(&self, name: &Ident) -> Result<ConditionValue> {
+        let found = self.conditions.iter().rev().find(|(known, _)| known.is(name));
+        found.map(|(_, value)| value.clone()).ok_or_else(|| error::SP_COND_MISMATCH.with(&[name]))
+    }
+
+    /// Compiles a handler, and returns its number; which instructions it serves is not known yet.
+    fn handler(
+        &mut self,
+        action: HandlerAction,
+        conditions: Vec<ConditionValue>,
+        body: Statement,
+        others: &[usize],
+    ) -> Result<usize> {
+        let mut values: Vec<ConditionValue> = Vec::with_capacity(conditions.len());
+        for value in conditions {
+            let value = match value {
+                ConditionValue::Named(name) => self.condition(&name)?,
+                value => value,
+            };
+            check_number(&value)?;
+            let of_others = others.iter().flat_map(|&other| &self.program.handlers[other].conditions);
+            if values.iter().chain(of_others).any(|known| *known == value) {
+                return Err(error::SP_DUP_HANDLER.plain());
+            }
+            values.push(value);
+        }
+        let over = self.emit(Action::Jump(0));
+        let start = self.code.len();
+        let number = self.program.handlers.len();
+        let (serves, own) = (0..0, start..start);
+        self.program.handlers.push(Handler { action, conditions: values, serves, body: own });
+        self.statement(body)?;
+        self.emit(Action::EndHandler);
+        self.program.handlers[number].body.end = self.code.len();
+        self.land(over);
+        Ok(number)
+    }
+
+    /// A statement that may stand in the body, with its conditions resolved.
+    fn checked(&mut self, kind: StatementKind) -> Result<StatementKind> {
+        match self.kind {
+            ProgramKind::Procedure => super::call::check_allowed(&kind, &mut self.program.effects)?,
+            of => check_allowed(&kind, of)?,
+        }
+        let StatementKind::Signal(signal) = kind else { return Ok(kind) };
+        let condition = match &signal.condition {
+            Some(ConditionValue::Named(name)) => match self.condition(name)? {
+                value @ ConditionValue::SqlState(_) => Some(value),
+                _ => return Err(error::SIGNAL_BAD_CONDITION_TYPE.plain()),
+            },
+            given => given.clone(),
+        };
+        Ok(StatementKind::Signal(Box::new(Signal { condition, ..*signal })))
     }
 
     fn compile_leave(&mut self, name: &Ident) -> Result<()> {
@@ -344,10 +479,29 @@ impl<'a> Compiler<'a> {
     }
 }
 
+/// A cursor's query as the statement that it would be.
+fn query_statement(query: Box<ast::Query>) -> Statement {
+    Statement {
+        kind: StatementKind::Query(query),
+        span: ast::Span::default(),
+        parameters: 0,
+        remarks: ast::Remarks::default(),
+        algorithm_and_lock: Vec::new(),
+    }
+}
+
 fn equal(left: Expr, right: Expr) -> Expr {
     let span = right.span;
     let (left, right) = (Box::new(left), Box::new(right));
     Expr { span, kind: ExprKind::Binary { op: ast::BinaryOp::Equal, left, right } }
+}
+
+/// Error 1525 for the number of no error.
+fn check_number(value: &ConditionValue) -> Result<()> {
+    match value {
+        ConditionValue::Error(0) => Err(error::WRONG_VALUE.with(&[&"CONDITION", &0])),
+        _ => Ok(()),
+    }
 }
 
 /// (F1) What a function's or trigger's body may hold besides control flow.
@@ -357,6 +511,10 @@ fn check_allowed(kind: &StatementKind, of: ProgramKind) -> Result<()> {
         S::Query(query) if query.into.is_some() => Ok(()),
         S::Query(_) | S::Show(_) | S::Explain(_) => Err(error::SP_NO_RETSET.with(&[&of.name()])),
         S::Insert(_) | S::Update(_) | S::Delete(_) | S::Set(_) | S::Do(_) => Ok(()),
+        S::Call { .. } | S::Signal(_) | S::GetDiagnostics(_) => Ok(()),
+        S::AlterRoutine { kind, .. } | S::DropRoutine { kind, .. } => {
+            Err(error::SP_NO_DROP_SP.with(&[&kind.name()]))
+        }
         S::Flush(_) => Err(error::STMT_NOT_ALLOWED_IN_SF_OR_TRG.with(&[&"FLUSH"])),
         S::LoadData(_) => Err(error::SP_BADSTATEMENT.with(&[&"LOAD DATA"])),
         S::LockTables(_) => Err(error::SP_BADSTATEMENT.with(&[&"LOCK"])),

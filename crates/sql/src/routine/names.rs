@@ -17,7 +17,8 @@ impl Routine {
                 Action::Statement(statement) => self.check_statement(&statement.kind, &mut names)?,
                 Action::Assign(_, Some(expr)) => names.expr(expr),
                 Action::JumpUnless(expr, _) | Action::Return(expr) => names.expr(expr),
-                Action::Assign(_, None) | Action::Jump(_) | Action::CaseNotFound => {}
+                Action::DeclareCursor(_, query) => self.check_statement(&query.kind, &mut names)?,
+                _ => {}
             }
             names.wrong.map_or(Ok(()), Err)?;
         }
@@ -49,12 +50,17 @@ impl Routine {
                     && name.component.is_none()
                     && self.variables.find(&name.name, names.at).is_some();
                 // SET PASSWORD would commit.
-                if !is_local && (name.name.is("password") || find(name)? == ids::AUTOCOMMIT) {
+                let may_set = self.kind == super::ProgramKind::Procedure;
+                if !is_local && !may_set && (name.name.is("password") || find(name)? == ids::AUTOCOMMIT) {
                     return Err(error::SP_CANT_SET_AUTOCOMMIT.plain());
+                }
+                if !is_local && may_set && !name.name.is("password") {
+                    find(name)?;
                 }
                 value.iter().for_each(|value| names.expr(value));
             }
             SetItem::UserVariable { value, .. } => names.expr(value),
+            SetItem::Password { .. } if self.kind == super::ProgramKind::Procedure => {}
             SetItem::Password { .. } => return Err(error::SP_CANT_SET_AUTOCOMMIT.plain()),
             SetItem::Names { .. }
             | SetItem::CharacterSet(_)

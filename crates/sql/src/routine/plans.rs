@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::Routine;
 use crate::planner::plan::CachedPlan;
 use crate::session::Context;
-use crate::variables::{Value, ids};
+use crate::variables::{SessionVariables, Value, VariableId, ids};
 
 /// Functions whose plans a session keeps.
 const FUNCTIONS_MAX: usize = 32;
@@ -31,9 +31,6 @@ pub(super) struct RoutineCache {
     pub(super) plans: Vec<CachedPlan>,
     /// (P1) The number of the session's settings around the call, and of those inside.
     numbers: Option<(u64, u64)>,
-    /// [`crate::privilege::Stamp`] of the moment at which its definer was found to have the rights
-    /// that it needs.
-    pub(super) granted: Option<crate::privilege::Stamp>,
 }
 
 impl RoutinePlans {
@@ -45,7 +42,6 @@ impl RoutinePlans {
                 routine: routine.clone(),
                 plans: routine.code.iter().map(|_| CachedPlan::default()).collect(),
                 numbers: None,
-                granted: None,
             },
         }
     }
@@ -90,8 +86,20 @@ pub(super) fn enter(cx: &mut Context, cached: &mut RoutineCache) -> Option<Calle
 }
 
 /// Brings the settings around the call back.
-pub(super) fn restore_settings(cx: &mut Context, around: Option<CallerSettings>) {
-    let Some(around) = around else { return };
+pub(super) fn restore_settings(cx: &mut Context, routine: &Routine, around: Option<CallerSettings>) {
+    let Some(around) = around else {
+        // They were the routine's own, but it may have set others.
+        let variables = cx.settings.variables();
+        let is_same = variables.uint(ids::SQL_MODE) == routine.sql_mode
+            && variables.text(ids::COLLATION_CONNECTION) == routine.connection.name();
+        if !is_same {
+            cx.change_variables(|v| {
+                v.put(ids::SQL_MODE, Value::UInt(routine.sql_mode));
+                v.put(ids::COLLATION_CONNECTION, Value::Text(routine.connection.name().into()));
+            });
+        }
+        return;
+    };
     let unchanged = cx.settings.version() == around.number_inside;
     cx.change_variables(|v| {
         v.put(ids::SQL_MODE, around.sql_mode);
@@ -99,5 +107,43 @@ pub(super) fn restore_settings(cx: &mut Context, around: Option<CallerSettings>)
     });
     if unchanged {
         cx.settings.are_again(around.number);
+    }
+}
+
+/// What a routine may set for itself alone: its caller has it as before, as in MySQL.
+const RESTORED: [VariableId; 6] = [
+    ids::SQL_MODE,
+    ids::CHARACTER_SET_CLIENT,
+    ids::CHARACTER_SET_CONNECTION,
+    ids::CHARACTER_SET_DATABASE,
+    ids::COLLATION_CONNECTION,
+    ids::COLLATION_DATABASE,
+];
+/// Besides, a function or trigger.
+const RESTORED_WITHIN: [VariableId; 8] = [
+    ids::FOREIGN_KEY_CHECKS,
+    ids::UNIQUE_CHECKS,
+    ids::SQL_SAFE_UPDATES,
+    ids::SQL_NOTES,
+    ids::SQL_WARNINGS,
+    ids::SQL_QUOTE_SHOW_CREATE,
+    ids::SQL_BIG_SELECTS,
+    ids::SQL_BUFFER_RESULT,
+];
+/// Besides, a procedure.
+const RESTORED_OF_PROCEDURE: [VariableId; 1] = [ids::SQL_SELECT_LIMIT];
+
+/// Brings back what the routine has set, and may only set for itself. `within`: it ran within the
+/// calling statement.
+pub(super) fn restore_changed(cx: &mut Context, before: &SessionVariables, within: bool) {
+    let now = cx.settings.variables();
+    if now.is_shared_with(before) {
+        return;
+    }
+    let more = if within { &RESTORED_WITHIN[..] } else { &RESTORED_OF_PROCEDURE };
+    let changed: Vec<VariableId> =
+        RESTORED.iter().chain(more).copied().filter(|&id| now.get(id) != before.get(id)).collect();
+    if !changed.is_empty() {
+        cx.change_variables(|v| changed.iter().for_each(|&id| v.put(id, before.get(id).clone())));
     }
 }

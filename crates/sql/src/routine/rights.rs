@@ -2,49 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Action, Routine};
+use super::{Action, ProgramKind, Routine};
 use crate::catalog::TableDef;
-use crate::privilege::{self, Grants, Privileges, Stamp, Uses};
+use crate::privilege::{self, Grants, Privileges, Uses};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
-use syntax::ast::ObjectName;
-
-/// Refuses the innermost function if one of its statements or expressions needs more than it may.
-pub(super) fn check(cx: &mut Context, routine: &Routine) -> Result<()> {
-    let now = Stamp::now(cx);
-    let known = cx.statement.frames.last().and_then(|frame| frame.cached.granted);
-    if now.is_some() && now == known {
-        return Ok(());
-    }
-    check_now(cx, routine)?;
-    // What others have granted to the caller is none of the function's own.
-    if let Some(frame) = cx.statement.frames.last_mut().filter(|_| routine.definer.is_some()) {
-        frame.cached.granted = now;
-    }
-    Ok(())
-}
-
-fn check_now(cx: &mut Context, routine: &Routine) -> Result<()> {
-    let inside = cx.statement.frames.last().and_then(|frame| frame.grants().cloned());
-    let grants = match inside {
-        Some(grants) => grants,
-        None => cx.grants().clone(),
-    };
-    if grants.is_unlimited() {
-        return Ok(());
-    }
-    for action in &routine.code {
-        match action {
-            Action::Statement(statement) => privilege::check_nested(cx, &grants, &statement.kind)?,
-            Action::Assign(_, Some(expr)) => privilege::check_expression(cx, &grants, expr)?,
-            Action::JumpUnless(expr, _) | Action::Return(expr) => {
-                privilege::check_expression(cx, &grants, expr)?;
-            }
-            Action::Assign(_, None) | Action::Jump(_) | Action::CaseNotFound => {}
-        }
-    }
-    Ok(())
-}
+use syntax::ast::{ObjectName, RoutineKind};
 
 impl Routine {
     /// What each instruction uses. `owns` returns whether a table has a column.
@@ -53,12 +16,14 @@ impl Routine {
         owns: &'a dyn Fn(&ObjectName, &str) -> bool,
     ) -> impl Iterator<Item = Uses<'a>> {
         self.code.iter().filter_map(move |action| match action {
-            Action::Statement(statement) => Some(privilege::uses_of(&statement.kind, owns)),
+            Action::Statement(statement) | Action::DeclareCursor(_, statement) => {
+                Some(privilege::uses_of(&statement.kind, owns))
+            }
             Action::Assign(_, Some(expr)) => Some(privilege::uses_of_expression(expr, owns)),
             Action::JumpUnless(expr, _) | Action::Return(expr) => {
                 Some(privilege::uses_of_expression(expr, owns))
             }
-            Action::Assign(_, None) | Action::Jump(_) | Action::CaseNotFound => None,
+            _ => None,
         })
     }
 }
@@ -103,7 +68,11 @@ pub(super) fn of_call(cx: &Context, routine: &Routine) -> Result<Option<Arc<Gran
     let state = cx.catalog().state();
     let found = state.users.get(definer).map(|user| user.grants.clone());
     let grants = found.ok_or_else(|| error::NO_SUCH_USER.with(&[&definer.user, &definer.host]))?;
-    if !grants.in_database(&routine.database).has(Privileges::EXECUTE) {
+    let kind = match routine.kind {
+        ProgramKind::Procedure => RoutineKind::Procedure,
+        _ => RoutineKind::Function,
+    };
+    if !grants.on_routine(kind, &routine.database, &routine.name).has(Privileges::EXECUTE) {
         let shown = format!("{}.{}", routine.database, routine.name);
         return Err(error::PROCACCESS_DENIED_ERROR.with(&[&"execute", &definer.user, &definer.host, &shown]));
     }

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
+use super::call::ProgramSink;
 use super::compile::Compiler;
 use super::{Action, ProgramKind, Routine, rights, run_frame};
 use crate::catalog::trigger::{TriggerDef, TriggerPrograms};
 use crate::catalog::{TableDef, parse_one};
-use crate::executor::computed;
+use crate::executor::{Discard, computed};
 use crate::expression::row::ImageRow;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
@@ -96,7 +97,7 @@ impl Routine {
         let mut compiler =
             Compiler::new(trigger.database_collation, ProgramKind::Trigger).of(Subject { trigger, table });
         compiler.statement(create.body)?;
-        let (variables, row_columns, code) = compiler.into_parts();
+        let (variables, row_columns, program, code) = compiler.into_parts();
         Ok(Routine {
             kind: ProgramKind::Trigger,
             name: trigger.name.clone(),
@@ -105,6 +106,7 @@ impl Routine {
             returns: None,
             row_columns,
             variables: Arc::new(variables),
+            program,
             code,
             text,
             sql_mode: trigger.sql_mode,
@@ -243,10 +245,17 @@ pub(crate) fn run(
     }
     let grants = rights::of_trigger(cx, trigger, table)?;
     // What it was warned of is its own.
-    let diagnostics = std::mem::take(&mut cx.statement.diagnostics);
-    let (outcome, mut left) = run_frame(cx, trigger, locals, Some(grants));
-    cx.statement.diagnostics = diagnostics;
-    outcome?;
+    let diagnostics = cx.statement.diagnostics.begin_program();
+    let mut discard = Discard;
+    let mut sink = ProgramSink::of(&mut discard);
+    let (outcome, mut left) = run_frame(cx, trigger, locals, Some(grants), &mut sink);
+    match outcome {
+        Ok(_) => cx.statement.diagnostics = diagnostics,
+        Err(e) => {
+            cx.statement.diagnostics.end_program(diagnostics);
+            return Err(e);
+        }
+    }
     let columns = trigger.row_columns.iter().filter(|of| left.assigned.contains(&of.place));
     Ok(columns.map(|of| (of.column, std::mem::take(&mut left.locals[of.place]))).collect())
 }

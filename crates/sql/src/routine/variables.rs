@@ -71,9 +71,12 @@ impl Variables {
         self.of_rows.get(&(row, key(name))).copied()
     }
 
-    /// The variables from `first` to `last` are not visible from the instruction `end` on.
+    /// These variables are not visible from the instruction `end` on; those among them that blocks
+    /// within the block have declared are not visible before.
     pub(super) fn end_block(&mut self, variables: Range<usize>, end: usize) {
-        self.all[variables].iter_mut().for_each(|variable| variable.visible.end = end);
+        for variable in &mut self.all[variables] {
+            variable.visible.end = variable.visible.end.min(end);
+        }
     }
 
     /// The variable of this name that an instruction sees.
@@ -135,7 +138,7 @@ mod tests {
         let inner = variables.declare("a", ty(), 6);
         variables.end_block(inner..inner + 1, 7);
         variables.end_block(second..second + 1, 8);
-        variables.end_block(outer..outer + 1, 10);
+        variables.end_block(outer..inner + 1, 10);
         let seen: Vec<_> = (0..11).map(|at| variables.find("a", at)).collect();
         let (o, f, s, i) = (Some(outer), Some(first), Some(second), Some(inner));
         assert_eq!(seen, [o, o, f, f, o, s, i, s, o, o, None]);

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use storage::Interrupt;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, UserAtHost};
 use crate::instance::Instance;
 use crate::routine::Frame;
 use crate::spill::{Budget, Purpose};
@@ -47,7 +47,7 @@ pub(crate) use statistics::Examined;
 
 pub(crate) use settings::UserVariables;
 pub(crate) use settings::statement_memory_max;
-pub(crate) use statement::{OutOfRange, StatementStatus};
+pub(crate) use statement::{OutOfRange, ParameterTargets, StatementStatus};
 
 /// A session's state, as statements need it.
 pub(crate) struct Context {
@@ -73,6 +73,8 @@ pub(crate) struct Context {
     pub(crate) scratch: Scratch,
     /// What is reported to the client of changes in the session.
     pub(crate) tracker: super::tracking::Tracker,
+    /// Statements that it has prepared.
+    pub(super) prepared: super::prepared::PreparedStatements,
     /// What KILL sets.
     pub(crate) interrupt: Arc<Interrupt>,
     /// Temporary tables.
@@ -92,6 +94,7 @@ impl Context {
             log: LogState::default(),
             scratch: Scratch::default(),
             tracker: super::tracking::Tracker::default(),
+            prepared: super::prepared::PreparedStatements::new(instance.prepared_count().clone()),
             interrupt: Arc::new(Interrupt::new()),
             temporary: super::temporary::SessionTemporaryTables::default(),
             instance,
@@ -127,6 +130,18 @@ impl Context {
     /// The default database: inside a function the function's own.
     pub(crate) fn default_database(&self) -> Option<&str> {
         self.statement.frames.last().map(Frame::database).or(self.settings.default_database.as_deref())
+    }
+
+    /// True if USE has said this one.
+    pub(crate) fn is_default_database(&self, name: &str) -> bool {
+        self.settings.default_database.as_deref() == Some(name)
+    }
+
+    /// The account in whose name it does what it does now: that of the definer whose rights the
+    /// stored program has that runs.
+    pub(crate) fn effective_account(&self) -> &UserAtHost {
+        let definer = self.statement.frames.iter().rev().find_map(Frame::definer);
+        definer.unwrap_or(&self.connection.account)
     }
 
     /// USE, unchecked.

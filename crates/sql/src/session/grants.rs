@@ -11,7 +11,8 @@ use syntax::ast::{SetItem, StatementKind};
 
 /// An account's grants, and the catalog's epoch that they are of.
 pub(super) struct CachedGrants {
-    epoch: u64,
+    /// `None` for a session of the server itself, whose rights do not change.
+    epoch: Option<u64>,
     grants: Arc<Grants>,
     /// The password has expired and was not changed since.
     expired: bool,
@@ -24,11 +25,16 @@ impl CachedGrants {
         let state = catalog.state();
         let user = state.users.get(account);
         let grants = user.map(|user| user.grants.clone()).unwrap_or_default();
-        Self { epoch, grants, expired: user.is_some_and(|user| user.options.expired) }
+        Self { epoch: Some(epoch), grants, expired: user.is_some_and(|user| user.options.expired) }
     }
 }
 
 impl CachedGrants {
+    /// Those of the server itself.
+    pub(super) fn everything() -> Self {
+        Self { epoch: None, grants: Arc::new(Grants::everything()), expired: false }
+    }
+
     pub(super) fn expired(&self) -> bool {
         self.expired
     }
@@ -37,7 +43,8 @@ impl CachedGrants {
 impl Context {
     /// What the account may do now; nothing once it has been dropped.
     pub(crate) fn grants(&mut self) -> &Arc<Grants> {
-        if self.connection.cached_grants.epoch != self.catalog().accounts_epoch().load(Ordering::Acquire) {
+        let epoch = self.catalog().accounts_epoch().load(Ordering::Acquire);
+        if self.connection.cached_grants.epoch.is_some_and(|known| known != epoch) {
             self.connection.cached_grants = CachedGrants::of(self.catalog(), &self.connection.account);
         }
         &self.connection.cached_grants.grants

@@ -115,6 +115,13 @@ impl Context {
                 }
                 C::PutDatabase(..) => status.default_table_encryption = Some(0),
                 C::PutFunction(_) | C::DropFunction(..) | C::PutUser(_) | C::DropUser(..) => {
+                    let UserAtHost { user, host } = self.effective_account();
+                    status.invoker = Some(Account {
+                        user: user.as_bytes().to_vec().into(),
+                        host: host.as_bytes().to_vec().into(),
+                    });
+                }
+                C::PutEvent(_) | C::DropEvent(..) => {
                     let UserAtHost { user, host } = &self.connection.account;
                     status.invoker = Some(Account {
                         user: user.as_bytes().to_vec().into(),
@@ -214,17 +221,17 @@ fn updated(changes: &[Change]) -> UpdatedDatabases<'static> {
     let mut names: Vec<&str> = Vec::new();
     for change in changes {
         match change {
-            C::PutDatabase(name, _) | C::DropDatabase(name) | C::DropFunction(name, _) => names.push(name),
+            C::PutDatabase(name, _) | C::DropDatabase(name) | C::DropFunction(_, name, _) => names.push(name),
             C::PutTable(table, _) | C::DropTable(table) => names.push(&table.database),
             C::AlterTable(from, to, _) => names.extend([&*from.database, &*to.database]),
             C::PutFunction(function) => names.push(&function.database),
+            C::PutEvent(event) => names.push(&event.database),
+            C::DropEvent(name, _) => names.push(name),
             C::PutView(view) | C::DropView(view) => names.push(&view.database),
             C::PutUser(_) | C::DropUser(..) => names.push("mysql"),
             C::PutAside(object) | C::DropSetAside(object) => match object.key.kind {
-                ObjectKind::Table | ObjectKind::Function | ObjectKind::View => {
-                    names.push(&object.key.database);
-                }
                 ObjectKind::User => names.push("mysql"),
+                _ => names.push(&object.key.database),
             },
         }
     }

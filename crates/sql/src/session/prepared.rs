@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-use super::{Context, Session};
+use super::{Context, ParameterTargets, Session};
 use crate::client_text;
 use crate::executor;
 use crate::executor::create_start;
@@ -169,7 +169,7 @@ impl Session {
         self.cx.statement.diagnostics.clear();
         let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
         let text = client_text::to_utf8(text, client, sql_mode).map_err(SqlError::from);
-        let outcome = text.and_then(|text| self.try_prepare(&text));
+        let outcome = text.and_then(|text| self.cx.try_prepare(&text));
         self.process.end(self.cx.instance.env().monotonic_coarse(), self.cx.default_database());
         self.cx.interrupt.statement_ended();
         let (parsed, columns) = outcome.or_else(|e| self.fail(e))?;
@@ -178,21 +178,7 @@ impl Session {
             self.log_command("Prepare", &statement_log::hidden(kind, &parsed.text, sql_mode));
         }
         let parameters = parsed.statement.parameters as usize;
-        Ok(Description { id: self.prepared.add(parsed), parameters, columns })
-    }
-
-    /// Parses, describes and counts a statement that is to be cached.
-    fn try_prepare(&mut self, text: &[u8]) -> Result<(Arc<Parsed>, Vec<ColumnMeta>)> {
-        let mut parsed = parse(&self.cx, text)?;
-        // Its executions are not reported again.
-        for remark in std::mem::take(&mut parsed.statement.remarks.list) {
-            self.cx.statement.diagnostics.warn(datum::error::remark::warning(&remark));
-        }
-        let columns = describe(&mut self.cx, &parsed)?;
-        // What came since its columns were known is meant for it, not for its execution.
-        datum::bounds::check()?;
-        self.prepared.reserve(self.cx.instance.globals().uint(ids::MAX_PREPARED_STMT_COUNT))?;
-        Ok((Arc::new(parsed), columns))
+        Ok(Description { id: self.cx.prepared.add(parsed), parameters, columns })
     }
 
     /// An empty list for the values of [`Session::execute_prepared`], in memory that is kept from
@@ -209,7 +195,7 @@ impl Session {
         parameters: Vec<Parameter>,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        let Some(parsed) = self.prepared.by_id.get(&id).cloned() else {
+        let Some(parsed) = self.cx.prepared.by_id.get(&id).cloned() else {
             return self.fail(error::UNKNOWN_STMT_HANDLER.with(&[&id, &"mysqld_stmt_execute"]));
         };
         if parameters.len() != parsed.statement.parameters as usize {
@@ -241,10 +227,16 @@ impl Session {
         outcome
     }
 
+    /// False for CALL, whose result sets all come at once, cursor or not.
+    pub fn may_have_cursor(&self, id: u32) -> bool {
+        let parsed = self.cx.prepared.by_id.get(&id);
+        parsed.is_none_or(|parsed| !matches!(parsed.statement.kind, StatementKind::Call { .. }))
+    }
+
     /// COM_STMT_CLOSE: forgets a statement; true if there was one.
     pub fn close_prepared(&mut self, id: u32) -> bool {
-        let found = self.prepared.by_id.remove(&id).is_some();
-        self.prepared.release(found.into());
+        let found = self.cx.prepared.by_id.remove(&id).is_some();
+        self.cx.prepared.release(found.into());
         found
     }
 
@@ -286,26 +278,6 @@ impl Session {
         self.cx.statement.query_attributes = named.collect();
     }
 
-    /// PREPARE name FROM: a statement that had the name is forgotten first, even if this one fails.
-    pub(super) fn prepare_named(&mut self, name: &Ident, source: &PrepareSource) -> Result<()> {
-        self.cx.count(Counter::ComPrepareSql);
-        self.forget(name);
-        let text = match source {
-            PrepareSource::Text(text) => text.to_vec(),
-            PrepareSource::Variable(variable) => match self.cx.settings.user_variable(variable) {
-                Datum::Null => b"NULL".to_vec(),
-                value => {
-                    let charset = self.cx.settings.user_variable_type(variable).collation.charset();
-                    charset.convert(value.into_bytes(), Charset::Utf8mb4).0.into_owned()
-                }
-            },
-        };
-        let (parsed, _) = self.try_prepare(&text)?;
-        self.prepared.by_name.insert(name.to_lowercase(), parsed);
-        self.cx.tracker.state();
-        Ok(())
-    }
-
     /// EXECUTE name USING.
     pub(super) fn execute_named(
         &mut self,
@@ -315,7 +287,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
         self.cx.count(Counter::ComExecuteSql);
-        let Some(parsed) = self.prepared.by_name.get(&name.to_lowercase()).cloned() else {
+        let Some(parsed) = self.cx.prepared.by_name.get(&name.to_lowercase()).cloned() else {
             return self.fail(error::UNKNOWN_STMT_HANDLER.with(&[name, &"EXECUTE"]));
         };
         if using.len() != parsed.statement.parameters as usize {
@@ -327,12 +299,88 @@ impl Session {
         };
         let parameters = using.iter().map(value).collect();
         self.cx.statement.executed_by = "EXECUTE";
-        self.run_parsed(&parsed, parameters, more, sink)
+        self.cx.statement.parameter_targets = targets(using);
+        let outcome = self.run_parsed(&parsed, parameters, more, sink);
+        self.cx.statement.parameter_targets = ParameterTargets::Client;
+        outcome
+    }
+}
+
+impl Context {
+    /// Parses, describes and counts a statement that is to be cached.
+    fn try_prepare(&mut self, text: &[u8]) -> Result<(Arc<Parsed>, Vec<ColumnMeta>)> {
+        let mut parsed = parse(self, text)?;
+        // Its executions are not reported again.
+        for remark in std::mem::take(&mut parsed.statement.remarks.list) {
+            self.statement.diagnostics.warn(datum::error::remark::warning(&remark));
+        }
+        let columns = describe(self, &parsed)?;
+        // What came since its columns were known is meant for it, not for its execution.
+        datum::bounds::check()?;
+        self.prepared.reserve(self.instance.globals().uint(ids::MAX_PREPARED_STMT_COUNT))?;
+        Ok((Arc::new(parsed), columns))
+    }
+
+    /// PREPARE name FROM: a statement that had the name is forgotten first, even if this one fails.
+    pub(crate) fn prepare_named(&mut self, name: &Ident, source: &PrepareSource) -> Result<()> {
+        self.count(Counter::ComPrepareSql);
+        self.forget(name);
+        let text = match source {
+            PrepareSource::Text(text) => text.to_vec(),
+            PrepareSource::Variable(variable) => match self.settings.user_variable(variable) {
+                Datum::Null => b"NULL".to_vec(),
+                value => {
+                    let charset = self.settings.user_variable_type(variable).collation.charset();
+                    charset.convert(value.into_bytes(), Charset::Utf8mb4).0.into_owned()
+                }
+            },
+        };
+        let (parsed, _) = self.try_prepare(&text)?;
+        self.prepared.by_name.insert(name.to_lowercase(), parsed);
+        self.tracker.state();
+        Ok(())
+    }
+
+    /// EXECUTE name USING in a procedure: a statement among its others.
+    pub(crate) fn execute_nested(
+        &mut self,
+        name: &Ident,
+        using: &[Ident],
+        sink: &mut dyn ResultSink,
+    ) -> Result<executor::Done> {
+        self.count(Counter::ComExecuteSql);
+        let parsed = self.prepared.by_name.get(&name.to_lowercase()).cloned();
+        let parsed = parsed.ok_or_else(|| error::UNKNOWN_STMT_HANDLER.with(&[name, &"EXECUTE"]))?;
+        if using.len() != parsed.statement.parameters as usize {
+            return Err(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
+        }
+        datum::stack::check()?;
+        let value = |name: &Ident| Parameter {
+            value: self.settings.user_variable(name),
+            ty: self.settings.user_variable_type(name),
+        };
+        let own: Vec<Parameter> = using.iter().map(value).collect();
+        let cached = std::mem::take(&mut *parsed.cached_plan.lock());
+        let statement = &mut self.statement;
+        let parameters = std::mem::replace(&mut statement.parameters, own);
+        let targets = std::mem::replace(&mut statement.parameter_targets, targets(using));
+        let executed_by = std::mem::replace(&mut statement.executed_by, "EXECUTE");
+        let around = statement.cached_plan.replace(cached);
+        let hidden = statement.frames.last_mut().is_some_and(|frame| frame.set_dynamic(true));
+        let outcome = executor::execute(self, &parsed.statement, &parsed.text, sink);
+        let statement = &mut self.statement;
+        statement.frames.last_mut().map(|frame| frame.set_dynamic(hidden));
+        let cached = std::mem::replace(&mut statement.cached_plan, around);
+        statement.executed_by = executed_by;
+        statement.parameter_targets = targets;
+        statement.parameters = parameters;
+        *parsed.cached_plan.lock() = cached.unwrap_or_default();
+        outcome
     }
 
     /// DEALLOCATE PREPARE.
-    pub(super) fn deallocate(&mut self, name: &Ident) -> Result<()> {
-        self.cx.count(Counter::ComDeallocSql);
+    pub(crate) fn deallocate(&mut self, name: &Ident) -> Result<()> {
+        self.count(Counter::ComDeallocSql);
         match self.forget(name) {
             true => Ok(()),
             false => Err(error::UNKNOWN_STMT_HANDLER.with(&[name, &"DEALLOCATE PREPARE"])),
@@ -344,6 +392,11 @@ impl Session {
         self.prepared.release(found.into());
         found
     }
+}
+
+/// The variables that EXECUTE .. USING names.
+fn targets(using: &[Ident]) -> ParameterTargets {
+    ParameterTargets::Variables(using.iter().map(|name| name.as_str().into()).collect())
 }
 
 fn parse(cx: &Context, text: &[u8]) -> Result<Parsed> {
@@ -371,15 +424,24 @@ fn describe(cx: &mut Context, parsed: &Parsed) -> Result<Vec<ColumnMeta>> {
         StatementKind::Explain(explain) => !matches!(**explain, Explain::Connection { .. }),
         _ => false,
     };
+    if let StatementKind::Call { name, arguments } = &parsed.statement.kind {
+        crate::routine::call::find(cx, name, arguments.len())?;
+    }
     if !has_columns {
         return Ok(Vec::new());
     }
     let counters = std::mem::take(&mut cx.statistics.counters); // nothing was asked for yet
     let (was_open, next) = (cx.transactions.open.is_some(), cx.transactions.next);
-    cx.statement.parameters = vec![Parameter::unknown(cx); parsed.statement.parameters as usize];
+    let unknown = vec![Parameter::unknown(cx); parsed.statement.parameters as usize];
+    let parameters = std::mem::replace(&mut cx.statement.parameters, unknown);
     let mut sink = UntilColumns(None);
+    // What a procedure prepares does not see its variables.
+    let hidden = cx.statement.frames.last_mut().is_some_and(|frame| frame.set_dynamic(true));
+    let around = cx.statement.cached_plan.take();
     let outcome = executor::execute(cx, &parsed.statement, &parsed.text, &mut sink);
-    cx.statement.parameters.clear();
+    cx.statement.cached_plan = around;
+    cx.statement.frames.last_mut().map(|frame| frame.set_dynamic(hidden));
+    cx.statement.parameters = parameters;
     if !was_open {
         cx.rollback();
         cx.transactions.next = next; // still to come

@@ -144,7 +144,7 @@ impl Context {
 
     /// Takes the locks in the order of the names (M1 of `catalog/metadata_lock.rs`), each once, in
     /// the strongest kind asked for.
-    fn take_tables(&mut self, names: Vec<Name>) -> Result<()> {
+    fn take_tables(&mut self, mut names: Vec<Name>) -> Result<()> {
         let mut order = LockOrder::new();
         for name in &names {
             *order.entry((name.database.clone(), name.table.clone())).or_default() |= name.write;
@@ -153,7 +153,16 @@ impl Context {
                 *order.entry(below).or_default() |= name.write;
             }
         }
+        let asked: Vec<(String, String)> = order.keys().cloned().collect();
         self.add_tables_of_triggers(&mut order)?;
+        // What triggers use may be named, too.
+        let of_triggers = order.iter().filter(|(name, _)| !asked.contains(name));
+        names.extend(of_triggers.map(|((database, table), &write)| Name {
+            database: database.clone(),
+            table: table.clone(),
+            alias: table.clone(),
+            write,
+        }));
         let writes = match order.values().any(|write| *write) {
             true => Some(
                 self.instance.commit_barrier().enter(&self.interrupt, self.settings.metadata_timeout())?,
@@ -315,6 +324,9 @@ impl Context {
         | S::CreateView(_)
         | S::DropView { .. }
         | S::CreateRoutine(_)
+        | S::CreateEvent(_)
+        | S::AlterEvent(_)
+        | S::DropEvent { .. }
         | S::AlterRoutine { .. }
         | S::DropRoutine { .. } = kind
         {

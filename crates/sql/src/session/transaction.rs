@@ -198,7 +198,7 @@ impl Context {
         name: &TableName,
         kind: MetadataLockType,
     ) -> Result<Option<Arc<TableDef>>> {
-        match self.open_stored(&name.database, &name.name, kind) {
+        match self.open_held(&name.database, &name.name, kind) {
             Ok(table) => Ok(Some(table)),
             Err(e) if e.is(error::NO_SUCH_TABLE) || e.is(error::BAD_DB_ERROR) => Ok(None),
             Err(e) => Err(e),
@@ -211,6 +211,13 @@ impl Context {
         name: &str,
         kind: MetadataLockType,
     ) -> Result<Arc<TableDef>> {
+        let table = self.open_held(database, name, kind)?;
+        self.use_table(&table, kind)?;
+        Ok(table)
+    }
+
+    /// Opens a table without a statement's using it.
+    fn open_held(&mut self, database: &str, name: &str, kind: MetadataLockType) -> Result<Arc<TableDef>> {
         loop {
             let table = self.catalog().table(database, name)?;
             let own = self.transaction().tables.iter().filter(|guard| guard.is_of(&table.lock));
@@ -221,13 +228,11 @@ impl Context {
             }
             // LOCK TABLES has said already what may be done with the table.
             if enough || self.locks.tables.kind_of(&table.lock).is_some() {
-                self.use_table(&table, kind)?;
                 return Ok(table);
             }
             let guard = self.lock_metadata(&table.lock, kind, held, &[])?;
             // DDL may have been faster.
             if held || self.catalog().is_current(&table) {
-                self.use_table(&table, kind)?;
                 self.hold(guard, &table);
                 return Ok(table);
             }
@@ -557,7 +562,7 @@ impl Context {
     pub(crate) fn begin_statement(&mut self, text: &[u8]) {
         let timestamp = self.statement.timestamp();
         let settings = *self.settings.decoded();
-        let log_text = settings.logs_texts && self.statement.frames.is_empty();
+        let log_text = settings.logs_texts && !crate::routine::is_in_function(self);
         let transaction = self.storage_transaction();
         transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
         transaction.set_row_images(settings.row_images);

@@ -69,6 +69,9 @@ counters! {
     SortScan = "Sort_scan";
     ComAdminCommands = "Com_admin_commands";
     ComAlterDatabase = "Com_alter_database";
+    ComAlterEvent = "Com_alter_event";
+    ComAlterFunction = "Com_alter_function";
+    ComAlterProcedure = "Com_alter_procedure";
     ComAlterTable = "Com_alter_table";
     ComAlterUser = "Com_alter_user";
     ComAnalyze = "Com_analyze";
@@ -80,6 +83,7 @@ counters! {
     ComCheck = "Com_check";
     ComCommit = "Com_commit";
     ComCreateDb = "Com_create_db";
+    ComCreateEvent = "Com_create_event";
     ComCreateFunction = "Com_create_function";
     ComCreateIndex = "Com_create_index";
     ComCreateProcedure = "Com_create_procedure";
@@ -167,6 +171,8 @@ counters! {
     ComShowVariables = "Com_show_variables";
     ComShowWarnings = "Com_show_warnings";
     ComSignal = "Com_signal";
+    ComGetDiagnostics = "Com_get_diagnostics";
+    ComResignal = "Com_resignal";
     ComStmtClose = "Com_stmt_close";
     ComStmtExecute = "Com_stmt_execute";
     ComStmtFetch = "Com_stmt_fetch";

@@ -12,7 +12,7 @@ use datum::error::Result;
 fn known(cx: &Context) -> Vec<UserDef> {
     let all = cx.grants_now().in_database("mysql").has(P::SELECT);
     let state = cx.catalog().state();
-    let users = state.users.iter().filter(|(key, _)| all || **key == cx.connection.account);
+    let users = state.users.iter().filter(|(key, _)| all || **key == *cx.effective_account());
     users.map(|(_, user)| user.clone()).collect()
 }
 

@@ -2,7 +2,7 @@
 //! it.
 
 use super::column::{SystemColumn, columns};
-use super::{SystemTable, accounts, columns, keys, none, routines, schemas, server, triggers, views};
+use super::{SystemTable, accounts, columns, events, keys, none, routines, schemas, server, triggers, views};
 
 const TABLE: [&str; 2] = ["TABLE_SCHEMA", "TABLE_NAME"];
 const CONSTRAINT: [&str; 2] = ["CONSTRAINT_SCHEMA", "TABLE_NAME"];
@@ -125,8 +125,8 @@ pub(super) const TABLES: &[SystemTable] = &[
             ORIGINATOR: Uint, CHARACTER_SET_CLIENT: Varchar(64), COLLATION_CONNECTION: Varchar(64),
             DATABASE_COLLATION: Varchar(64),
         },
-        keys: NOTHING,
-        rows: none,
+        keys: ["EVENT_SCHEMA", ""],
+        rows: events::events,
     },
     SystemTable {
         name: "FILES",

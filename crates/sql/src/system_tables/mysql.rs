@@ -147,7 +147,7 @@ pub(super) const GRANT_TABLES: &[SystemTable] = &[
             Proc_priv: Set(&["Execute", "Alter Routine", "Grant"], WORDS), Timestamp: Timestamp,
         },
         keys: NOTHING,
-        rows: none,
+        rows: routine_grants,
     },
     SystemTable {
         name: "proxies_priv",
@@ -299,6 +299,29 @@ fn databases(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
             let mut row = cells![user.host.as_str(), database.as_str(), user.user.as_str()];
             row.extend(marks(*set, &OF_DATABASE));
             each(row)?;
+        }
+    }
+    Ok(())
+}
+
+/// Who has granted what when is not kept.
+fn routine_grants(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
+    const NAMES: [(P, &str); 3] =
+        [(P::EXECUTE, "Execute"), (P::ALTER_ROUTINE, "Alter Routine"), (P::GRANT, "Grant")];
+    let state = cx.catalog().state();
+    for user in state.users.values() {
+        for (routine, set) in &user.grants.routines {
+            let held: Vec<&str> = NAMES.iter().filter(|(p, _)| set.has(*p)).map(|(_, name)| *name).collect();
+            each(cells![
+                user.host.as_str(),
+                routine.database.as_str(),
+                user.user.as_str(),
+                routine.name.as_str(),
+                routine.kind.name(),
+                "",
+                held.join(","),
+                None::<&str>,
+            ])?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Stored functions: ROUTINES, PARAMETERS. When a routine was made is not kept.
+//! Stored functions and procedures: ROUTINES, PARAMETERS. When a routine was made is not kept.
 
 use std::sync::Arc;
 
@@ -13,13 +13,17 @@ use crate::variables::{Value, ids};
 use datum::error::{Result, SqlError};
 use datum::types::DataType;
 use datum::value::Datum;
-use syntax::ast::{self, CreateRoutine, DataAccess, SqlSecurity, StatementKind};
+use syntax::ast::{self, CreateRoutine, DataAccess, ParameterMode, SqlSecurity, StatementKind};
 
-/// The functions that are wanted and of which the account may know.
+/// How many cells say what a type is.
+const TYPE_CELLS: usize = 8;
+
+/// The routines that are wanted and of which the account may know.
 fn functions(cx: &Context, wanted: &Wanted) -> Vec<Arc<FunctionDef>> {
     let state = cx.catalog().state();
     let databases = state.databases.iter().filter(|(name, _)| wanted.schema(name));
-    let all = databases.flat_map(|(_, database)| database.functions.values());
+    let all =
+        databases.flat_map(|(_, database)| database.functions.values().chain(database.procedures.values()));
     all.filter(|function| sees_routine(cx, function)).cloned().collect()
 }
 
@@ -37,16 +41,25 @@ fn typed(function: &FunctionDef, ty: &ast::DataType) -> Result<(Vec<Datum<'stati
     Ok((type_cells(&ty), ty.to_string()))
 }
 
+/// The cells of a procedure, which returns nothing.
+fn no_type_cells() -> Vec<Datum<'static>> {
+    let mut cells = cells![""];
+    cells.resize_with(TYPE_CELLS, || Datum::Null);
+    cells
+}
+
 pub(super) fn routines(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for function in functions(cx, wanted) {
         let create = parsed(&function)?;
-        let Some(returns) = &create.returns else { continue };
-        let (cells, declared) = typed(&function, returns)?;
+        let (cells, declared) = match &create.returns {
+            Some(returns) => typed(&function, returns).map(|(cells, declared)| (cells, Some(declared)))?,
+            None => (no_type_cells(), None),
+        };
         let c = &function.characteristics;
         let UserAtHost { user, host } = &function.definer;
         let mut row =
             cells![function.name.as_str(), CATALOG, function.database.as_str(), function.name.as_str()];
-        row.extend(cells!["FUNCTION"]);
+        row.extend(cells![function.kind.name()]);
         row.extend(cells);
         row.extend(cells![
             declared,
@@ -86,14 +99,21 @@ fn data_access(of: Option<DataAccess>) -> &'static str {
 pub(super) fn parameters(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for function in functions(cx, wanted) {
         let create = parsed(&function)?;
-        let returns = create.returns.iter().map(|ty| (None, ty));
-        let declared = create.parameters.iter().map(|p| (Some(p.name.as_str()), &p.ty));
-        for (number, (name, ty)) in returns.chain(declared).enumerate() {
+        let returns = create.returns.iter().map(|ty| (None, None, ty));
+        let mode = |mode| match mode {
+            ParameterMode::In => "IN",
+            ParameterMode::Out => "OUT",
+            ParameterMode::InOut => "INOUT",
+        };
+        let declared = create.parameters.iter().map(|p| (Some(p.name.as_str()), Some(mode(p.mode)), &p.ty));
+        let first = usize::from(create.returns.is_none());
+        for (number, (name, mode, ty)) in returns.chain(declared).enumerate() {
             let (cells, declared) = typed(&function, ty)?;
-            let mut row = cells![CATALOG, function.database.as_str(), function.name.as_str(), number as u64];
-            row.extend(cells![name.map(|_| "IN"), name]);
+            let mut row =
+                cells![CATALOG, function.database.as_str(), function.name.as_str(), (first + number) as u64];
+            row.extend(cells![mode, name]);
             row.extend(cells);
-            row.extend(cells![declared, "FUNCTION"]);
+            row.extend(cells![declared, function.kind.name()]);
             each(row)?;
         }
     }

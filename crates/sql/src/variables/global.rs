@@ -154,18 +154,31 @@ impl GlobalVariables {
     }
 }
 
-/// (V1) A fixed variable takes only the value it has.
+/// (V1) A fixed variable takes only the value it has. `event_scheduler` is DISABLED from the start
+/// on, or never.
 pub(super) fn check_fixed(
     variable: &Variable,
     value: &Value,
     current: &Value,
     assigned: &Assigned,
 ) -> Result<(), VariableError> {
-    if !variable.is_fixed() || value == current {
+    if value == current {
+        return Ok(());
+    }
+    if variable.name == "event_scheduler" {
+        const DISABLED: Value = Value::UInt(2);
+        return match (current, value) {
+            (&DISABLED, _) => Err(VariableError::EventSchedulerDisabled),
+            (_, &DISABLED) => {
+                Err(VariableError::WrongValue { name: variable.name, value: assigned.as_text() })
+            }
+            _ => Ok(()),
+        };
+    }
+    if !variable.is_fixed() {
         return Ok(());
     }
     Err(match (variable.name, value) {
-        ("event_scheduler", _) => VariableError::EventSchedulerDisabled,
         ("gtid_mode", Value::UInt(ON_PERMISSIVE)) => {
             VariableError::Unsupported { name: "gtid_mode", value: "ON_PERMISSIVE" }
         }

@@ -49,6 +49,7 @@ names! {
     DURAMEN_MEMTABLES_MAX = "duramen_memtables_max";
     DURAMEN_RECOVERY_DISTANCE_MAX = "duramen_recovery_distance_max";
     DURAMEN_METRICS_ADDRESS = "duramen_metrics_address";
+    EVENT_SCHEDULER = "event_scheduler";
     DURAMEN_ROW_LOCKS_MAX = "duramen_row_locks_max";
     DURAMEN_SLOW_COMMIT_TIME = "duramen_slow_commit_time";
     DURAMEN_STATEMENT_MEMORY_MAX = "duramen_statement_memory_max";
@@ -129,7 +130,11 @@ names! {
     SORT_BUFFER_SIZE = "sort_buffer_size";
     SQL_LOG_BIN = "sql_log_bin";
     SQL_LOG_OFF = "sql_log_off";
+    SQL_BIG_SELECTS = "sql_big_selects";
+    SQL_BUFFER_RESULT = "sql_buffer_result";
     SQL_MODE = "sql_mode";
+    SQL_QUOTE_SHOW_CREATE = "sql_quote_show_create";
+    SQL_WARNINGS = "sql_warnings";
     SQL_GENERATE_INVISIBLE_PRIMARY_KEY = "sql_generate_invisible_primary_key";
     SQL_NOTES = "sql_notes";
     SQL_REQUIRE_PRIMARY_KEY = "sql_require_primary_key";

@@ -23,6 +23,11 @@ impl SessionVariables {
         Self { values: globals.snapshot() }
     }
 
+    /// True if nothing was changed in either since one was made of the other.
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.values, &other.values)
+    }
+
     /// A value.
     pub fn get(&self, id: VariableId) -> &Value {
         &self.values[id.index()]

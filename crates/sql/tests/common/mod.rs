@@ -95,17 +95,24 @@ pub struct Printed {
     pub columns: Vec<ColumnMeta>,
     pub rows: Vec<Vec<Option<String>>>,
     pub ok: Vec<OkInfo<'static>>,
+    /// All result sets, in their order.
+    pub text: String,
 }
 
 impl ResultSink for Printed {
     fn columns(&mut self, columns: &[ColumnMeta]) -> io::Result<()> {
+        let names: Vec<_> = columns.iter().map(|c| c.name.as_str()).collect();
+        self.text += &format!("{}\n", names.join(" | "));
         self.columns = columns.to_vec();
         Ok(())
     }
 
     fn row(&mut self, values: &[Datum<'_>]) -> io::Result<()> {
         let text = |d: &Datum<'_>| (!d.is_null()).then(|| printable(&d.to_bytes()));
-        self.rows.push(values.iter().map(text).collect());
+        let row: Vec<_> = values.iter().map(text).collect();
+        let cells: Vec<_> = row.iter().map(|c| c.as_deref().unwrap_or("NULL")).collect();
+        self.text += &format!("{}\n", cells.join(" | "));
+        self.rows.push(row);
         Ok(())
     }
 
@@ -150,16 +157,10 @@ pub fn value(session: &mut Session, sql: &str) -> String {
 /// What a statement prints in a script.
 pub fn describe(session: &mut Session, sql: &str) -> String {
     let mut out = String::new();
-    match run(session, sql) {
-        Ok(printed) => {
-            if !printed.columns.is_empty() {
-                let names: Vec<_> = printed.columns.iter().map(|c| c.name.as_str()).collect();
-                out += &format!("{}\n", names.join(" | "));
-            }
-            for row in &printed.rows {
-                let cells: Vec<_> = row.iter().map(|c| c.as_deref().unwrap_or("NULL")).collect();
-                out += &format!("{}\n", cells.join(" | "));
-            }
+    let mut printed = Printed::default();
+    match session.execute(sql.as_bytes(), &mut printed) {
+        Ok(()) => {
+            out += &printed.text;
             for ok in &printed.ok {
                 out += &summary(ok, printed.columns.is_empty());
             }
@@ -169,7 +170,13 @@ pub fn describe(session: &mut Session, sql: &str) -> String {
                 }
             }
         }
-        Err(e) => out += &format!("{e}\n"),
+        Err(e) => {
+            // What a procedure sent before it failed.
+            if !printed.ok.is_empty() {
+                out += &printed.text;
+            }
+            out += &format!("{e}\n");
+        }
     }
     out
 }

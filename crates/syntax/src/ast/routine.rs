@@ -2,10 +2,20 @@
 
 use super::{Account, DataType, Expr, Ident, ObjectName, Query, Span, Statement, Text};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RoutineKind {
     Function,
     Procedure,
+}
+
+impl RoutineKind {
+    /// `FUNCTION` or `PROCEDURE`.
+    pub fn name(self) -> &'static str {
+        match self {
+            RoutineKind::Function => "FUNCTION",
+            RoutineKind::Procedure => "PROCEDURE",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -152,7 +162,6 @@ pub enum Declaration {
 pub enum HandlerAction {
     Continue,
     Exit,
-    Undo,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -101,6 +101,8 @@ pub fn expressions_of(kind: &StatementKind) -> Vec<&Expr> {
         | S::DropRoutine { .. }
         | S::CreateTrigger(_)
         | S::DropTrigger { .. }
+        | S::CreateEvent(_)
+        | S::AlterEvent(_)
         | S::DropEvent { .. }
         | S::DropServer { .. } => Vec::new(),
         // Only in a routine's body, whose actions are asked for one by one.

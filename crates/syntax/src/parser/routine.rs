@@ -32,11 +32,8 @@ struct Label {
 impl Parser<'_> {
     /// At FUNCTION or PROCEDURE, after CREATE and the definer.
     pub(super) fn create_routine(&mut self, definer: Option<Account>) -> Parsed<StatementKind> {
-        if self.routine.is_some() {
-            let message = "Can't create a stored routine from within another stored routine".to_owned();
-            return Err(self.error(1303, b"2F003", message));
-        }
         let kind = self.routine_kind()?;
+        self.refuse_within_routine(kind.name())?;
         let if_not_exists = self.if_not_exists()?;
         let name = self.object_name()?;
         self.expect(Token::LeftParen)?;
@@ -74,7 +71,7 @@ impl Parser<'_> {
         })))
     }
 
-    fn routine_body(&mut self, is_function: bool) -> Parsed<(Statement, bool)> {
+    pub(super) fn routine_body(&mut self, is_function: bool) -> Parsed<(Statement, bool)> {
         self.routine = Some(RoutineContext { is_function, has_return: false, labels: Vec::new() });
         let allowed = std::mem::replace(&mut self.parameters_allowed, false);
         let body = self.statement();
@@ -159,9 +156,21 @@ impl Parser<'_> {
         }
     }
 
+    /// Error 1303 for the definition of a stored program in the body of another one.
+    fn refuse_within_routine(&self, what: &str) -> Parsed<()> {
+        match self.routine {
+            Some(_) => {
+                let message = format!("Can't create a {what} from within another stored routine");
+                Err(self.error(1303, b"2F003", message))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// At TRIGGER, after CREATE and the definer.
     pub(super) fn create_trigger(&mut self, definer: Option<Account>) -> Parsed<StatementKind> {
         self.advance();
+        self.refuse_within_routine("TRIGGER")?;
         let if_not_exists = self.if_not_exists()?;
         let name = self.object_name()?;
         let time = match self.expect_any(&[K::BEFORE, K::AFTER])? {

@@ -206,7 +206,7 @@ impl Parser<'_> {
         self.create_defined(or_replace)
     }
 
-    /// What may have a definer: views, routines, triggers.
+    /// What may have a definer: views, routines, triggers, events.
     fn create_defined(&mut self, or_replace: bool) -> Parsed<StatementKind> {
         let algorithm = self.view_algorithm()?;
         let definer = if self.is(K::DEFINER) { Some(self.definer()?) } else { None };
@@ -214,6 +214,7 @@ impl Parser<'_> {
         match self.word() {
             K::FUNCTION | K::PROCEDURE if !only_view => self.create_routine(definer),
             K::TRIGGER if !only_view => self.create_trigger(definer),
+            K::EVENT if !only_view => self.create_event(definer),
             _ => {
                 let security = self.sql_security()?;
                 self.view(false, or_replace, ViewStart { algorithm, definer, security })
@@ -244,6 +245,9 @@ impl Parser<'_> {
             _ => {
                 let algorithm = self.view_algorithm()?;
                 let definer = if self.is(K::DEFINER) { Some(self.definer()?) } else { None };
+                if algorithm.is_none() && self.is(K::EVENT) {
+                    return self.alter_event(definer);
+                }
                 let security = self.sql_security()?;
                 self.view(true, false, ViewStart { algorithm, definer, security })
             }

@@ -17,6 +17,10 @@ pub enum Named {
     Table(ObjectName),
     /// A stored function.
     Function(ObjectName),
+    /// A stored procedure.
+    Procedure(ObjectName),
+    /// One that is created or altered.
+    Event(ObjectName),
     /// One that is created or altered.
     View(ObjectName),
     /// Also one that gets or loses privileges.
@@ -42,6 +46,9 @@ impl Parser<'_> {
                 if self.is(K::DEFINER) {
                     self.definer()?;
                 }
+                if self.take_word(K::EVENT) {
+                    return Ok(vec![Named::Event(self.object_name()?)]);
+                }
                 self.head_of_view()
             }
             K::DROP if self.take_word(K::INDEX) => {
@@ -65,7 +72,15 @@ impl Parser<'_> {
         }
         self.take_word(K::TEMPORARY);
         self.take_any(&[K::UNIQUE, K::FULLTEXT, K::SPATIAL]);
-        match self.expect_any(&[K::TABLE, K::INDEX, K::FUNCTION, K::TRIGGER, K::USER])? {
+        match self.expect_any(&[
+            K::TABLE,
+            K::INDEX,
+            K::FUNCTION,
+            K::PROCEDURE,
+            K::TRIGGER,
+            K::EVENT,
+            K::USER,
+        ])? {
             K::TABLE => {
                 self.if_not_exists()?;
                 Ok(vec![Named::Table(self.object_name()?)])
@@ -76,9 +91,17 @@ impl Parser<'_> {
             }
             // It is a part of its table.
             K::TRIGGER => self.head_table_after_on(),
+            K::EVENT => {
+                self.if_not_exists()?;
+                Ok(vec![Named::Event(self.object_name()?)])
+            }
             K::FUNCTION => {
                 self.if_not_exists()?;
                 Ok(vec![Named::Function(self.object_name()?)])
+            }
+            K::PROCEDURE => {
+                self.if_not_exists()?;
+                Ok(vec![Named::Procedure(self.object_name()?)])
             }
             _ => {
                 self.if_not_exists()?;
@@ -174,6 +197,8 @@ mod tests {
         let shown = named.iter().map(|named| match named {
             Named::Table(table) => format!("t:{}", name(table)),
             Named::Function(function) => format!("f:{}", name(function)),
+            Named::Procedure(procedure) => format!("p:{}", name(procedure)),
+            Named::Event(event) => format!("e:{}", name(event)),
             Named::View(view) => format!("v:{}", name(view)),
             Named::Account(Account::Named { user, host }) => {
                 format!("u:{}@{}", user.to_str_lossy(), host.to_str_lossy())
@@ -196,11 +221,14 @@ mod tests {
         check("CREATE INDEX i ON t", "t:t");
         check("CREATE DEFINER=`a`@`b` TRIGGER g SOMETIMES UPDATE ON `d`.`t` LATER", "t:d.t");
         check("CREATE DEFINER=`a`@`b` FUNCTION d.f() RETURNS NEWTYPE RETURN 1", "f:d.f");
+        check("CREATE DEFINER=`a`@`b` PROCEDURE d.p(IN a LATERTYPE) BEGIN END", "p:d.p");
         check("CREATE USER a IDENTIFIED SOMEHOW ('x', 'y'), 'b'@'h' DEFAULT ROLE r, s", "u:a@% u:b@h");
         check("GRANT LATER_PRIVILEGE (a, b), SELECT ON *.* TO a, `b`@`h` WITH MORE", "u:a@% u:b@h");
         check("ALTER USER IF EXISTS a DISCARD ALL", "u:a@%");
         check("DROP INDEX i ON t ALGORITHM=LATER", "t:t");
         check("CREATE VIEW v AS LATER 1", "v:v");
+        check("CREATE EVENT e ON SCHEDULE LATER DO VIEW v", "e:e");
+        check("ALTER DEFINER=`a`@`b` EVENT `d`.e LATER", "e:d.e");
         check(
             "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`a`@`b` SQL SECURITY INVOKER VIEW `d`.`v` (a) AS LATER",
             "v:d.v",
@@ -212,7 +240,6 @@ mod tests {
     fn nothing_is_guessed() {
         for text in [
             "CREATE DATABASE d LIKE THIS",
-            "CREATE EVENT e ON SCHEDULE LATER DO VIEW v",
             "ALTER SQL SECURITY LATER VIEW v",
             "CREATE TABLE",
             "CREATE INDEX i",

@@ -74,17 +74,20 @@ fn view_listing(cx: &Context, view: &ViewDef) -> Listing {
     out
 }
 
-/// SHOW CREATE FUNCTION.
+/// SHOW CREATE FUNCTION and SHOW CREATE PROCEDURE.
 pub(super) fn routine(cx: &Context, kind: RoutineKind, of: &ObjectName) -> Result<Listing> {
     let database = database_or(of.database.as_deref(), cx.default_database())?;
-    let kind_name = if kind == RoutineKind::Function { "FUNCTION" } else { "PROCEDURE" };
-    let function = cx.catalog().function(database, &of.name).filter(|_| kind == RoutineKind::Function);
+    let function = cx.catalog().routine(kind, database, &of.name);
     let function = function.filter(|function| sees_routine(cx, function));
-    let function = function.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&kind_name, &of.name]))?;
+    let function = function.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&kind.name(), &of.name]))?;
+    let (kind_column, text_column) = match kind {
+        RoutineKind::Function => ("Function", "Create Function"),
+        RoutineKind::Procedure => ("Procedure", "Create Procedure"),
+    };
     let mut out = Listing::new([
-        text("Function", 64),
+        text(kind_column, 64),
         text("sql_mode", 512),
-        text("Create Function", DEFINITION).or_null(),
+        text(text_column, DEFINITION).or_null(),
         text("character_set_client", 64),
         text("collation_connection", 64),
         text("Database Collation", 64),
@@ -105,6 +108,9 @@ pub(super) fn routine(cx: &Context, kind: RoutineKind, of: &ObjectName) -> Resul
 pub(super) fn trigger(cx: &Context, of: &ObjectName) -> Result<Listing> {
     let database = database_or(of.database.as_deref(), cx.default_database())?;
     let state = cx.catalog().state();
+    if state.database(database).is_none() && system_tables::schema(database).is_none() {
+        return Err(error::BAD_DB_ERROR.with(&[&database]));
+    }
     let found = state.trigger(database, &of.name);
     let (table, trigger) = found.ok_or_else(|| error::TRG_DOES_NOT_EXIST.plain())?;
     if !sees_triggers(cx, database) {
@@ -127,6 +133,36 @@ pub(super) fn trigger(cx: &Context, of: &ObjectName) -> Result<Listing> {
         trigger.connection.name(),
         trigger.database_collation.name(),
         time_of_trigger(cx, trigger),
+    ]);
+    Ok(out)
+}
+
+/// SHOW CREATE EVENT.
+pub(super) fn event(cx: &Context, of: &ObjectName) -> Result<Listing> {
+    let database = database_or(of.database.as_deref(), cx.default_database())?;
+    let state = cx.catalog().state();
+    if state.database(database).is_none() {
+        return Err(error::BAD_DB_ERROR.with(&[&database]));
+    }
+    let event = state.event(database, &of.name);
+    let event = event.ok_or_else(|| error::EVENT_DOES_NOT_EXIST.with(&[&of.name]))?;
+    let mut out = Listing::new([
+        text("Event", 64),
+        text("sql_mode", 512),
+        text("time_zone", 64),
+        text("Create Event", DEFINITION),
+        text("character_set_client", 64),
+        text("collation_connection", 64),
+        text("Database Collation", 64),
+    ]);
+    out.push(cells![
+        event.name.as_str(),
+        ids::SQL_MODE.variable().show(&Value::UInt(event.sql_mode)),
+        event.zone.as_str(),
+        event.text(),
+        event.client.name(),
+        event.connection.name(),
+        event.database_collation.name(),
     ]);
     Ok(out)
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::catalog::event::status_word;
 use crate::catalog::objects::FunctionDef;
 use crate::catalog::trigger::{event_word, time_word};
 use crate::catalog::{ColumnDef, TableDef, database_or, show};
 use crate::executor::view_columns::{self, view_columns};
 use crate::listing::definitions::{
-    as_shown, column_extra, column_key, key_part, sees_routine, sees_triggers, sizes, time_of_trigger, times,
-    view_extra, yes_no,
+    as_shown, column_extra, column_key, key_part, schedule_cells, sees_routine, sees_triggers, sizes,
+    time_of_trigger, times, view_extra, yes_no,
 };
 use crate::listing::{Column, Listing, cells, int, moment, moment_with_hundredths, name, text, uint};
 use crate::session::Context;
@@ -303,12 +304,10 @@ pub(super) fn routines(cx: &Context, kind: RoutineKind) -> Listing {
     ];
     columns.extend(session_columns());
     let mut out = Listing::new(columns).pattern_on(1);
-    if kind == RoutineKind::Function {
-        let state = cx.catalog().state();
-        let all = state.databases.values().flat_map(|d| d.functions.values());
-        for function in all.filter(|function| sees_routine(cx, function)) {
-            out.push(routine(function));
-        }
+    let state = cx.catalog().state();
+    let all = state.databases.values().flat_map(|d| d.routines(kind).values());
+    for function in all.filter(|function| sees_routine(cx, function)) {
+        out.push(routine(function));
     }
     out
 }
@@ -319,7 +318,7 @@ fn routine(function: &FunctionDef) -> Vec<Datum<'static>> {
     cells![
         function.database.as_str(),
         function.name.as_str(),
-        "FUNCTION",
+        function.kind.name(),
         function.definer.to_string(),
         None::<&str>,
         None::<&str>,
@@ -370,9 +369,9 @@ pub(super) fn triggers(cx: &Context, given: Option<&str>) -> Result<Listing> {
     Ok(out)
 }
 
-/// SHOW EVENTS: there are none.
+/// SHOW EVENTS.
 pub(super) fn events(cx: &Context, given: Option<&str>) -> Result<Listing> {
-    database(cx, given)?;
+    let database = database(cx, given)?;
     let mut columns = vec![
         name("Db"),
         text("Name", 64),
@@ -388,5 +387,24 @@ pub(super) fn events(cx: &Context, given: Option<&str>) -> Result<Listing> {
         uint("Originator"),
     ];
     columns.extend(session_columns());
-    Ok(Listing::new(columns).pattern_on(1))
+    let mut out = Listing::new(columns).pattern_on(1);
+    let state = cx.catalog().state();
+    for event in state.database(&database).iter().flat_map(|held| held.events.values()) {
+        let mut row = cells![
+            event.database.as_str(),
+            event.name.as_str(),
+            event.definer.to_string(),
+            event.zone.as_str(),
+        ];
+        row.extend(schedule_cells(event));
+        row.extend(cells![
+            status_word(event.status),
+            cx.instance.globals().uint(ids::SERVER_ID),
+            event.client.name(),
+            event.connection.name(),
+            event.database_collation.name(),
+        ]);
+        out.push(row);
+    }
+    Ok(out)
 }

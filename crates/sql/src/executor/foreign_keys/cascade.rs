@@ -123,6 +123,7 @@ impl Cascade {
         while let Some(row) = scan.next(cx.storage_transaction(), Locking::UPDATE)? {
             datum::bounds::check()?;
             cx.check_interrupt()?;
+            cx.statement.cascaded_within |= !cx.statement.frames.is_empty();
             self.depth += 1;
             if self.depth == DEPTH_MAX {
                 return Err(NotChanged::Failed(error::FK_DEPTH_EXCEEDED.with(&[&DEPTH_MAX])));

@@ -27,7 +27,7 @@ pub(super) fn user<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn current_user<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    text(cx.connection.account_text())
+    text(cx.effective_account().to_string())
 }
 
 pub(super) fn database<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {

@@ -18,6 +18,8 @@ pub(crate) struct ConnectionInfo {
     pub(crate) tls: Option<TlsSession>,
     /// CLIENT_FOUND_ROWS.
     pub(crate) count_found_rows: bool,
+    /// CLIENT_MULTI_RESULTS.
+    pub(crate) multi_results: bool,
     /// What the account may do.
     pub(in crate::session) cached_grants: CachedGrants,
     /// The password had expired when the session began.
@@ -34,6 +36,7 @@ impl ConnectionInfo {
             with_password: connection.with_password,
             tls: connection.tls,
             count_found_rows: connection.found_rows,
+            multi_results: connection.multi_results,
             began_expired: cached_grants.expired(),
             cached_grants,
         }
@@ -42,10 +45,5 @@ impl ConnectionInfo {
     /// What USER() shows: the name given, and where the client comes from.
     pub(crate) fn user_text(&self) -> String {
         self.user.to_string()
-    }
-
-    /// What CURRENT_USER() shows: user and host pattern.
-    pub(crate) fn account_text(&self) -> String {
-        self.account.to_string()
     }
 }

@@ -13,6 +13,7 @@ use crate::expression::functions::regexp;
 use crate::routine::{Routine, RoutinePlans};
 use crate::variables::ids;
 use datum::error::{self, Result};
+use syntax::ast::RoutineKind;
 
 /// What functions keep from one call to the next, over statements: COM_RESET_CONNECTION keeps it
 /// too.
@@ -58,6 +59,21 @@ impl Context {
         }
         let compiled = Arc::new(Routine::compile(&function)?);
         Ok(function.compiled.get_or_init(|| compiled).clone())
+    }
+
+    /// A stored procedure, compiled; error 1305.
+    pub(crate) fn procedure(&self, database: &str, name: &str) -> Result<Arc<Routine>> {
+        let kind = RoutineKind::Procedure;
+        let Some(procedure) = self.catalog().routine(kind, database, name) else {
+            self.catalog().state().check_usable(&ObjectKey::routine(kind, database, name))?;
+            let shown = format!("{database}.{name}");
+            return Err(error::SP_DOES_NOT_EXIST.with(&[&kind.name(), &shown]));
+        };
+        if let Some(compiled) = procedure.compiled.get() {
+            return Ok(compiled.clone());
+        }
+        let compiled = Arc::new(Routine::compile(&procedure)?);
+        Ok(procedure.compiled.get_or_init(|| compiled).clone())
     }
 
     pub(crate) fn version(&self) -> String {

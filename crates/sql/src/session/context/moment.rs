@@ -12,6 +12,12 @@ impl Context {
         self.statement.begin(moment, statement_class::keeps_diagnostics(kind));
     }
 
+    /// A statement of a procedure begins.
+    pub(crate) fn begin_program_statement(&mut self) {
+        let moment = self.next_moment();
+        self.statement.begin_in_procedure(moment);
+    }
+
     /// What is evaluated without a statement gets a moment too.
     pub(in crate::session) fn begin_moment(&mut self) {
         self.statement.moment = self.next_moment();

@@ -295,14 +295,14 @@ impl Context {
     pub(crate) fn ddl_settings(&self) -> Settings {
         let server = Collation::by_name(self.settings.variables.text(ids::COLLATION_SERVER));
         Settings {
-            database: self.settings.default_database.clone(),
+            database: self.default_database().map(str::to_owned),
             sql_mode: self.settings.variables.uint(ids::SQL_MODE),
             client: self.settings.statement_charset(),
             connection: self.settings.decoded.connection,
             server: server.unwrap_or(Collation::UTF8MB4_0900_AI_CI),
             zone: self.settings.decoded.zone,
             moment: self.statement.moment,
-            account: self.connection.account.clone(),
+            account: self.effective_account().clone(),
             generates_key: self.settings.variables.bool(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY),
             requires_key: self.settings.variables.bool(ids::SQL_REQUIRE_PRIMARY_KEY),
             foreign_key_checks: self.settings.variables.bool(ids::FOREIGN_KEY_CHECKS),

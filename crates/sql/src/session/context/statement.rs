@@ -68,6 +68,15 @@ fn push_digits(out: &mut String, number: u64) {
     out.push(char::from(b'0' + (number % 10) as u8));
 }
 
+/// Where the values of OUT parameters go for which a `?` stands.
+#[derive(Debug, Clone)]
+pub(crate) enum ParameterTargets {
+    /// To the client, as a result set.
+    Client,
+    /// To the user variables that EXECUTE .. USING names.
+    Variables(Arc<[Box<str>]>),
+}
+
 /// The state of the client's statement that runs. [`StatementState::begin`] starts it; the
 /// statements of stored functions, and those that are executed for others, run in the same one.
 pub(crate) struct StatementState {
@@ -82,6 +91,10 @@ pub(crate) struct StatementState {
     pub(super) moment: i64,
     /// Values of the prepared statement that runs.
     pub(crate) parameters: Vec<Parameter>,
+    /// Where the values of OUT parameters go for which a `?` stands.
+    pub(crate) parameter_targets: ParameterTargets,
+    /// A COMMIT or ROLLBACK of a procedure has said RELEASE.
+    pub(crate) releases: bool,
     /// What executes a prepared statement, as error 1210 names it.
     pub(crate) executed_by: &'static str,
     /// Named values that the client sent along with the statement, as utf8mb4 text.
@@ -100,6 +113,9 @@ pub(crate) struct StatementState {
     /// The rows that it applies were checked where they come from, and what follows from them comes
     /// too.
     pub(crate) ignores_foreign_keys: bool,
+    /// A statement within this one has changed rows by foreign keys, which it may have found
+    /// before.
+    pub(crate) cascaded_within: bool,
     /// The values that the subqueries and derived tables that run take from around them, the
     /// innermost last.
     pub(super) outer: Vec<Vec<Datum<'static>>>,
@@ -124,6 +140,8 @@ impl StatementState {
             strict_error: None,
             moment,
             parameters: Vec::new(),
+            parameter_targets: ParameterTargets::Client,
+            releases: false,
             executed_by: "EXECUTE",
             query_attributes: Vec::new(),
             cached_plan: None,
@@ -132,6 +150,7 @@ impl StatementState {
             used_tables: UsedTables::default(),
             references: Vec::new(),
             ignores_foreign_keys: false,
+            cascaded_within: false,
             outer: Vec::new(),
             subquery_results: BTreeMap::new(),
             misread: BTreeSet::new(),
@@ -152,6 +171,8 @@ impl StatementState {
             moment: begins,
             // Set for this statement before it begins.
             parameters: _,
+            parameter_targets: _,
+            releases,
             executed_by: _,
             query_attributes: _,
             cached_plan: _,
@@ -161,6 +182,7 @@ impl StatementState {
             used_tables,
             references,
             ignores_foreign_keys,
+            cascaded_within,
             outer: _,
             // Begun by `Context::with_own_results`, for each statement of a function too.
             subquery_results: _,
@@ -174,6 +196,8 @@ impl StatementState {
         used_tables.clear();
         references.clear();
         *ignores_foreign_keys = false;
+        *cascaded_within = false;
+        *releases = false;
         if !keeps_diagnostics {
             diagnostics.clear();
         }
@@ -181,6 +205,16 @@ impl StatementState {
         *storing = false;
         *strict_error = None;
         *begins = moment;
+    }
+
+    /// A statement of a procedure begins, which is no part of the calling one.
+    pub(super) fn begin_in_procedure(&mut self, moment: i64) {
+        self.references.clear();
+        self.ignores_foreign_keys = false;
+        self.status.begin();
+        self.storing = false;
+        self.strict_error = None;
+        self.moment = moment;
     }
 
     /// Forgets what is found by the addresses of calls: the plan that has them may go.
@@ -201,6 +235,13 @@ impl StatementState {
     /// The first warning that is an error in this statement, if there was one.
     pub(crate) fn take_strict_error(&mut self) -> Option<SqlError> {
         self.strict_error.take()
+    }
+
+    /// Puts back what was taken, unless another one has come since.
+    pub(crate) fn restore_strict_error(&mut self, taken: Option<SqlError>) {
+        if self.strict_error.is_none() {
+            self.strict_error = taken;
+        }
     }
 
     /// A value from around the innermost subquery or derived table.

@@ -16,7 +16,8 @@ pub(super) const VARIABLES: &[Variable] = &[
     text("ft_stopword_file", "(built-in)").fixed().read_only().help_text(NO_FULLTEXT),
     text("datadir", "duramen-data").read_only().help_text("Directory of all data; made at the first start"),
     uint("default_password_lifetime", 0, 0, 0).fixed().help_text("Passwords don't expire"),
-    choice("event_scheduler", &["OFF", "ON", "DISABLED"], 2).fixed().help_text("There are no events"),
+    choice("event_scheduler", &["OFF", "ON", "DISABLED"], 1)
+        .help_text("Events are run; DISABLED, which is for the start alone, says never"),
     uint("flush_time", 0, 0, 0).fixed().help_text("Tables are flushed by checkpoints"),
     switch("general_log", false).help_text("Log all statements and connections; passwords are left out"),
     text("general_log_file", "")

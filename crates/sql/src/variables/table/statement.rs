@@ -31,7 +31,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("auto_increment_increment", 1, 1, 65_535).both().help_text("Step between AUTO_INCREMENT values"),
     uint("auto_increment_offset", 1, 1, 65_535).both().help_text("First AUTO_INCREMENT value"),
     switch("autocommit", true).both().help_text("Each statement is a transaction"),
-    switch("automatic_sp_privileges", true).harmless().help_text("No effect yet"),
+    switch("automatic_sp_privileges", true).fixed().help_text("Who makes a routine may use and drop it"),
     choice("block_encryption_mode", BLOCK_ENCRYPTION_MODES, 0).both().help_text("Mode of AES_ENCRYPT()"),
     choice("completion_type", &["NO_CHAIN", "CHAIN", "RELEASE"], 0)
         .both()

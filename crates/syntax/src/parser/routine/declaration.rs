@@ -40,7 +40,7 @@ impl Parser<'_> {
     /// At DECLARE.
     fn declaration(&mut self) -> Parsed<Declaration> {
         self.advance();
-        if let Some(word) = self.take_any(&[K::CONTINUE, K::EXIT, K::UNDO]) {
+        if let Some(word) = self.take_any(&[K::CONTINUE, K::EXIT]) {
             return self.handler_declaration(word);
         }
         let first = self.ident()?;
@@ -71,8 +71,7 @@ impl Parser<'_> {
     fn handler_declaration(&mut self, word: K) -> Parsed<Declaration> {
         let action = match word {
             K::CONTINUE => HandlerAction::Continue,
-            K::EXIT => HandlerAction::Exit,
-            _ => HandlerAction::Undo,
+            _ => HandlerAction::Exit,
         };
         self.expect_words(&[K::HANDLER, K::FOR])?;
         let conditions = self.list(|parser| parser.condition_value(true))?;

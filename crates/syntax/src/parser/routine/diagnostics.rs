@@ -24,6 +24,12 @@ impl Parser<'_> {
                 parser.expect(Token::Equal)?;
                 Ok((name, parser.primary()?))
             })?;
+            let mut named: Vec<&str> = items.iter().map(|(name, _)| name.as_str()).collect();
+            named.sort_unstable();
+            if let Some(twice) = named.windows(2).find(|pair| pair[0] == pair[1]) {
+                let message = format!("Duplicate condition information item '{}'", twice[0]);
+                return Err(self.error(1641, b"42000", message));
+            }
         }
         Ok(StatementKind::Signal(Box::new(Signal { resignal, condition, items })))
     }
