@@ -85,8 +85,8 @@ impl ViewCheck {
         Some(Arc::new(ViewCheck { database, view, conditions, slot, reads_number }))
     }
 
-    /// Error 1369 for a row that the view would not have; with IGNORE a warning, and false. `joined`
-    /// has the rows of the other tables of a join.
+    /// Error 1369 for a row that the view would not have; with IGNORE a warning, and false.
+    /// `joined` has the rows of the other tables of a join.
     pub(super) fn passes(
         &self,
         cx: &mut Context,
