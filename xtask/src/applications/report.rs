@@ -1,4 +1,4 @@
-//! What came of the applications, as a table and a list of the statements that failed.
+//! What came of the applications, as a table, and a second one of the statements that failed.
 
 use super::Outcome;
 use super::catalogue::Application;
@@ -13,16 +13,18 @@ const END: &str = "<!-- end of the applications -->";
 const HEADING: &str = "\
 | application | version | exercised | result | statements | migration's time, MySQL's is 1 |
 | --- | --- | --- | --- | --- | --- |";
+const FAILURES: &str = "\
+| error | application | message | statement |
+| --- | --- | --- | --- |";
 /// Characters of a statement that are shown.
 const SHOWN: usize = 160;
 
-/// An application's row of the table, and its item of the list.
+/// An application's row of the table, and those of the statements that failed.
 #[derive(Debug)]
 pub struct Row {
     title: String,
     row: String,
-    /// Empty if no statement failed.
-    item: String,
+    failed: Vec<String>,
 }
 
 impl Row {
@@ -56,30 +58,21 @@ impl Row {
             "| {} | {version} | {} | {result} | {} | {ratio} |",
             application.title, application.used, here.statements
         );
-        let mut lines: Vec<String> = Vec::new();
-        for failure in failures {
-            let line = format!(
-                "  - {}, {}: `{}`",
-                failure.error,
-                shown(&failure.message),
-                shown(&failure.statement)
-            );
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-        let item = if lines.is_empty() {
-            String::new()
-        } else {
-            format!("- {}:\n{}", application.title, lines.join("\n"))
-        };
-        Self { title: application.title.to_owned(), row, item }
+        let mut failed: Vec<String> = failures
+            .iter()
+            .map(|f| {
+                let (message, statement) = (shown(&f.message), shown(&f.statement));
+                format!("| {} | {} | {message} | `{statement}` |", f.error, application.title)
+            })
+            .collect();
+        failed.dedup();
+        Self { title: application.title.to_owned(), row, failed }
     }
 }
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n{}", self.row, self.item)
+        write!(f, "{}\n{}", self.row, self.failed.join("\n"))
     }
 }
 
@@ -92,7 +85,7 @@ pub fn write(rows: &[Row]) -> Result<()> {
     let list = if list.is_empty() {
         "No statement failed that MySQL takes.".to_owned()
     } else {
-        format!("Statements that fail here only:\n\n{}", list.join("\n"))
+        format!("Statements that fail here only:\n\n{FAILURES}\n{}", list.join("\n"))
     };
     let table = table.join("\n");
     fs::write(PAGE, format!("{before}{BEGIN}\n\n{HEADING}\n{table}\n\n{list}\n\n{END}{after}"))?;
@@ -100,25 +93,21 @@ pub fn write(rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-/// The table's rows and the list's items, the catalogue's order kept.
+/// The rows of both tables, in the catalogue's order.
 fn merged(block: &str, rows: &[Row]) -> (Vec<String>, Vec<String>) {
-    let (mut table, mut list) = (Vec::new(), Vec::new());
+    let (mut table, mut failures) = (Vec::new(), Vec::new());
     for application in super::APPLICATIONS {
         let title = application.title;
         if let Some(row) = rows.iter().find(|r| r.title == title) {
             table.push(row.row.clone());
-            list.extend(Some(row.item.clone()).filter(|item| !item.is_empty()));
+            failures.extend(row.failed.iter().cloned());
             continue;
         }
         table.extend(block.lines().find(|l| l.starts_with(&format!("| {title} |"))).map(str::to_owned));
-        let mut lines = block.lines().skip_while(|l| *l != format!("- {title}:"));
-        if let Some(first) = lines.next() {
-            let lines: Vec<&str> =
-                std::iter::once(first).chain(lines.take_while(|l| l.starts_with("  "))).collect();
-            list.push(lines.join("\n"));
-        }
+        let of_it = |line: &&str| line.split(" | ").nth(1) == Some(title);
+        failures.extend(block.lines().filter(of_it).map(str::to_owned));
     }
-    (table, list)
+    (table, failures)
 }
 
 /// True if two failures are of one statement, numbers and generated names aside.
@@ -159,17 +148,15 @@ fn shown(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn row(title: &str, row: &str, item: &str) -> Row {
-        Row { title: title.into(), row: row.into(), item: item.into() }
-    }
-
     #[test]
     fn rows_of_applications_that_were_not_run_stay() {
         let (first, second) = (super::super::APPLICATIONS[0].title, super::super::APPLICATIONS[1].title);
-        let block = format!("| {second} | old |\n\n- {second}:\n  - 1235\n  - 1064\n\nmore");
-        let (table, list) = merged(&block, &[row(first, "new", "")]);
+        let failed = format!("| 1235 | {second} | no | `x` |");
+        let block = format!("| {second} | old |\n| {first} | old |\n\n{failed}\n| 1 | {first} | no | `x` |");
+        let new = Row { title: first.into(), row: "new".into(), failed: Vec::new() };
+        let (table, failures) = merged(&block, &[new]);
         assert_eq!(table, ["new".to_owned(), format!("| {second} | old |")]);
-        assert_eq!(list, [format!("- {second}:\n  - 1235\n  - 1064")]);
+        assert_eq!(failures, [failed]);
     }
 
     #[test]
