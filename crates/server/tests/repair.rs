@@ -212,7 +212,7 @@ fn a_sound_directory_is_told_so_and_nothing_is_made() {
     let (code, text) = world.check(&[]);
     assert!(code == 0 && text.contains("verdict: the data directory is sound"), "{text}");
     assert!(
-        text.contains("the definitions of 3 tables, 1 stored functions and 2 accounts can be read"),
+        text.contains("the definitions of 3 tables, 1 stored routines and 2 accounts can be read"),
         "{text}"
     );
     let (code, text) = world.check(&["--full", "--json"]);

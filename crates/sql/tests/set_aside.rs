@@ -245,6 +245,9 @@ fn a_text_that_no_parser_takes_sets_aside_what_it_names() {
             "view d.w",
         ),
         ("ALTER VIEW `d`.`w` AS select 1 AS `1`", "view d.w"),
+        ("CREATE DEFINER=`a`@`b` PROCEDURE p() LATER STATEMENT", "procedure d.p"),
+        ("CREATE DEFINER=`a`@`b` TRIGGER g BEFORE INSERT ON `t` FOR EACH ROW LATER STATEMENT", "table d.t"),
+        ("CREATE DEFINER=`a`@`b` EVENT e ON SCHEDULE LATER DO SELECT 1", "event d.e"),
         ("CREATE USER u IDENTIFIED SOMEHOW", "account 'u'@'%'"),
         ("GRANT LATER_PRIVILEGE ON *.* TO u", "account 'u'@'%'"),
     ] {
@@ -264,7 +267,6 @@ fn a_text_that_names_nothing_stops_the_start_before_anything_is_changed() {
         "CREATE DATABASE e LATER = 5",
         "CREATE DATABASE e COLLATE utf9_later_ci",
         "CREATE DATABASE d",
-        "CREATE EVENT e ON SCHEDULE LATER DO SELECT 1",
         "CREATE TABLE",
         "LATER STATEMENT t",
     ] {

@@ -20,8 +20,8 @@ fn a_source_works_and_says_why_where_it_refuses() {
     assert_eq!(report.lost, 0);
     // Locks, duplicates, and names that others took away.
     let expected = [
-        1007, 1008, 1050, 1051, 1054, 1060, 1061, 1062, 1072, 1091, 1141, 1146, 1205, 1213, 1304, 1305, 1364,
-        1396, 1410, 1412, 1451, 1452, 3572,
+        1007, 1008, 1050, 1051, 1054, 1060, 1061, 1062, 1072, 1091, 1141, 1146, 1205, 1213, 1304, 1305, 1359,
+        1360, 1364, 1396, 1410, 1412, 1451, 1452, 3572, 4100,
     ];
     for (code, example) in &report.refused {
         assert!(expected.contains(code), "{code}: {example:?}");
