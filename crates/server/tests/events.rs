@@ -62,6 +62,19 @@ fn events_run_and_end_as_their_schedules_say() {
 }
 
 #[test]
+fn a_transaction_that_an_event_leaves_open_is_committed() {
+    let server = start(&[]);
+    server.sql(
+        "CREATE DATABASE d; CREATE TABLE d.t (m VARCHAR(20)); USE d;\nDELIMITER //\n\
+         CREATE EVENT a ON SCHEDULE AT NOW() DO BEGIN START TRANSACTION; INSERT INTO t VALUES ('begun'); END//\n\
+         CREATE EVENT b ON SCHEDULE AT NOW() DO BEGIN SET autocommit = 0; INSERT INTO t VALUES ('manual'); END//\n\
+         CREATE EVENT c ON SCHEDULE AT NOW() DO BEGIN START TRANSACTION; INSERT INTO t VALUES ('signal'); \
+           SIGNAL SQLSTATE '45000'; END//",
+    );
+    await_answer(&server, "SELECT GROUP_CONCAT(m ORDER BY m) FROM d.t", "begun,manual,signal");
+}
+
+#[test]
 fn an_event_has_its_definers_rights_and_no_more() {
     let server = start(&[]);
     server.sql(

@@ -55,7 +55,7 @@ fn evaluated(cx: &mut Context, schedule: &EventSchedule) -> Result<String> {
             let mut out = format!("EVERY {amount} {} STARTS '{starts}'", unit_text(*unit));
             if let Some(ends) = ends {
                 let ends = moment(cx, ends, "ENDS")?;
-                if ends < now || ends <= starts {
+                if ends <= starts {
                     return Err(error::EVENT_ENDS_BEFORE_STARTS.plain());
                 }
                 out += &format!(" ENDS '{ends}'");

@@ -20,7 +20,7 @@ use syntax::ast::{
     ObjectName,
 };
 
-/// CREATE EVENT. One whose moment is past is dropped at once, or disabled.
+/// CREATE EVENT. One whose schedule is over is dropped at once, or disabled.
 ///
 /// # Errors
 /// 1537 for a name that is taken; 1542 and 1543 for its schedule; those of its body.
@@ -81,7 +81,8 @@ pub(super) fn create(
 /// ALTER EVENT. Whoever alters it is its definer from then on, unless another one is said.
 ///
 /// # Errors
-/// 1539 for one that is not there; 1537 and 1551 for its new name; 1589 for a moment that is past.
+/// 1539 for one that is not there; 1537 and 1551 for its new name; 1589 for a schedule that is
+/// over.
 pub(super) fn alter(
     alter: &AlterEvent,
     text: &[u8],
@@ -209,9 +210,13 @@ fn missing_definer(event: &EventDef, state: &CatalogState) -> Option<SqlError> {
     (!state.users.contains_key(&event.definer)).then(|| error::NO_SUCH_USER.with(&[user, host]))
 }
 
-/// True for a single moment that is past already.
+/// True if the last moment of a schedule is past already.
 fn is_past(schedule: &Schedule, settings: &Settings) -> bool {
-    matches!(schedule, Schedule::At(moment) if *moment < settings.moment.div_euclid(SECOND) * SECOND)
+    let last = match schedule {
+        Schedule::At(moment) => Some(*moment),
+        Schedule::Every { ends, .. } => *ends,
+    };
+    last.is_some_and(|last| last < settings.moment.div_euclid(SECOND) * SECOND)
 }
 
 fn schedule(said: &EventSchedule, settings: &Settings) -> Result<Schedule> {
