@@ -62,7 +62,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use storage::TreeId;
 
 pub use account::{UserAtHost, UserDef};
-pub use objects::{CatalogState, FunctionDef};
+pub use objects::{CatalogState, RoutineDef};
 pub use record::{CatalogError, Change};
 pub use replay::{FollowError, Rehearsal};
 pub(crate) use replay::{Replay, settings_of};
@@ -151,12 +151,12 @@ impl Catalog {
     }
 
     /// A stored function.
-    pub(crate) fn function(&self, database: &str, name: &str) -> Option<Arc<FunctionDef>> {
+    pub(crate) fn function(&self, database: &str, name: &str) -> Option<Arc<RoutineDef>> {
         self.state.read().function(database, name).cloned()
     }
 
     /// A stored function or procedure.
-    pub(crate) fn routine(&self, kind: RoutineKind, database: &str, name: &str) -> Option<Arc<FunctionDef>> {
+    pub(crate) fn routine(&self, kind: RoutineKind, database: &str, name: &str) -> Option<Arc<RoutineDef>> {
         self.state.read().routine(kind, database, name).cloned()
     }
 

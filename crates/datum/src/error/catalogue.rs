@@ -280,6 +280,7 @@ catalogue! {
     DATETIME_FUNCTION_OVERFLOW = 1441, "22008", "Datetime function: % field overflow";
     CANT_UPDATE_USED_TABLE_IN_SF_OR_TRG = 1442, "HY000", "Can't update table '%' in stored function/trigger because it is already used by statement which invoked this stored function/trigger.";
     VIEW_PREVENT_UPDATE = 1443, "HY000", "The definition of table '%' prevents operation % on table '%'.";
+    PS_NO_RECURSION = 1444, "HY000", "The prepared statement contains a stored routine call that refers to that same statement. It's not allowed to execute a prepared statement in such a recursive manner";
     SP_CANT_SET_AUTOCOMMIT = 1445, "HY000", "Not allowed to set autocommit from a stored function or trigger";
     NO_SUCH_USER = 1449, "HY000", "The user specified as a definer ('%'@'%') does not exist";
     FORBID_SCHEMA_CHANGE = 1450, "HY000", "Changing schema from '%' to '%' is not allowed.";

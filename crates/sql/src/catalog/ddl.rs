@@ -380,7 +380,7 @@ fn drop_database(name: &str, if_exists: bool, state: &CatalogState, settings: &S
     foreign_keys::check_drops(&dropped, state, settings)?;
     let tables = database.tables.values().map(|t| Change::DropTable(t.clone()));
     let routines = database.functions.values().chain(database.procedures.values());
-    let functions = routines.map(|f| Change::DropFunction(f.kind, name.to_owned(), f.name.clone()));
+    let functions = routines.map(|f| Change::DropRoutine(f.kind, name.to_owned(), f.name.clone()));
     let views = database.views.values().map(|view| Change::DropView(view.clone()));
     let events = database.events.values().map(|e| Change::DropEvent(name.to_owned(), e.name.clone()));
     let of_database = |o: &&SetAside| o.key.kind != ObjectKind::User && o.key.database == name;

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use stdx::cursor::{Cursor, Truncated, put_lenenc_bytes};
 
 use super::account::UserAtHost;
-use super::objects::{CatalogState, FunctionDef};
+use super::objects::{CatalogState, RoutineDef};
 use super::show::{quote, quote_text_for};
 use crate::routine::Routine;
 use datum::error::Result;
@@ -284,7 +284,7 @@ impl EventDef {
         if let Some(compiled) = self.compiled.get() {
             return Ok(compiled.clone());
         }
-        let procedure = FunctionDef {
+        let procedure = RoutineDef {
             kind: RoutineKind::Procedure,
             database: self.database.clone(),
             name: self.name.clone(),
@@ -296,6 +296,7 @@ impl EventDef {
             sql_mode: self.sql_mode,
             connection: self.connection,
             database_collation: self.database_collation,
+            times: None,
             compiled: OnceLock::new(),
         };
         let compiled = Arc::new(Routine::compile(&procedure)?);

@@ -34,7 +34,7 @@ pub(super) fn check(change: &Change, state: &CatalogState) -> Result<()> {
             let is_new = |check: &&CheckDef| !before.contains(&*check.expr);
             to.checks.iter().filter(is_new).try_for_each(check_condition)
         }
-        C::PutFunction(function) => check_name(&function.name, None),
+        C::PutRoutine(function) => check_name(&function.name, None),
         C::PutEvent(event) => check_name(&event.name, None),
         C::PutView(view) => {
             check_name(&view.name, Some(error::WRONG_TABLE_NAME))?;
@@ -47,7 +47,7 @@ pub(super) fn check(change: &Change, state: &CatalogState) -> Result<()> {
             check_length(&user.host, "host name", HOST_MAX)
         }
         C::PutDatabase(..) | C::PutTable(..) | C::PutUser(_) => Ok(()),
-        C::DropDatabase(_) | C::DropTable(_) | C::DropFunction(..) | C::DropUser(..) => Ok(()),
+        C::DropDatabase(_) | C::DropTable(_) | C::DropRoutine(..) | C::DropUser(..) => Ok(()),
         C::DropView(_) | C::DropEvent(..) => Ok(()),
         C::PutAside(_) | C::DropSetAside(_) => Ok(()),
     }

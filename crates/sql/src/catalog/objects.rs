@@ -52,9 +52,9 @@ pub struct DatabaseDef {
     /// Its tables by name.
     pub tables: BTreeMap<String, Arc<TableDef>>,
     /// Its stored functions by name in lower case.
-    pub functions: BTreeMap<String, Arc<FunctionDef>>,
+    pub functions: BTreeMap<String, Arc<RoutineDef>>,
     /// Its stored procedures by name in lower case; a function may have the same one.
-    pub procedures: BTreeMap<String, Arc<FunctionDef>>,
+    pub procedures: BTreeMap<String, Arc<RoutineDef>>,
     /// Its events by name in lower case.
     pub(crate) events: BTreeMap<String, Arc<EventDef>>,
     /// Its views by name; no table has the same one.
@@ -63,14 +63,14 @@ pub struct DatabaseDef {
 
 impl DatabaseDef {
     /// Its stored functions or procedures by name in lower case.
-    pub(crate) fn routines(&self, kind: RoutineKind) -> &BTreeMap<String, Arc<FunctionDef>> {
+    pub(crate) fn routines(&self, kind: RoutineKind) -> &BTreeMap<String, Arc<RoutineDef>> {
         match kind {
             RoutineKind::Function => &self.functions,
             RoutineKind::Procedure => &self.procedures,
         }
     }
 
-    pub(crate) fn routines_mut(&mut self, kind: RoutineKind) -> &mut BTreeMap<String, Arc<FunctionDef>> {
+    pub(crate) fn routines_mut(&mut self, kind: RoutineKind) -> &mut BTreeMap<String, Arc<RoutineDef>> {
         match kind {
             RoutineKind::Function => &mut self.functions,
             RoutineKind::Procedure => &mut self.procedures,
@@ -78,9 +78,16 @@ impl DatabaseDef {
     }
 }
 
+/// When a routine was made, and when its characteristics were altered last: seconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RoutineTimes {
+    pub(crate) created: i64,
+    pub(crate) altered: i64,
+}
+
 /// A stored function or procedure, as it was created.
 #[derive(Debug)]
-pub struct FunctionDef {
+pub struct RoutineDef {
     /// Which of the two it is.
     pub kind: RoutineKind,
     pub(crate) database: String,
@@ -101,11 +108,13 @@ pub struct FunctionDef {
     pub connection: Collation,
     /// The database's collation at its creation.
     pub(crate) database_collation: Collation,
+    /// When it was made and altered; `None` where an older version has not kept it.
+    pub(crate) times: Option<RoutineTimes>,
     /// What it was compiled to, at its first call.
     pub(crate) compiled: std::sync::OnceLock<Arc<crate::routine::Routine>>,
 }
 
-impl FunctionDef {
+impl RoutineDef {
     /// The text of its CREATE statement, as SHOW CREATE FUNCTION and the log have it.
     pub fn text(&self) -> Vec<u8> {
         let UserAtHost { user, host } = &self.definer;
@@ -215,12 +224,12 @@ impl CatalogState {
     }
 
     /// A stored function, its name in any case.
-    pub(crate) fn function(&self, database: &str, name: &str) -> Option<&Arc<FunctionDef>> {
+    pub(crate) fn function(&self, database: &str, name: &str) -> Option<&Arc<RoutineDef>> {
         self.databases.get(database)?.functions.get(&name.to_lowercase())
     }
 
     /// A stored function or procedure, its name in any case.
-    pub(crate) fn routine(&self, kind: RoutineKind, database: &str, name: &str) -> Option<&Arc<FunctionDef>> {
+    pub(crate) fn routine(&self, kind: RoutineKind, database: &str, name: &str) -> Option<&Arc<RoutineDef>> {
         self.databases.get(database)?.routines(kind).get(&name.to_lowercase())
     }
 

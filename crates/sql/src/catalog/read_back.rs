@@ -29,7 +29,7 @@ use storage::{BatchOp, TreeId, WriteBatch};
 
 use super::account::UserAtHost;
 use super::new_definitions;
-use super::objects::{CatalogState, FunctionDef};
+use super::objects::{CatalogState, RoutineDef};
 use super::record::{self, Change};
 use super::replay;
 use super::set_aside::ObjectKey;
@@ -128,8 +128,8 @@ fn objects(change: &Change) -> Vec<Object<'_>> {
         C::AlterTable(from, to, _) => {
             vec![Object::Table(&from.database, &from.name), Object::Table(&to.database, &to.name)]
         }
-        C::PutFunction(f) => vec![Object::Routine(f.kind, &f.database, &f.name)],
-        C::DropFunction(kind, database, name) => vec![Object::Routine(*kind, database, name)],
+        C::PutRoutine(f) => vec![Object::Routine(f.kind, &f.database, &f.name)],
+        C::DropRoutine(kind, database, name) => vec![Object::Routine(*kind, database, name)],
         C::PutEvent(event) => vec![Object::Event(&event.database, &event.name)],
         C::DropEvent(database, name) => vec![Object::Event(database, name)],
         C::PutView(view) | C::DropView(view) => vec![Object::View(&view.database, &view.name)],
@@ -253,8 +253,8 @@ fn table_difference(made: &TableDef, read: &TableDef) -> Option<&'static str> {
     same.iter().find(|(is_same, _)| !is_same).map(|(_, what)| *what)
 }
 
-fn function_difference(made: &FunctionDef, read: &FunctionDef) -> Option<&'static str> {
-    let FunctionDef {
+fn function_difference(made: &RoutineDef, read: &RoutineDef) -> Option<&'static str> {
+    let RoutineDef {
         kind: _, // found by it
         database,
         name,
@@ -266,6 +266,7 @@ fn function_difference(made: &FunctionDef, read: &FunctionDef) -> Option<&'stati
         sql_mode,
         connection,
         database_collation,
+        times,
         compiled: _, // of the rest
     } = made;
     let r = &read.characteristics;
@@ -284,6 +285,7 @@ fn function_difference(made: &FunctionDef, read: &FunctionDef) -> Option<&'stati
         (*body == read.body, "body"),
         (*sql_mode == read.sql_mode, "sql_mode"),
         (*connection == read.connection && *database_collation == read.database_collation, "collation"),
+        (*times == read.times, "time of creation"),
     ];
     same.iter().find(|(is_same, _)| !is_same).map(|(_, what)| *what)
 }

@@ -7,8 +7,8 @@
 //! | `d` name | collation u16 |
 //! | `t` database 00 name | see [`put_table`] |
 //! | `e` database 00 name in lower case | see [`EventDef::encode`] |
-//! | `f` database 00 name in lower case | see [`put_function`] |
-//! | `p` database 00 name in lower case | a procedure, as [`put_function`] says |
+//! | `f` database 00 name in lower case | see [`put_routine`] |
+//! | `p` database 00 name in lower case | a procedure, as [`put_routine`] says |
 //! | `u` user 00 host | see [`UserDef::encode`] |
 //! | `w` database 00 name | a view, see [`put_view`] |
 //! | `x` and the key of an object that replay set aside | since when u64 (a position), the reason (the rest) |
@@ -28,7 +28,7 @@ use storage::{Store, StoreError, TreeId, WriteBatch};
 use super::account::{UserAtHost, UserDef};
 use super::build::{self, Environment, Numbers, Trees};
 use super::event::EventDef;
-use super::objects::{CatalogState, DatabaseDef, FunctionDef, NextNumbers};
+use super::objects::{CatalogState, DatabaseDef, NextNumbers, RoutineDef, RoutineTimes};
 use super::set_aside::{ObjectKey, ObjectKind, SetAside};
 use super::table::{ColumnDef, Default, TableDef};
 use super::trigger::Triggers;
@@ -99,9 +99,9 @@ pub enum Change {
     /// A table has another name or definition; its rows stay.
     AlterTable(Arc<TableDef>, Arc<TableDef>, NextNumbers),
     /// A new function or procedure, or one with other characteristics.
-    PutFunction(Arc<FunctionDef>),
+    PutRoutine(Arc<RoutineDef>),
     /// A function or procedure is gone: database, name.
-    DropFunction(RoutineKind, String, String),
+    DropRoutine(RoutineKind, String, String),
     /// A new event, or one that takes another one's place.
     PutEvent(Arc<EventDef>),
     /// An event is gone: database, name.
@@ -158,8 +158,8 @@ pub(super) fn write(change: &Change, batch: &mut WriteBatch) {
             let trees = from.schema.indexes().map(|index| index.tree());
             trees.filter(|tree| !kept(*tree)).for_each(|tree| batch.drop_tree(tree));
         }
-        Change::PutFunction(function) => put_function(function, batch),
-        Change::DropFunction(kind, database, name) => {
+        Change::PutRoutine(function) => put_routine(function, batch),
+        Change::DropRoutine(kind, database, name) => {
             batch.delete(TREE, &key(routine_byte(*kind), database, Some(&name.to_lowercase())));
         }
         Change::PutEvent(event) => {
@@ -297,8 +297,9 @@ fn read_layout(c: &mut Cursor<'_>) -> Result<Layout, Truncated> {
 
 /// Name, definer's user and host, parameters, returns, body; sql_mode u64, two collations u16;
 /// characteristics: bits (1 deterministic, 2 invoker's rights, 4 has a comment), data access u8,
-/// comment.
-fn put_function(f: &FunctionDef, batch: &mut WriteBatch) {
+/// comment; when it was made and altered, i64 each, in seconds since 1970. Older records, and those
+/// of routines whose times nobody knows, end before the times.
+fn put_routine(f: &RoutineDef, batch: &mut WriteBatch) {
     let mut value = Vec::new();
     for text in [&f.name, &f.definer.user, &f.definer.host, &f.parameters, &f.returns] {
         put_lenenc_bytes(&mut value, text.as_bytes());
@@ -320,6 +321,10 @@ fn put_function(f: &FunctionDef, batch: &mut WriteBatch) {
         Some(DataAccess::ModifiesSqlData) => 4,
     });
     put_lenenc_bytes(&mut value, c.comment.as_deref().unwrap_or_default());
+    if let Some(RoutineTimes { created, altered }) = f.times {
+        value.extend_from_slice(&created.to_le_bytes());
+        value.extend_from_slice(&altered.to_le_bytes());
+    }
     batch.put(TREE, &key(routine_byte(f.kind), &f.database, Some(&f.name.to_lowercase())), &value);
 }
 
@@ -388,13 +393,13 @@ pub(crate) fn apply(change: &Change, state: &mut CatalogState, position: LogPosi
             put_in_state(&placed(from, to, position), state);
             state.next = *next;
         }
-        Change::PutFunction(function) => {
+        Change::PutRoutine(function) => {
             if let Some(database) = state.databases.get_mut(&function.database) {
                 let routines = database.routines_mut(function.kind);
                 routines.insert(function.name.to_lowercase(), function.clone());
             }
         }
-        Change::DropFunction(kind, database, name) => {
+        Change::DropRoutine(kind, database, name) => {
             if let Some(database) = state.databases.get_mut(database) {
                 database.routines_mut(*kind).remove(&name.to_lowercase());
             }
@@ -567,8 +572,8 @@ fn read(
         }
         b'f' | b'p' => {
             let of = if *kind == b'f' { RoutineKind::Function } else { RoutineKind::Procedure };
-            let function = read_function(of, first, &mut c).map_err(none)?;
-            apply(&Change::PutFunction(Arc::new(function)), state, position);
+            let function = read_routine(of, first, &mut c).map_err(none)?;
+            apply(&Change::PutRoutine(Arc::new(function)), state, position);
         }
         b'e' => {
             let event = EventDef::decode(first, &mut c).map_err(none)?;
@@ -679,7 +684,7 @@ fn read_table(database: &str, name: &str, sql: &[u8], numbers: Numbers) -> Resul
     build::build(database, name, &definition, &[], environment, numbers)
 }
 
-fn read_function(kind: RoutineKind, database: &str, c: &mut Cursor<'_>) -> Result<FunctionDef, Truncated> {
+fn read_routine(kind: RoutineKind, database: &str, c: &mut Cursor<'_>) -> Result<RoutineDef, Truncated> {
     let name = text(c)?;
     let definer = UserAtHost::new(text(c)?, text(c)?);
     let (parameters, returns) = (text(c)?, text(c)?);
@@ -696,6 +701,10 @@ fn read_function(kind: RoutineKind, database: &str, c: &mut Cursor<'_>) -> Resul
         _ => None,
     };
     let comment = c.lenenc_bytes()?;
+    let times = match c.is_empty() {
+        true => None,
+        false => Some(RoutineTimes { created: c.u64()?.cast_signed(), altered: c.u64()?.cast_signed() }),
+    };
     let characteristics = Characteristics {
         comment: (flags & 4 != 0).then(|| Text::new(comment)),
         language: None::<Ident>,
@@ -703,7 +712,7 @@ fn read_function(kind: RoutineKind, database: &str, c: &mut Cursor<'_>) -> Resul
         data_access,
         security: (flags & 2 != 0).then_some(SqlSecurity::Invoker),
     };
-    Ok(FunctionDef {
+    Ok(RoutineDef {
         kind,
         database: database.to_owned(),
         name,
@@ -715,6 +724,7 @@ fn read_function(kind: RoutineKind, database: &str, c: &mut Cursor<'_>) -> Resul
         sql_mode,
         connection,
         database_collation,
+        times,
         compiled: std::sync::OnceLock::new(),
     })
 }

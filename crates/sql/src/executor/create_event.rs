@@ -95,6 +95,9 @@ fn amount(cx: &mut Context, value: &ast::Expr, unit: IntervalUnit) -> Result<Str
     }
 }
 
+/// The last moment that a schedule may name, as FROM_UNIXTIME has it: 3001-01-18 23:59:59 UTC.
+const MOMENT_MAX: i64 = 32_536_771_199;
+
 /// A moment of the session's time zone, of whole seconds.
 fn moment(cx: &mut Context, expr: &ast::Expr, what: &str) -> Result<DateTime> {
     let value = evaluate(cx, expr)?;
@@ -104,7 +107,10 @@ fn moment(cx: &mut Context, expr: &ast::Expr, what: &str) -> Result<DateTime> {
     };
     let wrong = || error::WRONG_VALUE.with(&[&what, &shown]);
     let read = cast::datetime(cx, &value, "datetime").ok_or_else(wrong)?;
-    read.unix_micros().filter(|_| read.date.year > 0).ok_or_else(wrong)?;
+    let micros = read.unix_micros().filter(|_| read.date.year > 0).ok_or_else(wrong)?;
+    if micros.div_euclid(SECOND) > MOMENT_MAX {
+        return Err(if what == "ENDS" { error::EVENT_ENDS_BEFORE_STARTS.plain() } else { wrong() });
+    }
     Ok(DateTime { micros: read.micros - read.micros % SECOND, fsp: 0, ..read })
 }
 

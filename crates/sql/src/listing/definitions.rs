@@ -7,7 +7,7 @@ use crate::catalog::event::{EventDef, Schedule};
 use crate::catalog::statistics::TableStatistics;
 use crate::catalog::table::Default;
 use crate::catalog::trigger::TriggerDef;
-use crate::catalog::{ColumnDef, FunctionDef, IndexDef, TableDef, show};
+use crate::catalog::{ColumnDef, IndexDef, RoutineDef, TableDef, show};
 use crate::privilege::Privileges;
 use crate::session::Context;
 use crate::variables::ids;
@@ -128,13 +128,13 @@ pub(crate) fn key_part(
 }
 
 /// True if the account may know of a function: by a privilege on it, or as its definer.
-pub(crate) fn sees_routine(cx: &Context, function: &FunctionDef) -> bool {
+pub(crate) fn sees_routine(cx: &Context, function: &RoutineDef) -> bool {
     cx.grants_now().sees_routine(function.kind, &function.database, &function.name)
         || function.definer == cx.connection.account
 }
 
 /// True if it may read the function's text as well.
-pub(crate) fn sees_body(cx: &Context, function: &FunctionDef) -> bool {
+pub(crate) fn sees_body(cx: &Context, function: &RoutineDef) -> bool {
     cx.grants_now().sees_all_routines() || function.definer == cx.connection.account
 }
 
@@ -147,6 +147,14 @@ pub(crate) fn sees_triggers(cx: &Context, database: &str) -> bool {
 pub(crate) fn time_of_trigger(cx: &Context, trigger: &TriggerDef) -> Option<DateTime> {
     let utc = trigger.created * (SECOND / 100);
     DateTime::from_unix_micros(cx.settings.zone().to_local(utc), 2)
+}
+
+/// When a routine was made and altered last, in the session's time zone; NULL where nobody knows.
+pub(crate) fn times_of_routine(cx: &Context, routine: &RoutineDef) -> (Option<DateTime>, Option<DateTime>) {
+    let zone = cx.settings.zone();
+    let shown = |seconds: i64| DateTime::from_unix_micros(zone.to_local(seconds * SECOND), 0);
+    let times = routine.times.as_ref();
+    (times.and_then(|t| shown(t.created)), times.and_then(|t| shown(t.altered)))
 }
 
 /// What both say of an event's schedule, with times of its own zone: its type, the moment, amount

@@ -6,7 +6,7 @@ use super::handlers::{Handler, Program};
 use super::trigger::{RowColumn, Subject};
 use super::variables::Variables;
 use super::{Action, ProgramKind, Routine};
-use crate::catalog::{FunctionDef, parse_one};
+use crate::catalog::{RoutineDef, parse_one};
 use datum::bounds::Ticker;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Collation, DataType};
@@ -17,7 +17,7 @@ use syntax::ast::{
 
 impl Routine {
     /// Compiles a function or procedure; errors are those that its CREATE statement gives.
-    pub(crate) fn compile(function: &FunctionDef) -> Result<Routine> {
+    pub(crate) fn compile(function: &RoutineDef) -> Result<Routine> {
         let text = function.text();
         let statement = parse_one(&text, function.sql_mode)?;
         let StatementKind::CreateRoutine(create) = statement.kind else {

@@ -114,7 +114,7 @@ impl Context {
                     status.sql_require_primary_key = Some(required.into());
                 }
                 C::PutDatabase(..) => status.default_table_encryption = Some(0),
-                C::PutFunction(_) | C::DropFunction(..) | C::PutUser(_) | C::DropUser(..) => {
+                C::PutRoutine(_) | C::DropRoutine(..) | C::PutUser(_) | C::DropUser(..) => {
                     let UserAtHost { user, host } = self.effective_account();
                     status.invoker = Some(Account {
                         user: user.as_bytes().to_vec().into(),
@@ -221,10 +221,10 @@ fn updated(changes: &[Change]) -> UpdatedDatabases<'static> {
     let mut names: Vec<&str> = Vec::new();
     for change in changes {
         match change {
-            C::PutDatabase(name, _) | C::DropDatabase(name) | C::DropFunction(_, name, _) => names.push(name),
+            C::PutDatabase(name, _) | C::DropDatabase(name) | C::DropRoutine(_, name, _) => names.push(name),
             C::PutTable(table, _) | C::DropTable(table) => names.push(&table.database),
             C::AlterTable(from, to, _) => names.extend([&*from.database, &*to.database]),
-            C::PutFunction(function) => names.push(&function.database),
+            C::PutRoutine(function) => names.push(&function.database),
             C::PutEvent(event) => names.push(&event.database),
             C::DropEvent(name, _) => names.push(name),
             C::PutView(view) | C::DropView(view) => names.push(&view.database),

@@ -84,6 +84,8 @@ pub struct Description {
 pub(super) struct PreparedStatements {
     by_id: BTreeMap<u32, Arc<Parsed>>,
     by_name: HashMap<String, Arc<Parsed>>,
+    /// The names that EXECUTE runs now, each in a routine that the one before calls.
+    executing: Vec<String>,
     last_id: u32,
     /// How many all sessions have.
     total: Arc<AtomicU64>,
@@ -91,7 +93,7 @@ pub(super) struct PreparedStatements {
 
 impl PreparedStatements {
     pub(super) fn new(total: Arc<AtomicU64>) -> Self {
-        Self { by_id: BTreeMap::new(), by_name: HashMap::new(), last_id: 0, total }
+        Self { by_id: BTreeMap::new(), by_name: HashMap::new(), executing: Vec::new(), last_id: 0, total }
     }
 
     /// Error 1461 if all sessions together have as many as they may.
@@ -108,6 +110,11 @@ impl PreparedStatements {
                 return self.last_id;
             }
         }
+    }
+
+    fn check_not_executing(&self, key: &str) -> Result<()> {
+        let is_executing = self.executing.iter().any(|name| name == key);
+        if is_executing { Err(error::PS_NO_RECURSION.plain()) } else { Ok(()) }
     }
 
     fn release(&self, count: usize) {
@@ -286,13 +293,10 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        self.cx.count(Counter::ComExecuteSql);
-        let Some(parsed) = self.cx.prepared.by_name.get(&name.to_lowercase()).cloned() else {
-            return self.fail(error::UNKNOWN_STMT_HANDLER.with(&[name, &"EXECUTE"]));
+        let parsed = match self.cx.begin_named(name, using) {
+            Ok(parsed) => parsed,
+            Err(e) => return self.fail(e),
         };
-        if using.len() != parsed.statement.parameters as usize {
-            return self.fail(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
-        }
         let value = |name: &Ident| Parameter {
             value: self.cx.settings.user_variable(name),
             ty: self.cx.settings.user_variable_type(name),
@@ -302,6 +306,7 @@ impl Session {
         self.cx.statement.parameter_targets = targets(using);
         let outcome = self.run_parsed(&parsed, parameters, more, sink);
         self.cx.statement.parameter_targets = ParameterTargets::Client;
+        self.cx.prepared.executing.pop();
         outcome
     }
 }
@@ -324,7 +329,7 @@ impl Context {
     /// PREPARE name FROM: a statement that had the name is forgotten first, even if this one fails.
     pub(crate) fn prepare_named(&mut self, name: &Ident, source: &PrepareSource) -> Result<()> {
         self.count(Counter::ComPrepareSql);
-        self.forget(name);
+        self.forget(name)?;
         let text = match source {
             PrepareSource::Text(text) => text.to_vec(),
             PrepareSource::Variable(variable) => match self.settings.user_variable(variable) {
@@ -348,13 +353,8 @@ impl Context {
         using: &[Ident],
         sink: &mut dyn ResultSink,
     ) -> Result<executor::Done> {
-        self.count(Counter::ComExecuteSql);
-        let parsed = self.prepared.by_name.get(&name.to_lowercase()).cloned();
-        let parsed = parsed.ok_or_else(|| error::UNKNOWN_STMT_HANDLER.with(&[name, &"EXECUTE"]))?;
-        if using.len() != parsed.statement.parameters as usize {
-            return Err(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
-        }
         datum::stack::check()?;
+        let parsed = self.begin_named(name, using)?;
         let value = |name: &Ident| Parameter {
             value: self.settings.user_variable(name),
             ty: self.settings.user_variable_type(name),
@@ -375,22 +375,39 @@ impl Context {
         statement.parameter_targets = targets;
         statement.parameters = parameters;
         *parsed.cached_plan.lock() = cached.unwrap_or_default();
+        self.prepared.executing.pop();
         outcome
+    }
+
+    /// The statement of a name, which is executing from here on: who asked pops its name.
+    fn begin_named(&mut self, name: &Ident, using: &[Ident]) -> Result<Arc<Parsed>> {
+        self.count(Counter::ComExecuteSql);
+        let key = name.to_lowercase();
+        let parsed = self.prepared.by_name.get(&key).cloned();
+        let parsed = parsed.ok_or_else(|| error::UNKNOWN_STMT_HANDLER.with(&[name, &"EXECUTE"]))?;
+        if using.len() != parsed.statement.parameters as usize {
+            return Err(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
+        }
+        self.prepared.check_not_executing(&key)?;
+        self.prepared.executing.push(key);
+        Ok(parsed)
     }
 
     /// DEALLOCATE PREPARE.
     pub(crate) fn deallocate(&mut self, name: &Ident) -> Result<()> {
         self.count(Counter::ComDeallocSql);
-        match self.forget(name) {
+        match self.forget(name)? {
             true => Ok(()),
             false => Err(error::UNKNOWN_STMT_HANDLER.with(&[name, &"DEALLOCATE PREPARE"])),
         }
     }
 
-    fn forget(&mut self, name: &Ident) -> bool {
-        let found = self.prepared.by_name.remove(&name.to_lowercase()).is_some();
+    fn forget(&mut self, name: &Ident) -> Result<bool> {
+        let key = name.to_lowercase();
+        self.prepared.check_not_executing(&key)?;
+        let found = self.prepared.by_name.remove(&key).is_some();
         self.prepared.release(found.into());
-        found
+        Ok(found)
     }
 }
 

@@ -1,13 +1,13 @@
-//! Stored functions and procedures: ROUTINES, PARAMETERS. When a routine was made is not kept.
+//! Stored functions and procedures: ROUTINES, PARAMETERS.
 
 use std::sync::Arc;
 
 use super::columns::type_cells;
 use super::schemas::CATALOG;
 use super::{Each, Wanted};
-use crate::catalog::{FunctionDef, UserAtHost, parse_one};
+use crate::catalog::{RoutineDef, UserAtHost, parse_one};
 use crate::listing::cells;
-use crate::listing::definitions::{sees_body, sees_routine};
+use crate::listing::definitions::{sees_body, sees_routine, times_of_routine};
 use crate::session::Context;
 use crate::variables::{Value, ids};
 use datum::error::{Result, SqlError};
@@ -19,7 +19,7 @@ use syntax::ast::{self, CreateRoutine, DataAccess, ParameterMode, SqlSecurity, S
 const TYPE_CELLS: usize = 8;
 
 /// The routines that are wanted and of which the account may know.
-fn functions(cx: &Context, wanted: &Wanted) -> Vec<Arc<FunctionDef>> {
+fn functions(cx: &Context, wanted: &Wanted) -> Vec<Arc<RoutineDef>> {
     let state = cx.catalog().state();
     let databases = state.databases.iter().filter(|(name, _)| wanted.schema(name));
     let all =
@@ -28,7 +28,7 @@ fn functions(cx: &Context, wanted: &Wanted) -> Vec<Arc<FunctionDef>> {
 }
 
 /// A function's statement.
-fn parsed(function: &FunctionDef) -> Result<CreateRoutine> {
+fn parsed(function: &RoutineDef) -> Result<CreateRoutine> {
     match parse_one(&function.text(), function.sql_mode)?.kind {
         StatementKind::CreateRoutine(create) => Ok(*create),
         _ => Err(SqlError::internal("a function's text makes no function")),
@@ -36,7 +36,7 @@ fn parsed(function: &FunctionDef) -> Result<CreateRoutine> {
 }
 
 /// The cells of a type, and the type as it was declared.
-fn typed(function: &FunctionDef, ty: &ast::DataType) -> Result<(Vec<Datum<'static>>, String)> {
+fn typed(function: &RoutineDef, ty: &ast::DataType) -> Result<(Vec<Datum<'static>>, String)> {
     let ty = DataType::resolve(ty, &function.name, function.database_collation)?;
     Ok((type_cells(&ty), ty.to_string()))
 }
@@ -56,6 +56,7 @@ pub(super) fn routines(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Res
             None => (no_type_cells(), None),
         };
         let c = &function.characteristics;
+        let (created, altered) = times_of_routine(cx, &function);
         let UserAtHost { user, host } = &function.definer;
         let mut row =
             cells![function.name.as_str(), CATALOG, function.database.as_str(), function.name.as_str()];
@@ -72,8 +73,8 @@ pub(super) fn routines(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Res
             data_access(c.data_access),
             None::<&str>,
             if c.security == Some(SqlSecurity::Invoker) { "INVOKER" } else { "DEFINER" },
-            None::<&str>,
-            None::<&str>,
+            created,
+            altered,
             ids::SQL_MODE.variable().show(&Value::UInt(function.sql_mode)),
             c.comment.as_ref().map(|c| c.to_str_lossy().into_owned()).unwrap_or_default(),
             format!("{user}@{host}"),

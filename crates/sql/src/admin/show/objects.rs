@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::catalog::event::status_word;
-use crate::catalog::objects::FunctionDef;
+use crate::catalog::objects::RoutineDef;
 use crate::catalog::trigger::{event_word, time_word};
 use crate::catalog::{ColumnDef, TableDef, database_or, show};
 use crate::executor::view_columns::{self, view_columns};
 use crate::listing::definitions::{
     as_shown, column_extra, column_key, key_part, schedule_cells, sees_routine, sees_triggers, sizes,
-    time_of_trigger, times, view_extra, yes_no,
+    time_of_trigger, times, times_of_routine, view_extra, yes_no,
 };
 use crate::listing::{Column, Listing, cells, int, moment, moment_with_hundredths, name, text, uint};
 use crate::session::Context;
@@ -290,7 +290,7 @@ fn session_columns() -> [Column; 3] {
     [text("character_set_client", 64), text("collation_connection", 64), text("Database Collation", 64)]
 }
 
-/// SHOW FUNCTION STATUS, SHOW PROCEDURE STATUS. When a routine was made is not kept.
+/// SHOW FUNCTION STATUS, SHOW PROCEDURE STATUS.
 pub(super) fn routines(cx: &Context, kind: RoutineKind) -> Listing {
     let mut columns = vec![
         name("Db"),
@@ -307,21 +307,22 @@ pub(super) fn routines(cx: &Context, kind: RoutineKind) -> Listing {
     let state = cx.catalog().state();
     let all = state.databases.values().flat_map(|d| d.routines(kind).values());
     for function in all.filter(|function| sees_routine(cx, function)) {
-        out.push(routine(function));
+        out.push(routine(cx, function));
     }
     out
 }
 
-fn routine(function: &FunctionDef) -> Vec<Datum<'static>> {
+fn routine(cx: &Context, function: &RoutineDef) -> Vec<Datum<'static>> {
     let invoker = function.characteristics.security == Some(syntax::ast::SqlSecurity::Invoker);
     let comment = function.characteristics.comment.as_ref().map(|c| c.to_str_lossy().into_owned());
+    let (created, altered) = times_of_routine(cx, function);
     cells![
         function.database.as_str(),
         function.name.as_str(),
         function.kind.name(),
         function.definer.to_string(),
-        None::<&str>,
-        None::<&str>,
+        altered,
+        created,
         if invoker { "INVOKER" } else { "DEFINER" },
         comment.unwrap_or_default(),
         function.connection.charset().name(),

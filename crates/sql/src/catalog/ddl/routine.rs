@@ -4,13 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use super::{LoggedText, Plan, Settings, TextForm, check_name, check_not_system, grant};
 use crate::catalog::UserAtHost;
-use crate::catalog::objects::{CatalogState, FunctionDef};
+use crate::catalog::objects::{CatalogState, RoutineDef, RoutineTimes};
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
 use crate::catalog::show;
 use crate::privilege::RoutineName;
 use datum::error::{self, Result};
 use datum::types::DataType;
+use datum::value::temporal::SECOND;
 use syntax::ast::{Account, Characteristics, CreateRoutine, ObjectName, RoutineKind};
 
 pub(super) fn create(
@@ -39,7 +40,8 @@ pub(super) fn create(
     };
     let parameters = String::from_utf8_lossy(create.parameters_span.of(text).trim_ascii()).into_owned();
     let body = text[create.body.span.range()].to_vec();
-    let function = FunctionDef {
+    let now = settings.moment.div_euclid(SECOND);
+    let function = RoutineDef {
         kind: create.kind,
         database: database.to_owned(),
         name: name.to_owned(),
@@ -51,6 +53,7 @@ pub(super) fn create(
         sql_mode: settings.sql_mode,
         connection: settings.connection,
         database_collation: collation,
+        times: Some(RoutineTimes { created: now, altered: now }),
         compiled: OnceLock::new(),
     };
     // What does not compile is no routine.
@@ -68,13 +71,13 @@ pub(super) fn create(
     let notes = nobody.into_iter().collect();
     let name = RoutineName::new(create.kind, database, name);
     let given = grant::of_new_routine(&name, state, &settings.account);
-    let mut plan = Plan { logged: Some(logged), notes, ..Plan::one(Change::PutFunction(Arc::new(function))) };
+    let mut plan = Plan { logged: Some(logged), notes, ..Plan::one(Change::PutRoutine(Arc::new(function))) };
     plan.changes.extend(given);
     Ok(plan)
 }
 
 /// With its definer, and with its database where that is not the default one.
-fn log_text(function: &FunctionDef, settings: &Settings) -> Vec<u8> {
+fn log_text(function: &RoutineDef, settings: &Settings) -> Vec<u8> {
     let text = function.text();
     if settings.database.as_deref() == Some(&function.database) {
         return text;
@@ -106,7 +109,7 @@ pub(super) fn drop(
     let shown = format!("{database}.{name}");
     match state.routine(kind, database, name) {
         Some(found) => {
-            let mut plan = Plan::one(Change::DropFunction(kind, database.to_owned(), found.name.clone()));
+            let mut plan = Plan::one(Change::DropRoutine(kind, database.to_owned(), found.name.clone()));
             plan.changes.extend(grant::of_dropped_routine(&RoutineName::new(kind, database, name), state));
             Ok(plan)
         }
@@ -141,7 +144,8 @@ pub(super) fn alter(
         data_access: said.data_access.or(before.data_access),
         security: said.security.or(before.security),
     };
-    let altered = FunctionDef {
+    let now = settings.moment.div_euclid(SECOND);
+    let altered = RoutineDef {
         kind,
         database: found.database.clone(),
         name: found.name.clone(),
@@ -153,7 +157,8 @@ pub(super) fn alter(
         sql_mode: found.sql_mode,
         connection: found.connection,
         database_collation: found.database_collation,
+        times: found.times.map(|times| RoutineTimes { altered: now, ..times }),
         compiled: OnceLock::new(),
     };
-    Ok(Plan::one(Change::PutFunction(Arc::new(altered))))
+    Ok(Plan::one(Change::PutRoutine(Arc::new(altered))))
 }
