@@ -56,8 +56,8 @@ mod writer;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::{Resolver, Row};
 use crate::routine;
-use crate::session::Context;
 use crate::session::transaction::Characteristics;
+use crate::session::{Context, ReadLocks};
 use crate::statement_class;
 use crate::status::Counter;
 use crate::system_schemas;
@@ -86,7 +86,9 @@ pub(crate) fn execute(
     text: &[u8],
     sink: &mut dyn ResultSink,
 ) -> Result<Done> {
+    let around = std::mem::replace(&mut cx.statement.read_locks, ReadLocks::of(&statement.kind));
     let done = execute_checked(cx, statement, text, sink);
+    cx.statement.read_locks = around;
     if done.is_err() {
         cx.statement_failed(&statement.kind);
     }
@@ -263,6 +265,8 @@ pub(crate) fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8
     cx.statement.status.affected = 0;
     cx.statement.status.insert_id = 0;
     let storing = std::mem::replace(&mut cx.statement.storing, false);
+    let around = cx.statement.read_locks;
+    cx.statement.read_locks = ReadLocks::of_nested(&statement.kind, around);
     let outcome = match &statement.kind {
         StatementKind::Set(items) => {
             crate::routine::as_statement(cx, |cx| crate::admin::set::set(cx, items, text))
@@ -274,6 +278,7 @@ pub(crate) fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8
         _ => rows(cx, statement, text, &mut Discard).map(|_| ()),
     };
     cx.statement.storing = storing;
+    cx.statement.read_locks = around;
     outcome?;
     cx.statement.status.row_count = cx.statement.status.affected as i64;
     Ok(())

@@ -222,15 +222,6 @@ pub(crate) fn is_in_function(cx: &Context) -> bool {
     cx.statement.frames.iter().any(Frame::is_within_statement)
 }
 
-/// True for what a trigger, or a function that it calls, reads besides SELECT .. INTO: as in MySQL
-/// the newest rows, under shared locks.
-pub(crate) fn locks_reads(cx: &Context) -> bool {
-    let frames = &cx.statement.frames;
-    let Some(frame) = frames.last().filter(|_| frames.iter().any(Frame::is_trigger)) else { return false };
-    let is_query = |statement: &ast::Statement| matches!(statement.kind, ast::StatementKind::Query(_));
-    !matches!(frame.routine.code.get(frame.at), Some(Action::Statement(statement)) if is_query(statement))
-}
-
 /// Gives a variable a value as far as it fits.
 fn assign_leniently(
     cx: &mut Context,

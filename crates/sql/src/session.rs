@@ -65,6 +65,7 @@ use statement_cache::{Noted, StatementCache};
 use syntax::ast::{Statement, StatementKind};
 use syntax::{ParseOptions, Parser};
 
+pub(crate) use context::read_locks::ReadLocks;
 pub(crate) use context::{
     Context, Examined, OutOfRange, ParameterTargets, StatementStatus, UserVariables, statement_memory_max,
 };

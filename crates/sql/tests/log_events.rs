@@ -286,7 +286,7 @@ fn compressed_transactions_survive_a_power_cut() {
         "INSERT INTO t VALUES (4, 4, REPEAT('q', 900))",
         "XA END 'q'",
         "XA PREPARE 'q'",
-        "CREATE TABLE c (PRIMARY KEY (id)) SELECT id, s FROM t",
+        "CREATE TABLE c (PRIMARY KEY (id)) SELECT id, s FROM t WHERE id < 3",
     ] {
         run(&mut session, sql).unwrap_or_else(|e| panic!("{sql}: {e}"));
     }

@@ -12,7 +12,6 @@ use storage::transaction::{Direction, IndexScan, KeyRange, LockedRow, Locking, R
 use crate::expression::frame::{self, Frame};
 use crate::planner::TableAccess;
 use crate::planner::key_ranges::{KeyRanges, Ranges};
-use crate::routine;
 use crate::session::Context;
 use crate::status::Counter;
 use datum::error::{Result, SqlError};
@@ -57,8 +56,7 @@ impl<'p> Scan<'p> {
         let autocommit = !cx.transaction().explicit;
         self.mode = match self.plan.locking {
             Some(locking) => ReadMode::Locking(locking),
-            // A trigger decides by what is there now, and nobody changes that behind its back.
-            None if routine::locks_reads(cx) => ReadMode::Locking(Locking::SHARE),
+            None if cx.locks_reads() => ReadMode::Locking(Locking::SHARE),
             None => cx.storage_transaction().plain_read_mode(autocommit),
         };
         // A row that is to be locked is looked up.

@@ -20,7 +20,7 @@ use crate::executor::{self, Done};
 use crate::expression::{Node, Resolver, Row};
 use crate::output::{Described, Output, OutputColumn};
 use crate::privilege::Privileges;
-use crate::session::{Context, ParameterTargets, client_gone, finish_transaction};
+use crate::session::{Context, ParameterTargets, ReadLocks, client_gone, finish_transaction};
 use crate::status::Counter;
 use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
@@ -230,7 +230,9 @@ pub(crate) fn run_event(
         return Err(error::DBACCESS_DENIED_ERROR.with(&[user, host, &event.database]));
     }
     let locals = vec![Datum::Null; event.variables.len()];
-    run_frame(cx, event, locals, Some(grants), &mut ProgramSink::of(sink)).0.map(|_| ())
+    let mut sink = ProgramSink::of(sink);
+    let run = |cx: &mut Context| run_frame(cx, event, locals, Some(grants), &mut sink).0.map(|_| ());
+    cx.with_read_locks(ReadLocks::Always, run)
 }
 
 /// Runs a statement of a procedure that is not called from a function.

@@ -9,7 +9,7 @@ use crate::executor::{in_statement, query};
 use crate::expression::frame::{RowReader, RowSet};
 use crate::planner::{Query, plan};
 use crate::privilege;
-use crate::session::Context;
+use crate::session::{Context, ReadLocks};
 use datum::error::{self, Result, SqlError};
 use datum::types::Charset;
 use datum::value::Datum;
@@ -56,7 +56,8 @@ pub(super) fn open(cx: &mut Context, routine: &Routine, number: usize) -> Result
         in_statement(cx, statement.span.of(&routine.text), |cx| {
             let make =
                 |cx: &mut Context, basis: &mut plan::Basis| plan::query(cx, basis, query, &routine.text);
-            plan::run(cx, make, |cx, plan| materialize(cx, plan))
+            // It is a SELECT.
+            cx.with_read_locks(ReadLocks::Never, |cx| plan::run(cx, make, |cx, plan| materialize(cx, plan)))
         })
     });
     place(cx, at);

@@ -13,7 +13,7 @@ use crate::catalog::trigger::{TriggerDef, TriggerPrograms};
 use crate::catalog::{TableDef, parse_one};
 use crate::executor::{Discard, computed};
 use crate::expression::row::ImageRow;
-use crate::session::Context;
+use crate::session::{Context, ReadLocks};
 use datum::error::{self, Result, SqlError};
 use datum::value::Datum;
 use syntax::ast::visit::{self, Visitor};
@@ -248,7 +248,8 @@ pub(crate) fn run(
     let diagnostics = cx.statement.diagnostics.begin_program();
     let mut discard = Discard;
     let mut sink = ProgramSink::of(&mut discard);
-    let (outcome, mut left) = run_frame(cx, trigger, locals, Some(grants), &mut sink);
+    let (outcome, mut left) =
+        cx.with_read_locks(ReadLocks::Always, |cx| run_frame(cx, trigger, locals, Some(grants), &mut sink));
     match outcome {
         Ok(_) => cx.statement.diagnostics = diagnostics,
         Err(e) => {

@@ -13,6 +13,7 @@ mod functions;
 mod locks;
 mod log;
 mod moment;
+pub(crate) mod read_locks;
 mod scratch;
 mod settings;
 mod statement;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::read_locks::ReadLocks;
 use crate::executor::foreign_keys::References;
 use crate::executor::profile::Profile;
 use crate::expression::Expr;
@@ -85,6 +86,8 @@ pub(crate) struct StatementState {
     pub(crate) status: StatementStatus,
     /// It stores: text that is no number is an error under strict modes.
     pub(crate) storing: bool,
+    /// Whether what it reads is locked.
+    pub(crate) read_locks: ReadLocks,
     /// The first warning that is an error.
     pub(super) strict_error: Option<SqlError>,
     /// Its moment: microseconds since 1970, UTC.
@@ -137,6 +140,7 @@ impl StatementState {
             diagnostics: Diagnostics::default(),
             status: StatementStatus::default(),
             storing: false,
+            read_locks: ReadLocks::Never,
             strict_error: None,
             moment,
             parameters: Vec::new(),
@@ -177,6 +181,7 @@ impl StatementState {
             query_attributes: _,
             cached_plan: _,
             // Put back by who sets them: empty between statements.
+            read_locks: _,
             profile: _,
             frames: _,
             used_tables,
