@@ -3,15 +3,16 @@
 //!
 //! A case depends on its seed and on which of its statements the server accepts: what comes later
 //! builds on what is there.
-//! [`text`] makes names and literals, [`types`] columns' types and values, [`expression`] what
-//! is computed, [`table`] and [`alter`] tables, [`foreign_key`] what they refer to, [`trigger`]
-//! what runs for their rows, [`view`] views of them, [`others`] functions, events, accounts and
-//! databases.
+//! [`text`] makes names and literals, [`types`] columns' types and values, [`expression`] what is
+//! computed, [`table`] and [`alter`] tables, [`foreign_key`] what they refer to, [`trigger`] what
+//! runs for their rows, [`view`] views of them, [`routine`] functions and procedures, [`others`]
+//! events, accounts and databases.
 
 mod alter;
 mod expression;
 mod foreign_key;
 mod others;
+mod routine;
 mod table;
 mod text;
 mod trigger;
@@ -63,7 +64,7 @@ pub fn case(seed: u64, number: u64, run: &mut Try<'_>) {
         return;
     }
     match random.below(20) {
-        0..=2 => others::functions(&session, random, run),
+        0..=2 => routine::routines(&session, random, run),
         5 => others::events(&session, random, run),
         3 | 4 => others::accounts(&session, random, number, run),
         _ => table::tables(&session, random, run),

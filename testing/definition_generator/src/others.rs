@@ -1,7 +1,7 @@
-//! Databases, functions, events and accounts.
+//! Databases, events and accounts.
 
 use super::text::{between, name, pick, tail};
-use super::types::{any_type, default_charset};
+use super::types::default_charset;
 use super::{PREFIX, Session, Try, expression};
 use stdx::random::Random;
 
@@ -24,86 +24,6 @@ pub(super) fn database(random: &mut Random, number: u64, run: &mut Try<'_>) -> b
         run(&format!("ALTER DATABASE {quoted} CHARACTER SET {}", default_charset(random)));
     }
     run(&format!("USE {quoted}"))
-}
-
-/// One to three functions, one of them dropped and made again at times.
-pub(super) fn functions(session: &Session, random: &mut Random, run: &mut Try<'_>) {
-    for number in 0..between(random, 1, 3) {
-        let name = name(random, number);
-        let name = session.quote(random, &name);
-        let text = function(session, random, &name);
-        let made = run(&text);
-        if made && random.chance(1, 6) {
-            run(&format!(
-                "ALTER FUNCTION {name} COMMENT {} SQL SECURITY INVOKER",
-                session.any_literal(random, 30)
-            ));
-        }
-        if made && random.chance(1, 6) && run(&format!("DROP FUNCTION {name}")) {
-            run(&text);
-        }
-    }
-}
-
-/// A type with its character set next to the collation, which routines ask for; mostly.
-fn routine_type(session: &Session, random: &mut Random) -> String {
-    let ty = any_type(session, random).0;
-    match ty.rsplit_once(" COLLATE ") {
-        Some((before, collation)) if !before.contains(" CHARACTER SET ") && !random.chance(1, 10) => {
-            let charset = collation.split('_').next().unwrap_or_default();
-            format!("{before} CHARACTER SET {charset} COLLATE {collation}")
-        }
-        _ => ty,
-    }
-}
-
-fn function(session: &Session, random: &mut Random, name: &str) -> String {
-    let parameters: Vec<String> = (0..random.below(4))
-        .map(|at| {
-            let parameter = super::text::name(random, at);
-            let parameter = session.quote(random, &parameter);
-            format!("{parameter} {}", routine_type(session, random))
-        })
-        .collect();
-    let returns = routine_type(session, random);
-    let mut characteristics = String::new();
-    for choice in [
-        &["DETERMINISTIC", "NOT DETERMINISTIC", "DETERMINISTIC"][..],
-        &["", "NO SQL", "CONTAINS SQL", "READS SQL DATA", "MODIFIES SQL DATA"],
-        &["", "SQL SECURITY INVOKER", "SQL SECURITY DEFINER"],
-        &["", "LANGUAGE SQL"],
-    ] {
-        characteristics += &format!(" {}", pick(random, choice));
-    }
-    if random.chance(1, 3) {
-        characteristics += &format!(" COMMENT {}", session.any_literal(random, 2048));
-    }
-    let returned = if random.chance(1, 6) {
-        expression::deep(session, random, &[])
-    } else {
-        expression::any(session, random, &[], 3)
-    };
-    let body = match random.below(6) {
-        0 => format!("BEGIN DECLARE a, b INT DEFAULT 1; SET a = b + 1; RETURN {returned}; END"),
-        1 => format!(
-            "BEGIN\n  -- a comment \\ with 'quotes\n  IF {returned} THEN RETURN 1; ELSE RETURN NULL; END IF; END"
-        ),
-        2 => format!(
-            "`l``1`: BEGIN DECLARE `v 1` VARCHAR(10) CHARACTER SET latin1 DEFAULT {}; \
-             WHILE 0 DO SET `v 1` = 'x'; END WHILE; RETURN {returned}; END",
-            session.any_literal(random, 5)
-        ),
-        3 => format!("BEGIN CASE 1 WHEN {returned} THEN RETURN 2; ELSE RETURN 3; END CASE; END"),
-        _ => format!("RETURN {returned}"),
-    };
-    let definer = pick(
-        random,
-        &["", "", "", "DEFINER = CURRENT_USER ", "DEFINER = root@localhost ", "DEFINER = `no\\'one`@`%` "],
-    );
-    format!(
-        "CREATE {definer}FUNCTION {name}({}) RETURNS {returns}{characteristics} {body}",
-        parameters.join(", ")
-    )
 }
 
 /// An account, what it may, and changes to both.

@@ -68,7 +68,7 @@ const SCHEMA_QUERIES: &[(&str, &str)] = &[
     (
         "routines",
         "SELECT routine_schema, routine_name, routine_type, dtd_identifier, routine_definition, is_deterministic, sql_data_access, \
-         security_type, sql_mode, routine_comment, definer, character_set_client, collation_connection, database_collation \
+         security_type, created, last_altered, sql_mode, routine_comment, definer, character_set_client, collation_connection, database_collation \
          FROM information_schema.routines WHERE routine_schema LIKE 'c%'",
     ),
     (
@@ -86,7 +86,7 @@ const SCHEMA_QUERIES: &[(&str, &str)] = &[
     ),
     (
         "parameters",
-        "SELECT specific_schema, specific_name, ordinal_position, parameter_name, dtd_identifier, character_set_name, collation_name \
+        "SELECT specific_schema, specific_name, ordinal_position, parameter_mode, parameter_name, dtd_identifier, character_set_name, collation_name \
          FROM information_schema.parameters WHERE specific_schema LIKE 'c%'",
     ),
 ];
@@ -113,7 +113,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// How many tables, functions, accounts and databases there are.
+    /// How many tables, routines, accounts and databases there are.
     pub fn definitions(&self) -> u64 {
         self.things.keys().filter(|(_, name)| name.starts_with("SHOW CREATE")).count() as u64
     }
@@ -213,16 +213,14 @@ impl Snapshot {
                 self.add(case, format!("rows of {name}"), &row);
             }
         }
-        let functions: Vec<Row> = conn.query(format!(
-            "SELECT routine_name FROM information_schema.routines WHERE routine_schema = {}",
+        let routines: Vec<(String, String)> = conn.query(format!(
+            "SELECT routine_type, routine_name FROM information_schema.routines WHERE routine_schema = {}",
             text_literal(database)
         ))?;
-        for row in functions {
-            if let Some(Value::Bytes(name)) = row.unwrap().into_iter().next() {
-                let name = quote(&String::from_utf8_lossy(&name));
-                let text = shown(conn, &format!("SHOW CREATE FUNCTION {quoted}.{name}"))?;
-                self.add(case, format!("SHOW CREATE FUNCTION {name}"), &text);
-            }
+        for (kind, name) in routines {
+            let name = quote(&name);
+            let text = shown(conn, &format!("SHOW CREATE {kind} {quoted}.{name}"))?;
+            self.add(case, format!("SHOW CREATE {kind} {name}"), &text);
         }
         let events: Vec<Row> = conn.query(format!("SHOW EVENTS FROM {quoted}"))?;
         for row in events {
