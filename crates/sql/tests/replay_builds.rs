@@ -83,7 +83,7 @@ const ROWS: [&str; 3] = [
 ];
 
 /// Statements of all kinds that build trees, with changes of rows between them.
-const LATER: [&str; 34] = [
+const LATER: [&str; 37] = [
     "CREATE INDEX s ON d.a (s)",
     "INSERT INTO d.a VALUES (4, 40, '40', '2026-03-03 03:03:03')",
     "SET sql_mode = ''",
@@ -94,6 +94,9 @@ const LATER: [&str; 34] = [
     "ALTER TABLE d.a MODIFY t DATETIME",
     "ALTER TABLE d.a ADD made DATETIME(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), FORCE",
     "SET time_zone = DEFAULT",
+    "SET lc_time_names = 'de_DE', pseudo_thread_id = 77",
+    "ALTER TABLE d.a ADD day VARCHAR(30) DEFAULT (CONCAT(DATE_FORMAT('2026-03-01', '%W'), CONNECTION_ID()))",
+    "SET lc_time_names = DEFAULT, pseudo_thread_id = 0",
     "DELETE FROM d.a WHERE id = 2",
     "CREATE UNIQUE INDEX u ON d.a (n, id)",
     "ALTER TABLE d.b ADD COLUMN x INT NOT NULL DEFAULT 7",

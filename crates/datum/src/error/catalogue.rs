@@ -329,6 +329,7 @@ catalogue! {
     COND_ITEM_TRUNCATED = 1647, "HY000", "Data truncated for condition item '%'";
     COND_ITEM_TOO_LONG = 1648, "HY000", "Data too long for condition item '%'";
     UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '%'";
+    BINLOG_UNSAFE_SYSTEM_FUNCTION = 1674, "HY000", "Statement is unsafe because it uses a system function that may return a different value on the replica.";
     SLAVE_CONVERSION_FAILED = 1677, "HY000", "Column % of table '%.%' cannot be converted from type '%' to type '%'";
     WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT = 1681, "HY000", "%";
     TOO_LONG_INDEX_COMMENT = 1688, "HY000", "Comment for index '%' is too long (max = %)";

@@ -18,8 +18,8 @@ use datum::types::{Charset, Collation, DataType, ROW_SIZE_MAX};
 use storage::TreeId;
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 
-pub(crate) use self::expressions::reads_column;
 use self::expressions::{ExprContext, canonical};
+pub(crate) use self::expressions::{is_unrepeatable, reads_column};
 use self::foreign_keys::{DraftForeignKey, number_of};
 use super::auto_increment::Counter;
 use super::build::{Environment, Numbers, Options, check_constraint_name, check_name};

@@ -17,6 +17,7 @@ use crate::catalog::ddl::{LoggedText, TextForm};
 use crate::catalog::set_aside::ObjectKind;
 use crate::catalog::settings_of;
 use crate::catalog::{Change, UserAtHost};
+use crate::locale;
 use crate::variables::{ORIGIN_UNKNOWN, SessionVariables, VERSION_UNKNOWN, Value, ids, sql_mode};
 use datum::types::Collation;
 use syntax::parser::VERSION;
@@ -62,7 +63,7 @@ impl Context {
     }
 
     /// `pseudo_thread_id`: the connection's number, or what was set.
-    pub(super) fn logged_thread_id(&self) -> u64 {
+    pub(crate) fn logged_thread_id(&self) -> u64 {
         match self.settings.variables().uint(ids::PSEUDO_THREAD_ID) {
             0 => self.connection.id,
             set => set,
@@ -149,12 +150,16 @@ impl Context {
         self.statement.diagnostics.clear();
         put_charsets(self, settings.client, settings.connection);
         let (increment, offset) = query.status.auto_increment.unwrap_or((1, 1));
+        let is_known = |number: &u16| usize::from(*number) < locale::NAMES.len();
+        let locale = query.status.lc_time_names.filter(is_known).unwrap_or(0);
         self.change_variables(|v| {
             v.put(ids::SQL_MODE, Value::UInt(settings.sql_mode));
             v.put(ids::COLLATION_SERVER, Value::Text(settings.server.name().into()));
             v.put(ids::TIME_ZONE, Value::Text(settings.zone.name().into()));
             v.put(ids::AUTO_INCREMENT_INCREMENT, Value::UInt(increment.into()));
             v.put(ids::AUTO_INCREMENT_OFFSET, Value::UInt(offset.into()));
+            v.put(ids::LC_TIME_NAMES, Value::UInt(locale.into()));
+            v.put(ids::PSEUDO_THREAD_ID, Value::UInt(query.thread_id.into()));
             v.put(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY, Value::Bool(settings.generates_key));
             v.put(ids::SQL_REQUIRE_PRIMARY_KEY, Value::Bool(query.status.sql_require_primary_key == Some(1)));
         });
@@ -172,6 +177,7 @@ impl Context {
             variables.uint(ids::AUTO_INCREMENT_OFFSET) as u16,
         );
         let off = |id, flag| if variables.bool(id) { 0 } else { flag };
+        let locale = variables.uint(ids::LC_TIME_NAMES) as u16;
         let unchecked = off(ids::FOREIGN_KEY_CHECKS, flags2::NO_FOREIGN_KEY_CHECKS)
             | off(ids::UNIQUE_CHECKS, flags2::RELAXED_UNIQUE_CHECKS);
         let status = StatusVars {
@@ -184,6 +190,7 @@ impl Context {
                 self.settings.connection_collation().0,
                 number(ids::COLLATION_SERVER),
             ]),
+            lc_time_names: (locale != 0).then_some(locale),
             default_collation_for_utf8mb4: Some(Collation::UTF8MB4_0900_AI_CI.0),
             ..StatusVars::default()
         };

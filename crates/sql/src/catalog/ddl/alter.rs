@@ -27,7 +27,7 @@ use super::table::{check_comments, check_names_of_checks, check_required_key, pu
 use super::{Plan, Settings, check_name, check_not_system};
 use crate::catalog::TableDef;
 use crate::catalog::build::{Numbers, Options};
-use crate::catalog::draft::{Draft, Finished, conversion_note};
+use crate::catalog::draft::{Draft, DraftColumn, Finished, conversion_note, is_unrepeatable};
 use crate::catalog::foreign_key::TableName;
 use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
@@ -200,6 +200,7 @@ impl Alter {
         if !keeps_all {
             if settings.from_client {
                 check_dates(&finished.table, settings)?;
+                check_new_defaults(&changed.draft, &old)?;
             }
             check_required_key(&finished.table, |index| finished.indexes[index].is_none(), settings)?;
         }
@@ -379,6 +380,19 @@ pub(super) fn check_dates(table: &TableDef, settings: &Settings) -> Result<()> {
     match table.columns.iter().find(|column| !is_right(column)) {
         Some(column) => Err(error::INVALID_DEFAULT.with(&[&column.name])),
         None => Ok(()),
+    }
+}
+
+/// The log has the statement, not the values that it gives to the rows: error 1674 for a new column
+/// whose default is another one when the log is replayed, as in MySQL.
+fn check_new_defaults(draft: &Draft, old: &TableDef) -> Result<()> {
+    let is_wrong = |column: &DraftColumn| {
+        let is_default = column.def.generated.is_none();
+        column.origin.is_none() && is_default && column.expr.as_ref().is_some_and(is_unrepeatable)
+    };
+    match !old.is_temporary() && draft.columns.iter().any(is_wrong) {
+        true => Err(error::BINLOG_UNSAFE_SYSTEM_FUNCTION.plain()),
+        false => Ok(()),
     }
 }
 

@@ -53,6 +53,19 @@ const INCONSTANT: &[&str] = &[
     "database",
     "schema",
 ];
+/// Functions whose value is another one when the statement is replayed from the log.
+const UNREPEATABLE: &[&str] = &[
+    "current_user",
+    "ps_current_thread_id",
+    "rand",
+    "random_bytes",
+    "session_user",
+    "sysdate",
+    "system_user",
+    "user",
+    "uuid",
+    "uuid_short",
+];
 /// Functions that no definition may call.
 const NEVER: &[&str] = &[
     "benchmark",
@@ -70,12 +83,27 @@ const NEVER: &[&str] = &[
     "wait_for_executed_gtid_set",
 ];
 
+/// Functions that no new definition may call.
+const LATER_REFUSED: &[&str] = &["master_pos_wait", "version"];
+
 /// True if an expression reads a column of this name.
 pub(crate) fn reads_column(expr: &ast::Expr, name: &str) -> bool {
     let mut found = false;
     let _ = expr.clone().visit_mut(&mut |node| {
         if let ExprKind::Column(column) = &node.kind {
             found |= column.column.is(name);
+        }
+        Ok::<(), ()>(())
+    });
+    found
+}
+
+/// True if an expression calls a function that gives another value when the log is replayed.
+pub(crate) fn is_unrepeatable(expr: &ast::Expr) -> bool {
+    let mut found = false;
+    let _ = expr.clone().visit_mut(&mut |node| {
+        if let ExprKind::Function(call) = &node.kind {
+            found |= UNREPEATABLE.contains(&call.name.as_str());
         }
         Ok::<(), ()>(())
     });
@@ -124,6 +152,8 @@ fn refuse(draft: &Draft, node: &ast::Expr, place: ExprContext<'_>) -> Result<()>
             let name = call.name.as_str();
             let unknown = call.database.is_some();
             let varying = NEVER.contains(&name)
+                // Logs of older versions have them.
+                || LATER_REFUSED.contains(&name) && draft.environment.from_client
                 || INCONSTANT.contains(&name) && !matches!(place, ExprContext::Default(_))
                 || name == "unix_timestamp"
                     && call.arguments.is_empty()

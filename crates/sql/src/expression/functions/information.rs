@@ -38,7 +38,7 @@ pub(super) fn database<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn connection_id<'a>(cx: &mut Context, _: Call<'a>) -> Value<'a> {
-    Ok(Datum::UInt(cx.connection.id))
+    Ok(Datum::UInt(cx.logged_thread_id()))
 }
 
 /// The thread that serves a connection; here it has the connection's number. NULL if there is no
