@@ -51,6 +51,7 @@ mod triggers;
 mod view_check;
 pub(crate) mod view_columns;
 mod view_target;
+mod windows;
 mod writer;
 
 use crate::catalog::{ColumnDef, TableDef};

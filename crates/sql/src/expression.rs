@@ -27,6 +27,7 @@ pub(crate) mod like;
 pub(crate) mod resolve;
 pub(crate) mod row;
 pub(crate) mod subquery;
+pub(crate) mod window;
 
 use std::sync::Arc;
 
@@ -77,6 +78,8 @@ pub(crate) enum Node {
     },
     /// An aggregate of the query block.
     Aggregate(usize),
+    /// A window function of the query block.
+    Window(usize),
     /// One of GROUP BY's expressions under WITH ROLLUP.
     GroupKey(usize),
     /// The select item of that number, named by its alias or position, while a block is being
@@ -190,6 +193,7 @@ macro_rules! operands {
             | Node::Misread(_)
             | Node::Column { .. }
             | Node::Aggregate(_)
+            | Node::Window(_)
             | Node::GroupKey(_)
             | Node::Item(_)
             | Node::Outer(_)
@@ -332,6 +336,7 @@ impl Expr {
         match &self.node {
             Node::Column { .. }
             | Node::Aggregate(_)
+            | Node::Window(_)
             | Node::GroupKey(_)
             | Node::Item(_)
             | Node::Grouping(..)
@@ -354,6 +359,11 @@ impl Expr {
     /// True if `test` holds for it or for anything in it.
     pub fn contains(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
         test(self) || self.children().into_iter().any(|child| child.contains(test))
+    }
+
+    /// True if it is a window function, or one is in it.
+    pub(crate) fn has_window(&self) -> bool {
+        self.contains(&mut |e| matches!(e.node, Node::Window(_)))
     }
 
     /// True if evaluating it again may give another value or do something again.

@@ -41,6 +41,7 @@ pub(crate) mod statistics;
 pub(crate) mod subquery;
 pub(crate) mod view;
 pub(crate) mod view_target;
+pub(crate) mod windows;
 
 use std::sync::{Arc, OnceLock};
 
@@ -158,6 +159,8 @@ pub(crate) struct Block {
     /// largest.
     pub first_only: bool,
     pub(crate) having: Option<Expr>,
+    /// Window functions.
+    pub(crate) windows: Option<Box<windows::Windows>>,
     /// ORDER BY, unless the rows come so already; true for descending.
     pub order: Vec<OrderTerm>,
     /// ORDER BY asks for the order in which the rows come.

@@ -155,14 +155,31 @@ impl Generator {
         }
     }
 
+    fn windowed(&mut self) -> String {
+        let calls = [
+            "ROW_NUMBER() OVER (PARTITION BY a ORDER BY id)",
+            "LAG(b) OVER (PARTITION BY a ORDER BY id)",
+            "SUM(c) OVER (PARTITION BY a)",
+            "SUM(c) OVER (ORDER BY d, id ROWS BETWEEN 50 PRECEDING AND 50 FOLLOWING)",
+            "MAX(b) OVER (ORDER BY d, id ROWS BETWEEN 50 PRECEDING AND CURRENT ROW)",
+            "RANK() OVER (ORDER BY b)",
+            "COUNT(*) OVER (ORDER BY a RANGE BETWEEN 3 PRECEDING AND 3 FOLLOWING)",
+            "NTILE(7) OVER (ORDER BY e, id)",
+            "COUNT(*) OVER ()",
+        ];
+        let calls = self.some_of(&calls, 1).join(", ");
+        format!("SELECT id, b, {calls} FROM {} ORDER BY id", self.table())
+    }
+
     fn query(&mut self) -> String {
-        match self.below(7) {
+        match self.below(8) {
             0 => self.sorted(),
             1 => self.distinct(),
             2 => self.grouped(),
             3 => self.whole(),
             4 => self.set_operation(),
             5 => self.joined(),
+            6 => self.windowed(),
             _ => self.subquery(),
         }
     }
@@ -225,12 +242,14 @@ fn random_queries_give_the_same_with_next_to_no_memory() {
 }
 
 /// Each operation over many times its limit.
-const LARGE: [&str; 5] = [
+const LARGE: [&str; 7] = [
     "SELECT SUM(n) FROM (SELECT id AS n FROM t ORDER BY b, e LIMIT 1000000 OFFSET 1) s",
     "SELECT COUNT(*) FROM (SELECT b, COUNT(*) FROM t GROUP BY b, id) s",
     "SELECT COUNT(*) FROM (SELECT DISTINCT b, id FROM t) s",
     "SELECT COUNT(*) FROM t x JOIN u y ON x.b = y.b AND x.c = y.c",
     "SELECT COUNT(DISTINCT b, id) FROM t",
+    "SELECT SUM(n) FROM (SELECT COUNT(*) OVER (ORDER BY b RANGE UNBOUNDED PRECEDING) AS n FROM t) s",
+    "SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (ORDER BY b, id) AS n FROM t) s",
 ];
 
 #[test]

@@ -40,6 +40,7 @@ mod show;
 mod statement;
 pub mod statement_head;
 mod table;
+mod window;
 
 use crate::ast::{ColumnName, Ident, IntoTarget, ObjectName, Remark, Remarks, Span, Statement};
 use crate::error::ParseError;

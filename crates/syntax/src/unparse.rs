@@ -8,6 +8,9 @@
 
 mod data_type;
 mod query;
+mod window;
+
+pub use window::window_name;
 
 use crate::ast::*;
 use crate::keyword::Keyword;
@@ -467,73 +470,15 @@ impl Writer {
         }
     }
 
-    fn window_call(&mut self, call: &WindowCall) {
-        put!(self, window_name(call.function), "(");
-        self.exprs(&call.arguments);
-        self.put(")");
-        if call.from_last {
-            self.put(" from last");
-        }
-        if call.ignore_nulls {
-            self.put(" ignore nulls");
-        }
-        self.over(&call.over);
-    }
-
-    fn over(&mut self, over: &Over) {
-        match over {
-            Over::Named(name) => put!(self, " over ", name),
-            Over::Window(window) => {
-                self.put(" over (");
-                self.window_spec(window);
-                self.put(")");
-            }
-        }
-    }
-
-    fn window_spec(&mut self, window: &WindowSpec) {
-        if let Some(base) = &window.base {
-            self.put(base);
-        }
-        if !window.partition_by.is_empty() {
-            self.put(" partition by ");
-            self.exprs(&window.partition_by);
-        }
-        self.order_by(&window.order_by);
-        if let Some(frame) = &window.frame {
-            self.put(if frame.range { " range" } else { " rows" });
-            match &frame.end {
-                None => self.frame_bound(&frame.start),
-                Some(end) => {
-                    self.put(" between");
-                    self.frame_bound(&frame.start);
-                    self.put(" and");
-                    self.frame_bound(end);
-                }
-            }
-        }
-    }
-
-    fn frame_bound(&mut self, bound: &FrameBound) {
-        let (expr, unit, direction) = match bound {
-            FrameBound::CurrentRow => return self.put(" current row"),
-            FrameBound::UnboundedPreceding => return self.put(" unbounded preceding"),
-            FrameBound::UnboundedFollowing => return self.put(" unbounded following"),
-            FrameBound::Preceding(expr, unit) => (expr, unit, " preceding"),
-            FrameBound::Following(expr, unit) => (expr, unit, " following"),
-        };
-        match unit {
-            Some(unit) => put!(self, " interval ", expr, " ", unit_text(*unit)),
-            None => put!(self, " ", expr),
-        }
-        self.put(direction);
-    }
-
     fn order_by(&mut self, items: &[OrderItem]) {
         if items.is_empty() {
             return;
         }
         self.put(" order by ");
+        self.order_items(items);
+    }
+
+    fn order_items(&mut self, items: &[OrderItem]) {
         self.list(items, |writer, item| {
             writer.expr(&item.expr);
             if item.descending {
@@ -670,22 +615,5 @@ pub fn aggregate_name(function: AggregateFunction) -> &'static str {
         JsonObjectAgg => "json_objectagg",
         AnyValue => "any_value",
         StCollect => "st_collect",
-    }
-}
-
-fn window_name(function: WindowFunction) -> &'static str {
-    use WindowFunction::*;
-    match function {
-        RowNumber => "row_number",
-        Rank => "rank",
-        DenseRank => "dense_rank",
-        CumeDist => "cume_dist",
-        PercentRank => "percent_rank",
-        Ntile => "ntile",
-        Lead => "lead",
-        Lag => "lag",
-        FirstValue => "first_value",
-        LastValue => "last_value",
-        NthValue => "nth_value",
     }
 }

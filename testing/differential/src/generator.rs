@@ -1,8 +1,8 @@
 //! Random statements that mean something: typed expressions over tables that are there.
 //!
-//! Reading order: [`schema`] (types, tables), [`literal`], [`expression`], [`query`], [`change`]
-//! (rows), [`definition`] (tables), [`view`], [`trigger`]. Everything is drawn from one seed; an
-//! episode repeats exactly.
+//! Reading order: [`schema`] (types, tables), [`literal`], [`expression`], [`query`], [`window`],
+//! [`change`] (rows), [`definition`] (tables), [`view`], [`trigger`]. Everything is drawn from one
+//! seed; an episode repeats exactly.
 
 mod change;
 mod definition;
@@ -13,6 +13,7 @@ mod query;
 mod schema;
 mod trigger;
 mod view;
+mod window;
 
 use crate::tree::{Sql, text};
 use schema::Table;

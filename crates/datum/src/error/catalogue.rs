@@ -106,7 +106,7 @@ catalogue! {
     CANT_REOPEN_TABLE = 1137, "HY000", "Can't reopen table: '%'";
     INVALID_USE_OF_NULL = 1138, "22004", "Invalid use of NULL value";
     REGEXP_ERROR = 1139, "42000", "Got error '%' from regexp";
-    MIX_OF_GROUP_FUNC_AND_FIELDS = 1140, "42000", "In aggregated query without GROUP BY, expression #% of SELECT list contains nonaggregated column '%'; this is incompatible with sql_mode=only_full_group_by";
+    MIX_OF_GROUP_FUNC_AND_FIELDS = 1140, "42000", "In aggregated query without GROUP BY, expression #% of % contains nonaggregated column '%'; this is incompatible with sql_mode=only_full_group_by";
     NONEXISTING_GRANT = 1141, "42000", "There is no such grant defined for user '%' on host '%'";
     TABLEACCESS_DENIED_ERROR = 1142, "42000", "% command denied to user '%'@'%' for table '%'";
     COLUMNACCESS_DENIED_ERROR = 1143, "42000", "% command denied to user '%'@'%' for column '%' in table '%'";
@@ -425,6 +425,24 @@ catalogue! {
     UNRESOLVED_TABLE_LOCK = 3568, "HY000", "Unresolved table name % in locking clause.";
     DUPLICATE_TABLE_LOCK = 3569, "HY000", "Table % appears in multiple locking clauses.";
     LOCK_NOWAIT = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
+    WINDOW_NO_SUCH_WINDOW = 3579, "HY000", "Window name '%' is not defined.";
+    WINDOW_CIRCULARITY_IN_WINDOW_GRAPH = 3580, "HY000", "There is a circularity in the window dependency graph.";
+    WINDOW_NO_CHILD_PARTITIONING = 3581, "HY000", "A window which depends on another cannot define partitioning.";
+    WINDOW_NO_INHERIT_FRAME = 3582, "HY000", "Window '%' has a frame definition, so cannot be referenced by another window.";
+    WINDOW_NO_REDEFINE_ORDER_BY = 3583, "HY000", "Window '%' cannot inherit '%' since both contain an ORDER BY clause.";
+    WINDOW_FRAME_START_ILLEGAL = 3584, "HY000", "Window '%': frame start cannot be UNBOUNDED FOLLOWING.";
+    WINDOW_FRAME_END_ILLEGAL = 3585, "HY000", "Window '%': frame end cannot be UNBOUNDED PRECEDING.";
+    WINDOW_FRAME_ILLEGAL = 3586, "HY000", "Window '%': frame start or end is negative, NULL or of non-integral type";
+    WINDOW_RANGE_FRAME_ORDER_TYPE = 3587, "HY000", "Window '%' with RANGE N PRECEDING/FOLLOWING frame requires exactly one deterministic ORDER BY expression, of numeric or temporal type";
+    WINDOW_RANGE_FRAME_TEMPORAL_TYPE = 3588, "HY000", "Window '%' with RANGE frame has ORDER BY expression of datetime type. Only INTERVAL bound value allowed.";
+    WINDOW_RANGE_FRAME_NUMERIC_TYPE = 3589, "HY000", "Window '%' with RANGE frame has ORDER BY expression of numeric type, INTERVAL bound value not allowed.";
+    WINDOW_RANGE_BOUND_NOT_CONSTANT = 3590, "HY000", "Window '%' has a non-constant frame bound.";
+    WINDOW_DUPLICATE_NAME = 3591, "HY000", "Window '%' is defined twice.";
+    WINDOW_ILLEGAL_ORDER_BY = 3592, "HY000", "Window '%': ORDER BY or PARTITION BY uses legacy position indication which is not supported, use expression.";
+    WINDOW_INVALID_WINDOW_FUNC_USE = 3593, "HY000", "You cannot use the window function '%' in this context.'";
+    WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE = 3594, "HY000", "You cannot use the alias '%' of an expression containing a window function in this context.'";
+    WINDOW_NESTED_WINDOW_FUNC_USE_IN_WINDOW_SPEC = 3595, "HY000", "You cannot nest a window function in the specification of window '%'.";
+    WINDOW_ROWS_INTERVAL_USE = 3596, "HY000", "Window '%': INTERVAL can only be used with RANGE frames.";
     FIELD_IN_GROUPING_NOT_GROUP_BY = 3602, "HY000", "Argument #% of GROUPING function is not in GROUP BY";
     ILLEGAL_PRIVILEGE_LEVEL = 3619, "HY000", "Illegal privilege level specified for %";
     NOT_HINT_UPDATABLE_VARIABLE = 3637, "HY000", "Variable '%' cannot be set using SET_VAR hint.";
@@ -497,6 +515,7 @@ catalogue! {
     CHARACTER_SET_MISMATCH = 3995, "HY000", "Character set '%' cannot be used in conjunction with '%' in call to %.";
     CANNOT_USER_REFERENCED_AS_DEFINER = 4006, "HY000", "Operation % failed for % as it is referenced as a definer account in %.";
     TABLE_MUST_HAVE_A_VISIBLE_COLUMN = 4028, "HY000", "A table must have at least one visible column.";
+    TOO_MANY_WINDOWS = 4086, "HY000", "Too many windows in SELECT: %. Maximum allowed is %. Use named windows to share windows between window functions.";
     XA_TEMP_TABLE = 4091, "HY000", "XA: Temporary tables cannot be accessed inside XA transactions when xa_detach_on_prepare=ON";
     IF_NOT_EXISTS_TRIGGER_EXISTS_ON_TABLE = 4099, "HY000", "Trigger '%' already exists on the table '%'.'%'.";
     IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE = 4100, "HY000", "Trigger '%'.'%' already exists on a different table. The 'IF NOT EXISTS' clause is only supported for triggers associated with the same table.";
@@ -506,4 +525,5 @@ catalogue! {
     USER_LOCK_OVERLONG_NAME = 4163, "42000", "User-level lock name '%' should not exceed % characters.";
     WARN_NO_SPACE_VERSION_COMMENT = 4164, "HY000", "Immediately starting the version comment after the version number is deprecated and may change behavior in a future release. Please insert a white-space character after the version number.";
     FK_NO_UNIQUE_INDEX_PARENT = 6125, "HY000", "Failed to add the foreign key constraint. Missing unique key for constraint '%' in the referenced table '%'";
+    WINDOW_OUTER_REFERENCE = 6432, "HY000", "Outer reference % in window's ORDER BY or PARTITION BY clause not allowed.";
 }

@@ -338,6 +338,7 @@ pub(crate) fn merged_select(query: &Query) -> Option<&Select> {
             found.expr(expr);
         }
     }
+    query.order_by.iter().for_each(|item| found.expr(&item.expr));
     let is_grouped = !select.group_by.is_empty() || select.having.is_some() || found.0;
     let is_plain = !select.options.distinct && !select.from.is_empty() && select.windows.is_empty();
     (is_plain && !is_grouped).then_some(select)

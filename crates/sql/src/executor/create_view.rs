@@ -10,6 +10,9 @@
 //!
 //! Of the session nothing is left in the text but `collation_connection`, which the view keeps.
 
+mod unused_windows;
+
+use self::unused_windows::UnusedWindows;
 use super::key_parts::Rewritten;
 use crate::catalog::ddl::TextForm;
 use crate::catalog::parse_one;
@@ -74,6 +77,7 @@ fn canonical(cx: &mut Context, create: &CreateView, text: &[u8]) -> Result<Vec<u
     let mut canonical = Canonical { recorded: &recorded, named: true, first, made: Vec::new() };
     canonical.query(&mut query);
     let made = canonical.made;
+    UnusedWindows.query(&mut query);
     name_columns(&mut query, &made, create.columns.is_empty())?;
     check_columns(&query, &create.columns)?;
     let mut algorithm = create.algorithm;

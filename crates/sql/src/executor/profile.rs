@@ -32,6 +32,8 @@ pub(crate) enum PlanStage {
     Output,
     /// Rows grouped.
     Groups,
+    /// Rows whose window functions are computed.
+    Windows,
     /// Rows sorted.
     Sort,
 }

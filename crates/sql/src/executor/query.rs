@@ -15,6 +15,7 @@ use super::out_of_range;
 use super::profile::{self, PlanStage};
 use super::set_operation;
 use super::sort::Sorter;
+use super::windows::WindowRows;
 use crate::expression::Row;
 use crate::expression::frame::{Frame, RowSet};
 use crate::expression::subquery::SubqueryResult;
@@ -214,6 +215,7 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     }
     let mut out = BlockOutput {
         block,
+        windows: block.windows.as_ref().map(|windows| WindowRows::new(cx, windows, block.slots.len())),
         sorter: (!block.order.is_empty()).then(|| sorter(cx, block, count.saturating_add(offset))),
         limit_filter,
         values: Vec::new(),
@@ -228,6 +230,10 @@ fn block_rows(cx: &mut Context, block: &Block, each: Each<'_>) -> Result<u64> {
     } else if let Some(group) = &block.group {
         let groups = Groups::new(cx, group, block.slots.len());
         groups.finish(cx, &mut frame, &mut |cx, frame| out.emit(cx, frame))?;
+    }
+    if let Some(windows) = out.windows.take() {
+        let given = windows.finish(cx, &mut frame, &mut |cx, frame| out.output(cx, frame))?;
+        profile::note(cx, block, PlanStage::Windows, began, given);
     }
     if let Some(sorter) = out.sorter.take() {
         let sorted = match block.late_items {
@@ -288,6 +294,7 @@ fn count_sources(cx: &Context, operator: &Operator, is_first: &mut bool) {
 /// Where a block's rows go.
 struct BlockOutput<'o, 'p> {
     block: &'p Block,
+    windows: Option<WindowRows<'p>>,
     sorter: Option<Sorter<'p>>,
     limit_filter: LimitFilter<'p>,
     /// Memory for a row's values.
@@ -335,13 +342,21 @@ impl BlockOutput<'_, '_> {
         Ok(())
     }
 
-    /// A row's way out, or into the sorter; false if no more are wanted.
+    /// A row's way to the window functions, or out; false if no more are wanted.
     fn emit(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         if let Some(having) = &self.block.having
             && having.truth(cx, frame.row())? != Some(true)
         {
             return Ok(true);
         }
+        match &mut self.windows {
+            Some(windows) => windows.add(cx, frame).map(|()| true),
+            None => self.output(cx, frame),
+        }
+    }
+
+    /// A row's way out, or into the sorter; false if no more are wanted.
+    fn output(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         if let Some(reused) = &self.block.reused
             && !reused.of_output.is_empty()
         {

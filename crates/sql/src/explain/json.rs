@@ -2,20 +2,21 @@
 //! MySQL's first version of that format (`explain_json_format_version=1`).
 //!
 //! A block is `query_block`; within it stand, from the outside in, `duplicates_removal`,
-//! `ordering_operation` and `grouping_operation`, and then its `table`, or `nested_loop` with one
-//! table after the other. Costs are those of the planner, in rows read: `read_cost` of finding a
-//! table's rows, `prefix_cost` of the join up to there.
+//! `ordering_operation`, `windowing` and `grouping_operation`, and then its `table`, or
+//! `nested_loop` with one table after the other. Costs are those of the planner, in rows read:
+//! `read_cost` of finding a table's rows, `prefix_cost` of the join up to there.
 
 mod value;
 
 use super::path::{self, JoinType};
 use super::units::{Nested, SelectNumbers, SubqueryClause, nested, subqueries};
 use super::{Subject, Verb};
-use crate::expression::{Expr, Node};
+use crate::expression::{Expr, Node, OrderTerm};
 use crate::planner::access::Candidate;
 use crate::planner::expression_text::{all, text};
 use crate::planner::names::Around;
 use crate::planner::names::Names;
+use crate::planner::windows::{WindowStep, Windows};
 use crate::planner::{Block, Body, Duplicates, JoinKind, Maker, Operator, Query, Rows, TableAccess};
 use storage::transaction::Direction;
 use syntax::ast::SetOp;
@@ -146,7 +147,7 @@ impl Writer<'_> {
                     table.object.first(if verb == Verb::Update { "update" } else { "delete" }, true);
                 });
             }
-            operations(block, &mut object, tables);
+            operations(block, &mut object, tables, &names);
         }
         self.subqueries(block, &names, &mut object);
         object
@@ -348,7 +349,7 @@ fn joined(out: &mut [Table], first: usize, kind: JoinKind, names: &Names<'_>, fi
 }
 
 /// What a block does with its joined rows, around its tables.
-fn operations(block: &Block, object: &mut Object, tables: Vec<Table>) {
+fn operations(block: &Block, object: &mut Object, tables: Vec<Table>, names: &Names<'_>) {
     let mut inner = Object::default();
     let mut tables: Vec<Object> = tables.into_iter().map(Table::finish).collect();
     match tables.len() {
@@ -362,18 +363,23 @@ fn operations(block: &Block, object: &mut Object, tables: Vec<Table>) {
             inner.add("nested_loop", Value::Array(tables.into_iter().map(one).collect()));
         }
     }
-    let mut wrap = |key: &str, facts: &[(&str, bool)]| {
-        let mut outer = Object::default();
-        facts.iter().for_each(|(name, value)| outer.add(*name, *value));
-        outer.append(std::mem::take(&mut inner));
-        inner.add(key, outer);
-    };
+    let mut wrap = |key: &str, facts: &[(&str, bool)]| wrap_in(&mut inner, key, facts);
     let with_table = [("using_temporary_table", true), ("using_filesort", false)];
     match block.group.as_ref().filter(|group| !group.keys.is_empty()) {
         Some(group) if group.adjacent => wrap("grouping_operation", &with_table[1..]),
         Some(_) => wrap("grouping_operation", &with_table),
         None => {}
     }
+    if let Some(windows) = &block.windows {
+        let mut outer = Object::default();
+        outer.add(
+            "windows",
+            Value::Array(windows.steps.iter().map(|step| window(windows, step, names)).collect()),
+        );
+        outer.append(std::mem::take(&mut inner));
+        inner.add("windowing", outer);
+    }
+    let mut wrap = |key: &str, facts: &[(&str, bool)]| wrap_in(&mut inner, key, facts);
     let is_sorted = !block.order.is_empty();
     match &block.group {
         Some(group) if group.adjacent && is_sorted => {
@@ -390,6 +396,35 @@ fn operations(block: &Block, object: &mut Object, tables: Vec<Table>) {
         _ => wrap("duplicates_removal", &with_table),
     }
     object.append(inner);
+}
+
+/// What is done with what an object has so far.
+fn wrap_in(inner: &mut Object, key: &str, facts: &[(&str, bool)]) {
+    let mut outer = Object::default();
+    facts.iter().for_each(|(name, value)| outer.add(*name, *value));
+    outer.append(std::mem::take(inner));
+    inner.add(key, outer);
+}
+
+/// A step of window functions.
+fn window(windows: &Windows, step: &WindowStep, names: &Names<'_>) -> Value {
+    let calls = || step.calls.iter().filter_map(|call| windows.calls.get(call.number));
+    let mut object = Object::default();
+    object.add("name", calls().next().map_or("", |call| call.window.shown_name()).to_owned());
+    if step.sorts {
+        let term = |term: &OrderTerm| {
+            Value::from(text(names, &term.expr) + if term.descending { " desc" } else { "" })
+        };
+        object.add("using_filesort", true);
+        object.add("filesort_key", Value::Array(step.terms.iter().map(term).collect()));
+    }
+    if !step.streams {
+        let mut buffer = Object::default();
+        buffer.add("using_temporary_table", true);
+        object.add("frame_buffer", buffer);
+    }
+    object.add("functions", Value::Array(calls().map(|call| Value::from(call.name().to_owned())).collect()));
+    Value::Object(object)
 }
 
 impl Table {

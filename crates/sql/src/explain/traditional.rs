@@ -325,7 +325,8 @@ fn block_extra(block: &Block, first: &mut Row) {
     if (groups || tells_apart) && first.table.is_some() {
         first.extra.push("Using temporary".to_owned());
     }
-    if !block.order.is_empty() && first.table.is_some() {
+    let sorts = block.windows.as_ref().is_some_and(|windows| windows.steps.iter().any(|step| step.sorts));
+    if (sorts || !block.order.is_empty()) && first.table.is_some() {
         first.extra.push("Using filesort".to_owned());
     }
 }

@@ -6,8 +6,9 @@ use super::units::{SelectNumbers, SubqueryClause, nested};
 use super::{Subject, Verb};
 use crate::executor::profile::{Actual, PlanStage, Profile};
 use crate::expression::{Expr, OrderTerm};
-use crate::planner::expression_text::{aggregate, all, text};
+use crate::planner::expression_text::{aggregate, all, text, window};
 use crate::planner::names::{Around, Names};
+use crate::planner::windows::{WindowStep, Windows};
 use crate::planner::{
     Block, Body, Duplicates, Hash, JoinKind, Limit, Loop, Maker, Operator, Query, Rows, TableAccess,
 };
@@ -199,6 +200,15 @@ impl Tree<'_> {
             }
             step(self, &what, self.done(block, PlanStage::Sort));
         }
+        if let Some(windows) = &block.windows {
+            let mut done = self.done(block, PlanStage::Windows);
+            for (what, terms) in window_steps(names, windows) {
+                step(self, &what, std::mem::replace(&mut done, Execution::NotMeasured));
+                if let Some(terms) = terms {
+                    step(self, &sort_text(names, terms, &Limit::default()), Execution::NotMeasured);
+                }
+            }
+        }
         if let Some(having) = &block.having {
             step(self, &format!("Filter: {}", text(names, having)), Execution::NotMeasured);
         }
@@ -356,6 +366,18 @@ fn looked_up_text(names: &Names<'_>, access: &TableAccess) -> String {
             format!("Single-row index lookup on {name} using {index} ({})", path::lookup(names, access))
         }
     }
+}
+
+/// The steps of window functions, the last one first, and what each sorts the rows by.
+fn window_steps<'p>(names: &Names<'_>, windows: &'p Windows) -> Vec<(String, Option<&'p [OrderTerm]>)> {
+    let shown = |step: &'p WindowStep| {
+        let calls = step.calls.iter().filter_map(|call| windows.calls.get(call.number));
+        let calls: Vec<String> = calls.map(|call| window(names, call)).collect();
+        let how = if step.streams { "" } else { " with buffering" };
+        let what = format!("Window aggregate{how}: {}", calls.join(", ").trim_end());
+        (what, step.sorts.then_some(step.terms.as_slice()))
+    };
+    windows.steps.iter().rev().map(shown).collect()
 }
 
 fn sort_text(names: &Names<'_>, order: &[OrderTerm], limit: &Limit) -> String {

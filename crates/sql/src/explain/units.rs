@@ -130,7 +130,9 @@ pub(crate) fn nested(block: &Block) -> Vec<Nested<'_>> {
     let keys = block.group.iter().flat_map(|g| &g.keys);
     let arguments = block.group.iter().flat_map(|g| &g.aggregates).flat_map(|a| a.expressions());
     let order = block.order.iter().map(|term| &term.expr);
-    let others = block.constant_filter.iter().chain(keys).chain(arguments).chain(&block.having).chain(order);
+    let windows = block.windows.iter().flat_map(|windows| windows.expressions());
+    let others = block.constant_filter.iter().chain(keys).chain(arguments).chain(&block.having);
+    let others = others.chain(windows).chain(order);
     others.for_each(|e| subqueries(e, SubqueryClause::Condition, &mut found));
     found
 }

@@ -2,6 +2,7 @@
 //! ([`group_concat`]); one [`Accumulator`] for each group.
 
 pub(crate) mod group_concat;
+mod sliding;
 
 use self::group_concat::{Concat, Gathered};
 use super::arithmetic::bits::is_byte_string;

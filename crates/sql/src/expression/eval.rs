@@ -24,6 +24,7 @@ impl Expr {
             }
             Node::Column { source, column } => row.column(*source, *column, cx.settings.zone()),
             Node::Aggregate(number) => row.aggregate(*number),
+            Node::Window(number) => row.window(*number),
             Node::GroupKey(number) => Ok(row.group_key(*number).unwrap_or_default()),
             Node::Grouping(_, numbers) => {
                 let bit = |bits: i64, &n: &usize| bits << 1 | i64::from(row.group_key(n).is_none());

@@ -52,6 +52,8 @@ pub(crate) struct Frame {
     /// The values of GROUP BY's expressions under WITH ROLLUP: those that the row is not a sum
     /// over.
     pub(crate) group_keys: Vec<Datum<'static>>,
+    /// The values of the block's window functions, as far as they are computed.
+    pub(crate) windows: Vec<Datum<'static>>,
     steps: u64,
 }
 
@@ -214,6 +216,29 @@ impl Frame {
             }
         }
         Ok(())
+    }
+
+    /// Appends the whole row for a temporary file, with what its group and windows gave.
+    pub(crate) fn put_row(&self, slots: &[usize], out: &mut Vec<u8>) {
+        let mut row = Vec::new();
+        for values in [&self.aggregates, &self.group_keys, &self.windows] {
+            row.clear();
+            codec::put_row(values, &mut row);
+            codec::put_text(&row, out);
+        }
+        self.put(slots, out);
+    }
+
+    /// Puts back what [`Self::put_row`] took.
+    pub(crate) fn take_row(&mut self, slots: &[usize], mut bytes: &[u8]) -> Result<()> {
+        for values in [&mut self.aggregates, &mut self.group_keys, &mut self.windows] {
+            let mut row = codec::take_text(&mut bytes)?;
+            values.clear();
+            while !row.is_empty() {
+                values.push(codec::take(&mut row)?.into_owned());
+            }
+        }
+        self.take(slots, bytes)
     }
 
     /// Puts a row of encoded values into a slot.

@@ -115,6 +115,11 @@ pub(crate) fn add<'a>(
     })
 }
 
+/// True for an amount that goes back in time.
+pub(crate) fn is_negative(cx: &mut Context, amount: &Datum<'_>, unit: IntervalUnit) -> Result<bool> {
+    Ok(span(cx, amount, unit)?.is_some_and(|span| span.months < 0 || span.micros < 0))
+}
+
 /// True for dates without a time of day, as texts and numbers too.
 fn is_date_only(v: &Datum<'_>) -> bool {
     const LAST_DATE: i128 = 99_991_231;

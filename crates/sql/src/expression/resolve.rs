@@ -14,6 +14,7 @@ pub(crate) mod collate;
 mod json;
 mod names;
 mod rows;
+pub(crate) mod windows;
 
 use adopt::{Other, adopt, without_day};
 use std::ops::Range;
@@ -22,6 +23,8 @@ use std::sync::Arc;
 pub(crate) use calls::is_stored;
 pub(crate) use collate::common_type;
 pub(crate) use names::unknown_column;
+
+use windows::WindowScope;
 
 use super::aggregate::Aggregate;
 use super::functions::string;
@@ -60,6 +63,8 @@ pub(crate) struct Scope {
     pub(crate) locals: Locals,
     /// Where aggregates go; `None` where there may be none.
     pub aggregates: Option<Vec<Aggregate>>,
+    /// The block's windows, and where its window functions go.
+    pub(crate) windows: WindowScope,
     /// An aggregate's argument, which may have GROUPING() of a row: always 0.
     pub(crate) in_aggregate: bool,
     /// The columns that HAVING may name: those that are selected or grouped by; all if absent.
@@ -290,7 +295,7 @@ impl<'c> Resolver<'c> {
             ExprKind::Exists(query) => self.exists(query),
             ExprKind::Subquery(query) => self.scalar_subquery(query),
             ExprKind::Row(_) => Err(error::OPERAND_COLUMNS.with(&[&1])),
-            ExprKind::Window(_) => Err(SqlError::unsupported("window functions")),
+            ExprKind::Window(call) => self.window_call(call),
             ExprKind::Char { codes, charset } => self.char(codes, charset.as_deref()),
             ExprKind::GetFormat { of, region } => {
                 let region = self.expr(region)?;

@@ -120,4 +120,12 @@ impl<'a> Row<'a> {
             _ => Err(SqlError::internal("an aggregate without a group")),
         }
     }
+
+    /// What a window function gives for the row.
+    pub(crate) fn window(self, number: usize) -> Result<Datum<'a>> {
+        match self {
+            Row::Frame(frame) => Ok(frame.windows.get(number).map_or(Datum::Null, Datum::borrow)),
+            _ => Err(SqlError::internal("a window function without rows")),
+        }
+    }
 }

@@ -4,16 +4,19 @@ use super::covering::ColumnsRead;
 use super::from::{self, List, Slot};
 use super::order::Together;
 use super::reuse::Clauses;
+use super::windows::Windows;
 use super::{
     Body, Derived, Duplicates, Grouping, Limit, Maker, Query, grouping, join, order, reuse, semi_join,
     simplify,
 };
 use crate::catalog::show::quote;
 use crate::expression::aggregate::Aggregate;
+use crate::expression::resolve::windows::WindowPlace;
 use crate::expression::resolve::{Columns, Source};
+use crate::expression::window::WindowCall;
 use crate::expression::{Expr, Node, OrderTerm, Resolver};
 use crate::output::OutputColumn;
-use datum::error::{self, Result, SqlError};
+use datum::error::{self, Result};
 use datum::types::{Coercibility, DataType, Type};
 use storage::LockMode;
 use storage::transaction::{Locking, OnLocked};
@@ -32,6 +35,8 @@ pub(crate) struct Bound {
     /// GROUP BY and aggregates.
     pub group: Option<Grouping>,
     pub(crate) having: Option<Expr>,
+    /// Window functions.
+    pub(crate) windows: Vec<WindowCall>,
     pub(crate) order: Vec<OrderTerm>,
     /// SELECT DISTINCT.
     pub distinct: bool,
@@ -65,9 +70,6 @@ pub(crate) fn whole_table(name: &ast::ObjectName, _: ast::Span) -> ast::Select {
 /// Binds a SELECT with the ORDER BY, LIMIT and locking clauses of its query.
 pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &ast::Query) -> Result<Bound> {
     datum::stack::check()?;
-    if !select.windows.is_empty() {
-        return Err(SqlError::unsupported("window functions"));
-    }
     let is_first = !resolver.beyond_first && resolver.scope.parent.is_none();
     check_options(resolver, &select.options, is_first)?;
     let from::From { slots, mut list } = from::bind(resolver, &select.from, select.options.straight_join)?;
@@ -81,7 +83,12 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &as
 
     resolver.scope.clause = "field list";
     resolver.scope.aggregates = Some(Vec::new());
+    if !select.windows.is_empty() {
+        resolver.name_windows(&select.windows)?;
+    }
+    resolver.scope.windows.place = WindowPlace::Allowed;
     let mut items = items(resolver, &select.items)?;
+    resolver.scope.windows.place = WindowPlace::Refused;
     datum::bounds::check()?;
     let alias = |(number, (name, e)): (usize, &(String, Expr))| {
         (name.as_str().into(), reuse::reference(number, e, select.with_rollup))
@@ -99,7 +106,8 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &as
             Some(item) => item,
             None => resolver.expr(ast)?,
         };
-        if reuse::resolved(&key, &items).contains(&mut |e| matches!(e.node, Node::Aggregate(_))) {
+        let is_later = |e: &Expr| matches!(e.node, Node::Aggregate(_) | Node::Window(_));
+        if reuse::resolved(&key, &items).contains(&mut |e| is_later(e)) {
             return Err(error::WRONG_GROUP_FIELD
                 .with(&[&String::from_utf8_lossy(ast.span.of(resolver.text).trim_ascii())]));
         }
@@ -132,13 +140,16 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &as
 
     resolver.scope.clause = "order clause";
     let is_aggregated = !keys.is_empty() || resolver.scope.aggregates.as_ref().is_some_and(|a| !a.is_empty());
+    resolver.scope.windows.place = WindowPlace::Allowed;
     let mut order = order_terms(resolver, &query.order_by, &items, select.with_rollup)?;
+    let mut windows = resolver.scope.windows.take_calls()?;
     if !is_aggregated {
         check_plain_order(&order)?;
     }
     order.retain(|term| !is_plain_constant(&term.expr));
     let mut aggregates = resolver.scope.aggregates.take().unwrap_or_default();
     aggregates.iter_mut().flat_map(Aggregate::expressions_mut).for_each(|e| reuse::restore(e, &items));
+    windows.iter_mut().flat_map(WindowCall::expressions_mut).for_each(|e| reuse::restore(e, &items));
     let repeated =
         reuse::Repeated::find(&mut items, &mut keys, select.with_rollup, having.as_mut(), &mut order);
     let mut having = having.map(super::subquery::by_extremes);
@@ -149,6 +160,7 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &as
             .iter_mut()
             .map(|(_, e)| e)
             .chain(&mut having)
+            .chain(windows.iter_mut().flat_map(WindowCall::expressions_mut))
             .chain(order.iter_mut().map(|term| &mut term.expr));
         all.for_each(|e| each_value(e, &aggregates));
         aggregates.clear();
@@ -158,12 +170,14 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &as
         .iter_mut()
         .map(|(_, e)| e)
         .chain(&mut having)
+        .chain(windows.iter_mut().flat_map(WindowCall::expressions_mut))
         .chain(order.iter_mut().map(|term| &mut term.expr));
     for e in grouped {
         grouping::finish(e, &keys, select.with_rollup, &repeated)?;
     }
     if groups && resolver.cx.settings.modes().only_full_group_by {
-        grouping::check(&slots, &list, &items, &order, &keys, select.with_rollup)?;
+        let clauses = grouping::Clauses { items: &items, windows: &windows, order: &order };
+        grouping::check(&slots, &list, clauses, &keys, select.with_rollup)?;
     }
     if select.options.distinct
         && resolver.cx.settings.modes().only_full_group_by
@@ -190,6 +204,7 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &as
         columns,
         group: groups.then_some(Grouping { keys, aggregates, rollup: select.with_rollup, adjacent: false }),
         having,
+        windows,
         order,
         distinct: select.options.distinct,
         limit,
@@ -256,6 +271,7 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         columns,
         mut group,
         mut having,
+        windows,
         mut order,
         distinct,
         limit,
@@ -271,14 +287,18 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     let read = {
         let grouped =
             group.iter().flat_map(|g| g.keys.iter().chain(g.aggregates.iter().flat_map(|a| a.expressions())));
+        let windows = windows.iter().flat_map(WindowCall::expressions);
         let order = order.iter().map(|term| &term.expr);
-        let others = items.iter().chain(grouped).chain(&having).chain(order).chain(&constant_filter);
+        let others = items.iter().chain(grouped).chain(&having).chain(windows).chain(order);
+        let others = others.chain(&constant_filter);
         ColumnsRead::new(&slots, &list, others)
     };
-    let extreme = extreme(&slots, &list, group.as_ref(), &items, having.as_ref()).filter(|_| !locks);
+    let has_windows = !windows.is_empty();
+    let extreme = extreme(&slots, &list, group.as_ref(), &items, having.as_ref());
+    let extreme = extreme.filter(|_| !locks && !has_windows);
     let (ordered, wanted) = match &extreme {
         Some(order) => (std::slice::from_ref(order), Some(1.0)),
-        None if group.is_some() => (&[][..], None),
+        None if group.is_some() || has_windows => (&[][..], None),
         None => (order.as_slice(), order::wanted(resolver.cx, &limit).filter(|_| !distinct && !counts_all)),
     };
     let cx = std::cell::RefCell::new(&mut *resolver.cx);
@@ -288,11 +308,13 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
     let first_only = extreme.is_some_and(|order| finds_first(&mut from, order));
     let alike = match &group {
         Some(group) if !group.rollup => group.keys.as_slice(),
-        None if distinct => items.as_slice(),
+        None if distinct && !has_windows => items.as_slice(),
         _ => &[],
     };
-    let together = joiner.bring_together(&mut from, alike, &order);
-    let comes_ordered = !order.is_empty()
+    // Windows bring the rows into orders of their own.
+    let comes_in = if has_windows { &[] } else { order.as_slice() };
+    let together = joiner.bring_together(&mut from, alike, comes_in);
+    let comes_ordered = !comes_in.is_empty()
         && match (&group, together) {
             (_, Together::Ordered) => true,
             (None, _) => order::gives_order(&mut from, &order),
@@ -302,7 +324,7 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         order.clear();
     }
     let duplicates = match &group {
-        None if together.is_so() && order.is_empty() => Duplicates::Adjacent,
+        None if together.is_so() && order.is_empty() && !has_windows => Duplicates::Adjacent,
         _ if sorts_distinct(&items, &order) => Duplicates::Sorted,
         _ => Duplicates::Anywhere,
     };
@@ -317,7 +339,8 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         names.resize(slots.len() + 2, "".into());
         tables.resize(slots.len() + 2, None);
     }
-    let late_items = group.is_none() && !distinct && reused.is_none() && reuse::is_late(&items, &order);
+    let is_plain = group.is_none() && !distinct && !has_windows;
+    let late_items = is_plain && reused.is_none() && reuse::is_late(&items, &order);
     let block = super::Block {
         slots: tables,
         names,
@@ -327,6 +350,7 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         group,
         first_only,
         having,
+        windows: Windows::of(windows),
         order,
         comes_ordered,
         distinct,
@@ -421,6 +445,7 @@ pub(crate) fn of_rows(
         group: None,
         first_only: false,
         having: None,
+        windows: None,
         order,
         comes_ordered: false,
         distinct: false,

@@ -1,6 +1,8 @@
 //! Resolved expressions as text, as MySQL prints them in plans: columns by their sources' names,
 //! operators in parentheses.
 
+mod window;
+
 use std::fmt::Write;
 
 use super::names::Names;
@@ -12,6 +14,9 @@ use datum::types::Family;
 use datum::value::Datum;
 use syntax::ast::Truth;
 use syntax::unparse;
+
+use window::printed_window;
+pub(crate) use window::window;
 
 /// Longer constants are cut.
 const CONSTANT_MAX: usize = 256;
@@ -92,6 +97,13 @@ impl Printer<'_, '_> {
                     self.put(&text);
                 }
                 None => self.put("<aggregate>"),
+            },
+            Node::Window(number) => match self.names.windows().and_then(|w| w.calls.get(*number)) {
+                Some(call) => {
+                    let text = printed_window(self.names, call, self.style);
+                    self.put(&text);
+                }
+                None => self.put("<window function>"),
             },
             Node::GroupKey(number) => match self.names.group().and_then(|g| g.keys.get(*number)) {
                 Some(key) => self.expr(key),

@@ -9,18 +9,26 @@ use std::collections::HashSet;
 use super::Maker;
 use super::from::{ItemKind, List, Slot, SlotColumn};
 use super::reuse::Repeated;
+use crate::expression::window::WindowCall;
 use crate::expression::{Expr, Node, OrderTerm};
 use datum::error::{self, Result};
 use datum::value::Datum;
 use syntax::ast::BinaryOp;
 
-/// Checks the select list and ORDER BY; errors 1055 and 1140. Under WITH ROLLUP the terms of GROUP
-/// BY, which are NULL in sums, determine nothing else.
+/// What a block computes of its groups.
+#[derive(Clone, Copy)]
+pub(crate) struct Clauses<'b> {
+    pub(crate) items: &'b [(String, Expr)],
+    pub(crate) windows: &'b [WindowCall],
+    pub(crate) order: &'b [OrderTerm],
+}
+
+/// Checks the select list, windows and ORDER BY; errors 1055 and 1140. Under WITH ROLLUP the terms
+/// of GROUP BY, which are NULL in sums, determine nothing else.
 pub(crate) fn check(
     slots: &[Slot],
     list: &List,
-    items: &[(String, Expr)],
-    order: &[OrderTerm],
+    Clauses { items, windows, order }: Clauses<'_>,
     keys: &[Expr],
     rollup: bool,
 ) -> Result<()> {
@@ -32,22 +40,33 @@ pub(crate) fn check(
     if !implicit {
         close(slots, list, &mut known);
     }
+    let wrong = |number: usize, clause: &str, column: SlotColumn| {
+        let code = if implicit { error::MIX_OF_GROUP_FUNC_AND_FIELDS } else { error::WRONG_FIELD_WITH_GROUP };
+        code.with(&[&(number + 1), &clause, &full_name(slots, column)])
+    };
     for (number, (_, item)) in items.iter().enumerate() {
         datum::bounds::check()?;
-        let Some(column) = undetermined(item, keys, &known) else { continue };
-        let shown = full_name(slots, column);
-        return Err(if implicit {
-            error::MIX_OF_GROUP_FUNC_AND_FIELDS.with(&[&(number + 1), &shown])
-        } else {
-            error::WRONG_FIELD_WITH_GROUP.with(&[&(number + 1), &"SELECT list", &shown])
-        });
+        if let Some(column) = undetermined_of(item, windows, keys, &known) {
+            return Err(wrong(number, "SELECT list", column));
+        }
+    }
+    for WindowCall { window, .. } in windows {
+        datum::bounds::check()?;
+        let terms = window.partition.iter().chain(window.order.iter().map(|term| &term.expr));
+        for (number, term) in terms.enumerate() {
+            if let Some(column) = undetermined(term, keys, &known) {
+                let name = window.shown_name();
+                let clause = format!("PARTITION BY or ORDER BY clause of window '{name}'");
+                return Err(wrong(number, &clause, column));
+            }
+        }
     }
     // The one row of all is in any order.
     for (number, term) in order.iter().enumerate().filter(|_| !implicit) {
         datum::bounds::check()?;
-        let Some(column) = undetermined(&term.expr, keys, &known) else { continue };
-        let shown = full_name(slots, column);
-        return Err(error::WRONG_FIELD_WITH_GROUP.with(&[&(number + 1), &"ORDER BY clause", &shown]));
+        if let Some(column) = undetermined_of(&term.expr, windows, keys, &known) {
+            return Err(wrong(number, "ORDER BY clause", column));
+        }
     }
     Ok(())
 }
@@ -147,6 +166,24 @@ fn undetermined(e: &Expr, keys: &[Expr], known: &HashSet<SlotColumn>) -> Option<
         Node::Call(function, _) if function.name == "any_value" => None,
         _ => e.children().into_iter().find_map(|child| undetermined(child, keys, known)),
     }
+}
+
+/// The same, in the arguments of window functions, too.
+fn undetermined_of(
+    e: &Expr,
+    windows: &[WindowCall],
+    keys: &[Expr],
+    known: &HashSet<SlotColumn>,
+) -> Option<SlotColumn> {
+    let mut found = undetermined(e, keys, known);
+    if found.is_none() && !windows.is_empty() {
+        e.walk(&mut |e| {
+            let Node::Window(number) = e.node else { return };
+            let arguments = windows.get(number).map_or_else(Vec::new, WindowCall::arguments);
+            found = found.or_else(|| arguments.into_iter().find_map(|e| undetermined(e, keys, known)));
+        });
+    }
+    found
 }
 
 /// Adds what is determined by what is known.

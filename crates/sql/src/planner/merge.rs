@@ -151,6 +151,7 @@ fn is_mergeable(block: &block::Bound, nullable: bool) -> bool {
     let shown = |e: &Expr| matches!(e.node, Node::Column { .. }) || !nullable && simple(e) && is_small(e);
     block.group.is_none()
         && block.having.is_none()
+        && block.windows.is_empty()
         && !block.distinct
         && !block.straight
         && !block.slots.is_empty()

@@ -1,6 +1,7 @@
 //! What a plan's places are called: the columns of a block's slots, its groups, and what comes from
 //! around it.
 
+use super::windows::Windows;
 use super::{Block, Grouping, Operator, Query};
 use crate::catalog::TableDef;
 use crate::expression::Expr;
@@ -23,6 +24,7 @@ pub(crate) struct Names<'p> {
     /// The databases of those that are tables.
     databases: Vec<Option<&'p str>>,
     group: Option<&'p Grouping>,
+    windows: Option<&'p Windows>,
     around: Option<Around<'p>>,
     /// The routine's variables.
     locals: Locals,
@@ -44,7 +46,8 @@ impl<'p> Names<'p> {
             }
         }
         let databases = block.slots.iter().map(|t| t.as_ref().map(|t| t.database.as_str())).collect();
-        Self { sources, databases, group: block.group.as_ref(), around, locals: Locals::default() }
+        let (group, windows) = (block.group.as_ref(), block.windows.as_deref());
+        Self { sources, databases, group, windows, around, locals: Locals::default() }
     }
 
     /// Those of what sees only a query's columns: ORDER BY of a set operation.
@@ -54,6 +57,7 @@ impl<'p> Names<'p> {
             sources: vec![(String::new(), columns)],
             databases: Vec::new(),
             group: None,
+            windows: None,
             around,
             locals: Locals::default(),
         }
@@ -65,6 +69,7 @@ impl<'p> Names<'p> {
             sources: Vec::new(),
             databases: Vec::new(),
             group: None,
+            windows: None,
             around: None,
             locals: Locals::default(),
         }
@@ -74,7 +79,7 @@ impl<'p> Names<'p> {
     pub(crate) fn of_table(table: &'p TableDef, alias: &str) -> Self {
         let columns = table.columns.iter().map(|c| c.name.clone()).collect();
         let (sources, databases) = (vec![(alias.to_owned(), columns)], vec![Some(table.database.as_str())]);
-        Self { sources, databases, group: None, around: None, locals: Locals::default() }
+        Self { sources, databases, group: None, windows: None, around: None, locals: Locals::default() }
     }
 
     /// The same where a routine's variables are seen.
@@ -122,6 +127,11 @@ impl<'p> Names<'p> {
     /// How the block groups.
     pub(crate) fn group(&self) -> Option<&'p Grouping> {
         self.group
+    }
+
+    /// The block's window functions.
+    pub(crate) fn windows(&self) -> Option<&'p Windows> {
+        self.windows
     }
 
     /// A value that comes from around, and the names it reads there.

@@ -216,6 +216,7 @@ impl Block {
         self.from.each_expr(f);
         let keys = self.group.iter().flat_map(|g| &g.keys);
         let arguments = self.group.iter().flat_map(|g| &g.aggregates).flat_map(|a| a.expressions());
+        let windows = self.windows.iter().flat_map(|windows| windows.expressions());
         let order = self.order.iter().map(|term| &term.expr);
         let reused = self.reused.iter().flat_map(|r| r.of_rows.iter().chain(&r.of_output)).map(|v| &v.expr);
         self.constant_filter
@@ -224,6 +225,7 @@ impl Block {
             .chain(keys)
             .chain(arguments)
             .chain(&self.having)
+            .chain(windows)
             .chain(order)
             .chain(reused)
             .for_each(f);

@@ -44,6 +44,7 @@ pub(crate) struct Flat {
 pub(crate) fn flat(bound: &Bound) -> Option<Arc<Flat>> {
     let plain = bound.group.is_none()
         && bound.having.is_none()
+        && bound.windows.is_empty()
         && !bound.limit.is_some()
         && !bound.straight
         && !bound.slots.is_empty()

@@ -36,7 +36,9 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, query: &ast::Query) -> Result<Qu
     for (number, item) in query.order_by.iter().enumerate() {
         let terms = super::block::order_terms(resolver, std::slice::from_ref(item), &items, false);
         let is_of_several = matches!(query.body, QueryBody::SetOperation { .. });
-        order.extend(terms.map_err(|e| match is_of_several && e.is(error::INVALID_GROUP_FUNC_USE) {
+        let is_later =
+            |e: &SqlError| e.is(error::INVALID_GROUP_FUNC_USE) || e.is(error::WINDOW_INVALID_WINDOW_FUNC_USE);
+        order.extend(terms.map_err(|e| match is_of_several && is_later(&e) {
             true => error::AGGREGATE_ORDER_FOR_UNION.with(&[&(number + 1)]),
             false => e,
         })?);

@@ -371,10 +371,27 @@ pub struct WindowSpec {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowFrame {
-    pub range: bool,
+    pub unit: FrameUnit,
     pub start: FrameBound,
-    /// The current row if absent.
-    pub end: Option<FrameBound>,
+    /// The current row where none is written.
+    pub end: FrameBound,
+    /// `EXCLUDE ..`
+    pub exclude: Option<FrameExclusion>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameUnit {
+    Rows,
+    Range,
+    Groups,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameExclusion {
+    CurrentRow,
+    Group,
+    Ties,
+    NoOthers,
 }
 
 #[derive(Debug, Clone, PartialEq)]

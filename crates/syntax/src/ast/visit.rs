@@ -220,7 +220,7 @@ fn walk_window<'a, V: Visitor<'a> + ?Sized>(v: &mut V, window: &'a WindowSpec) {
     window.partition_by.iter().for_each(|e| v.expr(e));
     window.order_by.iter().for_each(|item| v.expr(&item.expr));
     if let Some(frame) = &window.frame {
-        for bound in [Some(&frame.start), frame.end.as_ref()].into_iter().flatten() {
+        for bound in [&frame.start, &frame.end] {
             if let FrameBound::Preceding(e, _) | FrameBound::Following(e, _) = bound {
                 v.expr(e);
             }

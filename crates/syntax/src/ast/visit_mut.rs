@@ -100,7 +100,7 @@ fn walk_window<V: VisitorMut + ?Sized>(v: &mut V, window: &mut WindowSpec) {
     window.partition_by.iter_mut().for_each(|e| v.expr(e));
     window.order_by.iter_mut().for_each(|item| v.expr(&mut item.expr));
     if let Some(frame) = &mut window.frame {
-        for bound in [Some(&mut frame.start), frame.end.as_mut()].into_iter().flatten() {
+        for bound in [&mut frame.start, &mut frame.end] {
             if let FrameBound::Preceding(e, _) | FrameBound::Following(e, _) = bound {
                 v.expr(e);
             }

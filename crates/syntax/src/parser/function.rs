@@ -1,11 +1,11 @@
-//! Calls: plain ones, aggregates, window functions, and those with a syntax of their own.
+//! Calls: plain ones, aggregates, and those with a syntax of their own.
 
 use super::expression::{Interval, Level, call};
+use super::window::window_function;
 use super::{Parsed, Parser};
 use crate::ast::{
-    Aggregate, AggregateFunction as A, CastType, Expr, ExprKind, FrameBound, FunctionCall, GetFormatOf,
-    Ident, JsonValue, MatchMode, Over, Remark, Text, TrimSide, WeightCast, WindowCall, WindowFrame,
-    WindowFunction as W, WindowSpec,
+    Aggregate, AggregateFunction as A, CastType, Expr, ExprKind, FunctionCall, GetFormatOf, Ident, JsonValue,
+    MatchMode, Remark, Text, TrimSide, WeightCast,
 };
 use crate::keyword::Keyword as K;
 use crate::sql_mode;
@@ -331,7 +331,7 @@ impl Parser<'_> {
     fn aggregate(&mut self, function: A) -> Parsed<ExprKind> {
         self.advance();
         let mut aggregate = self.in_parens(|parser| parser.aggregate_arguments(function))?;
-        if self.is(K::OVER) {
+        if self.is(K::OVER) && function != A::AnyValue {
             aggregate.over = Some(Box::new(self.over()?));
         }
         Ok(ExprKind::Aggregate(Box::new(aggregate)))
@@ -366,80 +366,6 @@ impl Parser<'_> {
         Ok(aggregate)
     }
 
-    /// At the name of a function that needs a window.
-    fn window_call(&mut self, function: W) -> Parsed<ExprKind> {
-        self.advance();
-        let arguments = self.arguments()?;
-        let mut from_last = false;
-        if function == W::NthValue && self.take_word(K::FROM) {
-            from_last = self.expect_any(&[K::FIRST, K::LAST])? == K::LAST;
-        }
-        let nulls = self.take_any(&[K::RESPECT, K::IGNORE]);
-        if nulls.is_some() {
-            self.expect_word(K::NULLS)?;
-        }
-        let over = self.over()?;
-        let ignore_nulls = nulls == Some(K::IGNORE);
-        Ok(ExprKind::Window(Box::new(WindowCall { function, arguments, from_last, ignore_nulls, over })))
-    }
-
-    /// `OVER name`, `OVER (..)`
-    fn over(&mut self) -> Parsed<Over> {
-        self.expect_word(K::OVER)?;
-        match self.current.token {
-            Token::LeftParen => Ok(Over::Window(self.in_parens(Self::window_spec)?)),
-            _ => Ok(Over::Named(self.ident()?)),
-        }
-    }
-
-    /// What defines a window, without the parentheses.
-    pub(super) fn window_spec(&mut self) -> Parsed<WindowSpec> {
-        let base = if self.at_ident() { Some(self.ident()?) } else { None };
-        let mut partition_by = Vec::new();
-        if self.take_words(&[K::PARTITION, K::BY])? {
-            partition_by = self.exprs()?;
-        }
-        let order_by = self.order_by()?;
-        let frame = match self.take_any(&[K::ROWS, K::RANGE]) {
-            Some(word) => Some(self.window_frame(word == K::RANGE)?),
-            None => None,
-        };
-        Ok(WindowSpec { base, partition_by, order_by, frame })
-    }
-
-    fn window_frame(&mut self, range: bool) -> Parsed<WindowFrame> {
-        if !self.take_word(K::BETWEEN) {
-            return Ok(WindowFrame { range, start: self.frame_bound()?, end: None });
-        }
-        let start = self.frame_bound()?;
-        self.expect_word(K::AND)?;
-        Ok(WindowFrame { range, start, end: Some(self.frame_bound()?) })
-    }
-
-    fn frame_bound(&mut self) -> Parsed<FrameBound> {
-        if self.take_words(&[K::CURRENT, K::ROW])? {
-            return Ok(FrameBound::CurrentRow);
-        }
-        if self.take_word(K::UNBOUNDED) {
-            return Ok(match self.expect_any(&[K::PRECEDING, K::FOLLOWING])? {
-                K::PRECEDING => FrameBound::UnboundedPreceding,
-                _ => FrameBound::UnboundedFollowing,
-            });
-        }
-        let (expr, unit) = if self.is(K::INTERVAL) {
-            match self.interval()? {
-                Interval::Amount(amount, unit) => (*amount, Some(unit)),
-                Interval::Function(_) => return Err(self.unexpected()),
-            }
-        } else {
-            (self.primary()?, None)
-        };
-        Ok(match self.expect_any(&[K::PRECEDING, K::FOLLOWING])? {
-            K::PRECEDING => FrameBound::Preceding(expr, unit),
-            _ => FrameBound::Following(expr, unit),
-        })
-    }
-
     /// A list of strings in parentheses.
     pub(super) fn paren_texts(&mut self) -> Parsed<Vec<Text>> {
         self.paren_list(Self::text)
@@ -465,23 +391,6 @@ fn aggregate_function(word: K) -> Option<A> {
         K::JSON_OBJECTAGG => A::JsonObjectAgg,
         K::ANY_VALUE => A::AnyValue,
         K::ST_COLLECT => A::StCollect,
-        _ => return None,
-    })
-}
-
-fn window_function(word: K) -> Option<W> {
-    Some(match word {
-        K::ROW_NUMBER => W::RowNumber,
-        K::RANK => W::Rank,
-        K::DENSE_RANK => W::DenseRank,
-        K::CUME_DIST => W::CumeDist,
-        K::PERCENT_RANK => W::PercentRank,
-        K::NTILE => W::Ntile,
-        K::LEAD => W::Lead,
-        K::LAG => W::Lag,
-        K::FIRST_VALUE => W::FirstValue,
-        K::LAST_VALUE => W::LastValue,
-        K::NTH_VALUE => W::NthValue,
         _ => return None,
     })
 }

@@ -117,14 +117,7 @@ impl Writer {
         if let Some(having) = &select.having {
             put!(self, " having ", having);
         }
-        if !select.windows.is_empty() {
-            self.put(" window ");
-            self.list(&select.windows, |writer, (name, window)| {
-                put!(writer, name, " as (");
-                writer.window_spec(window);
-                writer.put(")");
-            });
-        }
+        self.windows(&select.windows);
     }
 
     fn select_item(&mut self, item: &SelectItem) {

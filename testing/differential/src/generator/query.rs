@@ -7,16 +7,17 @@ use crate::partition::{FROM, MARK};
 use crate::tree::{Sql, commas, expression, optional, sql, text};
 
 /// What stands after FROM, and what may be named because of it.
-struct Source {
-    from: Sql,
-    scope: Vec<Visible>,
+pub(super) struct Source {
+    pub(super) from: Sql,
+    pub(super) scope: Vec<Visible>,
     /// Columns that together are unique; none where nothing is known to be.
-    keys: Vec<String>,
+    pub(super) keys: Vec<String>,
 }
 
 /// Classes whose equal values are the same text. Texts that are equal by their collation may
 /// differ, and then it is open which of them stands for the group.
-const EXACT: [Class; 5] = [Class::Integer, Class::Decimal, Class::Date, Class::Time, Class::DateTime];
+pub(super) const EXACT: [Class; 5] =
+    [Class::Integer, Class::Decimal, Class::Date, Class::Time, Class::DateTime];
 
 impl Generator {
     pub(super) fn query(&mut self) -> Statement {
@@ -28,6 +29,7 @@ impl Generator {
             2..=6 => unordered(self.grouped()),
             7 => unordered(self.distinct()),
             8 | 9 => unordered(self.united()),
+            10 | 11 if self.for_mysql => unordered(self.windowed()),
             _ => self.plain(),
         }
     }
@@ -72,7 +74,7 @@ impl Generator {
         sql(&format!(" ORDER BY {{}}{}{{}}", keys.join(", ")), [first, limit])
     }
 
-    fn grouped(&mut self) -> Sql {
+    pub(super) fn grouped(&mut self) -> Sql {
         let source = self.source();
         let filter = self.filter(&source.scope);
         let groups: Vec<Visible> = self.exact_columns(&source.scope, 2);
@@ -156,7 +158,7 @@ impl Generator {
     }
 
     /// Up to `most` columns of exact classes.
-    fn exact_columns(&mut self, scope: &[Visible], most: u64) -> Vec<Visible> {
+    pub(super) fn exact_columns(&mut self, scope: &[Visible], most: u64) -> Vec<Visible> {
         let exact: Vec<_> = scope.iter().filter(|v| EXACT.contains(&v.ty.class)).cloned().collect();
         let mut chosen: Vec<Visible> = Vec::new();
         for _ in 0..self.below(most + 1) {
@@ -265,7 +267,7 @@ impl Generator {
     }
 
     /// One to three tables or derived tables, joined.
-    fn source(&mut self) -> Source {
+    pub(super) fn source(&mut self) -> Source {
         let (from, mut scope, mut keys) = self.factor("a");
         let mut pieces = vec![from];
         for alias in ["b", "c"] {
@@ -338,6 +340,6 @@ pub(super) fn visible(table: &Table, alias: &str) -> Vec<Visible> {
 }
 
 /// Items with names of their own: what servers call an expression is not the question.
-fn named(items: Vec<Sql>) -> Sql {
+pub(super) fn named(items: Vec<Sql>) -> Sql {
     commas(items.into_iter().enumerate().map(|(i, item)| sql(&format!("{{}} AS x{i}"), [item])).collect())
 }

@@ -48,6 +48,8 @@ impl FramePool {
         frame.aggregates.shrink_to(SLOTS_RECYCLED);
         frame.group_keys.clear();
         frame.group_keys.shrink_to(SLOTS_RECYCLED);
+        frame.windows.clear();
+        frame.windows.shrink_to(SLOTS_RECYCLED);
         frame.steps = 0;
         self.0.push(frame);
     }

@@ -45,8 +45,15 @@ pub(crate) struct RowReader {
     /// The row after the one that was read last, and where it begins.
     next: usize,
     at: usize,
+    /// Where every [`MARK_EVERY`]th row of the block begins, of those that were passed.
+    marks: Vec<usize>,
+    /// The row whose values these are.
+    decoded: Option<usize>,
     values: Vec<Datum<'static>>,
 }
+
+/// Rows of a block have lengths, not places: to go back costs as many as lie between two marks.
+const MARK_EVERY: usize = 16;
 
 impl RowSet {
     /// An empty set of rows with so many columns.
@@ -136,7 +143,8 @@ impl Written {
 
     /// Has the reader hold the block of a row.
     fn load(&self, number: usize, length: usize, reader: &mut RowReader) -> Result<()> {
-        (reader.rows, reader.at) = (0..0, 0);
+        (reader.rows, reader.at, reader.decoded) = (0..0, 0, None);
+        reader.marks.clear();
         if number >= self.first {
             reader.block.clear();
             reader.block.extend_from_slice(&self.block);
@@ -157,26 +165,37 @@ impl Written {
 impl RowReader {
     /// Decodes a row of the block.
     fn seek(&mut self, number: usize) -> Result<()> {
+        if self.decoded == Some(number) {
+            return Ok(());
+        }
         if number < self.next {
-            (self.next, self.at) = (self.rows.start, 0);
+            let mark = number.saturating_sub(self.rows.start) / MARK_EVERY;
+            self.at = self.marks.get(mark).copied().unwrap_or(0);
+            self.next = self.rows.start + mark * MARK_EVERY;
         }
         let mut rest = self.block.get(self.at..).unwrap_or_default();
         let mut row: &[u8] = &[];
         while self.next <= number {
+            if self.next == self.rows.start + self.marks.len() * MARK_EVERY {
+                self.marks.push(self.block.len() - rest.len());
+            }
             row = codec::take_text(&mut rest)?;
             self.next += 1;
         }
         self.at = self.block.len() - rest.len();
+        self.decoded = None;
         self.values.clear();
         while !row.is_empty() {
             self.values.push(codec::take(&mut row)?.into_owned());
         }
+        self.decoded = Some(number);
         Ok(())
     }
 
     /// Hands over the row that was read.
     pub(super) fn take(&mut self, values: &mut Vec<Datum<'static>>) {
         std::mem::swap(&mut self.values, values);
+        self.decoded = None;
     }
 }
 

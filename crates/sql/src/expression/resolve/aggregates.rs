@@ -1,15 +1,16 @@
 //! Aggregates belong to a query block: the innermost one whose columns their arguments read.
 
 use super::Resolver;
+use super::windows::WindowPlace;
 use crate::expression::aggregate::Aggregate;
 use crate::expression::{Expr, Node};
-use datum::error::{self, Result, SqlError};
+use datum::error::{self, Result};
 use syntax::ast;
 
 impl Resolver<'_> {
     pub(super) fn aggregate(&mut self, ast: &ast::Aggregate) -> Result<Expr> {
-        if ast.over.is_some() {
-            return Err(SqlError::unsupported("window functions"));
+        if let Some(over) = &ast.over {
+            return self.window_aggregate(ast, over);
         }
         // An aggregate's argument may hold no aggregate.
         let aggregates = self.scope.aggregates.take();
@@ -18,11 +19,19 @@ impl Resolver<'_> {
         let known = self.scope.parameters.len();
         let having_columns = self.scope.having_columns.take();
         let in_aggregate = std::mem::replace(&mut self.scope.in_aggregate, aggregates.is_some());
+        // ANY_VALUE() of a window function aggregates nothing.
+        let is_any = ast.function == ast::AggregateFunction::AnyValue;
+        let place = if is_any { self.scope.windows.place.clone() } else { WindowPlace::Refused };
+        let window_place = std::mem::replace(&mut self.scope.windows.place, place);
         let aggregate = self.aggregate_of(ast)?;
+        self.scope.windows.place = window_place;
         self.scope.in_aggregate = in_aggregate;
         self.scope.having_columns = having_columns;
         self.scope.aggregates = aggregates;
         self.scope.aliases_first = aliases_first;
+        if is_any && let Some(argument) = aggregate.argument.as_ref().filter(|e| e.has_window()) {
+            return Ok(Expr { node: Node::Coalesce(vec![argument.clone()]), ty: aggregate.ty });
+        }
         if is_of_outer_block(&aggregate)
             && let Some(around) = self.scope.parent.take()
         {

@@ -248,7 +248,7 @@ impl Resolver<'_> {
         }))
     }
 
-    fn coalesce(&mut self, list: Vec<Expr>, operation: &str) -> Result<Expr> {
+    pub(super) fn coalesce(&mut self, list: Vec<Expr>, operation: &str) -> Result<Expr> {
         // What can't be NULL ends the search.
         let nullable = list.iter().all(|e| e.ty.nullable);
         let (mut list, ty) = self.same_type(list, operation)?;

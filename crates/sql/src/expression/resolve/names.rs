@@ -175,7 +175,8 @@ impl Resolver<'_> {
             return Ok(Expr { node: Node::Local(place), ty: Type::of_column(ty, true) });
         }
         let alias = self.scope.aliases.iter().find(|(alias, _)| bare && name.column.is(alias));
-        if let (true, Some((_, expr))) = (self.scope.aliases_first, alias) {
+        if let (true, Some((alias, expr))) = (self.scope.aliases_first, alias) {
+            self.check_window_alias(alias, expr)?;
             return Ok(expr.clone());
         }
         match self.scope.find(name)? {
@@ -186,7 +187,10 @@ impl Resolver<'_> {
                 _ => Ok(column),
             },
             None => match alias {
-                Some((_, expr)) => Ok(expr.clone()),
+                Some((alias, expr)) => {
+                    self.check_window_alias(alias, expr)?;
+                    Ok(expr.clone())
+                }
                 None => match self.scope.find_around(name)? {
                     Some(outer) => Ok(outer),
                     None => Err(unknown_column(name, self.scope.clause)),

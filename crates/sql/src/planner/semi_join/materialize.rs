@@ -222,6 +222,7 @@ impl Flattener<'_, '_> {
             items: ties.outputs,
             group: None,
             having: None,
+            windows: Vec::new(),
             order: Vec::new(),
             distinct: true,
             limit: Limit::default(),

@@ -172,12 +172,24 @@ fn calls() {
         "json_value(a, '$.x' returning signed default -1 on empty error on error)",
         "json_value(`a`,'$.x' returning signed default -1 on empty error on error)",
     );
-    check("rank() over w", "rank() over `w`");
+    check("rank() over w", "rank() OVER `w`");
     check(
         "sum(a) over (partition by b order by c rows between 1 preceding and current row)",
-        "sum(`a`) over ( partition by `b` order by `c` rows between 1 preceding and current row)",
+        "sum(`a`) OVER (PARTITION BY `b` ORDER BY `c` ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) ",
     );
-    check("lag(a,1) over ()", "lag(`a`,1) over ()");
+    check("lag(a,1) over ()", "lag(`a`,1) OVER () ");
+    check(
+        "sum(a) over (w order by b desc,c groups ? preceding exclude no others)",
+        "sum(`a`) OVER (`w` ORDER BY `b` desc,`c` GROUPS BETWEEN ? PRECEDING AND CURRENT ROW EXCLUDE NO OTHERS) ",
+    );
+    check(
+        "nth_value(a, 2) from last ignore nulls over (range between interval 1 day preceding and unbounded following)",
+        "nth_value(`a`,2) FROM LAST IGNORE NULLS OVER (RANGE BETWEEN INTERVAL 1 day  PRECEDING AND UNBOUNDED FOLLOWING) ",
+    );
+    check(
+        "lead(a, @x, b) respect nulls over (rows 1.5 preceding)",
+        "lead(`a`,@`x`,`b`) OVER (ROWS BETWEEN 1.5 PRECEDING AND CURRENT ROW) ",
+    );
 }
 
 #[test]

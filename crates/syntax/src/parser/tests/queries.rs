@@ -28,8 +28,8 @@ fn select() {
         "select `a` from `t` into outfile '/x' character set utf8mb4 fields terminated by ',' optionally enclosed by '\"' lines terminated by '\\n'",
     );
     check_query(
-        "select a from t window w as (partition by b)",
-        "select `a` from `t` window `w` as ( partition by `b`)",
+        "select a from t window w as (partition by b), v as (w)",
+        "select `a` from `t` window `w` AS (PARTITION BY `b` ) , `v` AS (`w` ) ",
     );
     check_query(
         "values row(1,2), row(3,4) order by column_0",
