@@ -106,6 +106,7 @@ pub const KNOWN_TO_MYSQL: &[KnownDifference] = &[
     KnownDifference { name: "Changed tables read through views", applies: mysql::read_through_views },
     KnownDifference { name: "Views above outer joins", applies: mysql::above_outer_joins },
     KnownDifference { name: "Checks and orders of views", applies: mysql::checked_and_ordered },
+    KnownDifference { name: "BIT columns of views", applies: mysql::bits_of_views },
     KnownDifference { name: "Tables that are not there", applies: mysql::opened_first },
     KnownDifference { name: "Views of themselves", applies: mysql::views_of_themselves },
 ];
