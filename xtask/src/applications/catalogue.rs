@@ -28,6 +28,8 @@ pub enum Packages {
     JavaApplication(&'static str),
     /// Debian's packages, unpacked into the folder of the build, and `run.php`.
     Php(&'static [&'static str]),
+    /// The same, and `run.rb`; Debian's packages of the libraries that it needs.
+    Ruby(&'static [&'static str], &'static [&'static str]),
 }
 
 const fn application(
@@ -116,6 +118,44 @@ pub const APPLICATIONS: &[Application] = &[
          `db clean`",
     ),
     application(
+        "redmine",
+        "Redmine",
+        Packages::Ruby(
+            &["redmine"],
+            &[
+                "ruby",
+                "bundler",
+                "puma",
+                "ruby-actionpack-action-caching",
+                "ruby-actionpack-xml-parser",
+                "ruby-commonmarker",
+                "ruby-csv",
+                "ruby-html-pipeline",
+                "ruby-jquery-rails",
+                "ruby-mini-magick",
+                "ruby-mocha",
+                "ruby-mysql2",
+                "ruby-net-ldap",
+                "ruby-rails",
+                "ruby-rails-observers",
+                "ruby-rbpdf",
+                "ruby-redcarpet",
+                "ruby-request-store",
+                "ruby-roadie-rails",
+                "ruby-rotp",
+                "ruby-rouge",
+                "ruby-rqrcode",
+                "ruby-sanitize",
+                "ruby-task-list",
+                "ruby-zip",
+            ],
+        ),
+        "all migrations, default data; projects, members, a hundred issues in trees, time, wiki pages, files, boards \
+         and searches by its pages and its API over HTTP; every filter, grouping and order of its queries; reports, \
+         gantt, calendar, exports; copies, deletes that cascade, children made at once; migrations undone and redone, \
+         schema dumps",
+    ),
+    application(
         "ghost",
         "Ghost",
         Packages::NodeApplication("ghost@5.130.6"),
@@ -147,6 +187,13 @@ pub const APPLICATIONS: &[Application] = &[
         Packages::Java,
         "Liquibase: changes with a view and a trigger, rollback; Flyway: versions with a procedure, a view; Hibernate: \
          tables made and validated, entities, bulk changes; Flowable: schema, processes with tasks, history",
+    ),
+    application(
+        "camunda",
+        "Camunda",
+        Packages::Java,
+        "its schema; processes with tasks, timers, messages, work for others and decisions, failed jobs and incidents; \
+         batches, suspension, queries, authorizations, reports, attachments, the history's clean-up, deletes",
     ),
     application(
         "keycloak",

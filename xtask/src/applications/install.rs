@@ -46,6 +46,10 @@ pub fn install(application: &Application) -> Result<PathBuf> {
             packages::ensure_libraries(PHP)?;
             packages::unpack(names, &folder.join("root"))?;
         }
+        Packages::Ruby(names, libraries) => {
+            packages::ensure_libraries(libraries)?;
+            packages::unpack(names, &folder.join("root"))?;
+        }
     }
     Ok(folder)
 }
@@ -80,6 +84,12 @@ pub fn program(application: &Application, installed: &Path) -> Result<Command> {
         Packages::Php(_) => {
             let mut command = Command::new("php");
             command.arg(sources.join("run.php")).env("APPLICATION_ROOT", installed.join("root"));
+            command
+        }
+        Packages::Ruby(..) => {
+            // Debian's interpreter: the libraries' packages are for that one.
+            let mut command = Command::new("/usr/bin/ruby");
+            command.arg(sources.join("run.rb")).env("APPLICATION_ROOT", installed.join("root"));
             command
         }
     };
