@@ -275,7 +275,7 @@ pub(crate) fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8
     };
     cx.statement.storing = storing;
     outcome?;
-    cx.statement.status.row_count = cx.statement.status.affected as i64;
+    cx.statement.set_row_count(&statement.kind, false);
     Ok(())
 }
 

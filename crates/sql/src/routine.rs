@@ -259,7 +259,16 @@ pub(crate) fn assign(
 ) -> Result<()> {
     let routine = cx.statement.frames.last().map(|frame| frame.routine.clone());
     let name = routine.as_ref().and_then(|routine| routine.variables.get(index)).map(|v| &*v.name);
-    let value = fit(cx, value, charset, ty, name.unwrap_or_default())?;
+    let is_of_row =
+        routine.as_ref().is_some_and(|routine| routine.row_columns.iter().any(|of| of.place == index));
+    let fallback = is_of_row.then(|| value.clone());
+    let value = match fit(cx, value, charset, ty, name.unwrap_or_default()) {
+        Ok(value) => value,
+        Err(e) => {
+            fail_assignment(cx, index, ty, fallback, charset);
+            return Err(e);
+        }
+    };
     let Some(frame) = cx.statement.frames.last_mut() else { return Ok(()) };
     if let Some(place) = frame.locals.get_mut(index) {
         *place = value;
@@ -268,6 +277,31 @@ pub(crate) fn assign(
         frame.assigned.push(index);
     }
     Ok(())
+}
+
+/// A variable is NULL after an assignment that fails, which a handler may then see; a column of
+/// NEW keeps what fits of the value.
+fn fail_assignment(
+    cx: &mut Context,
+    index: usize,
+    ty: &DataType,
+    of_row: Option<Datum<'static>>,
+    charset: Charset,
+) {
+    match of_row {
+        Some(value) => {
+            let conditions = cx.statement.diagnostics.clone();
+            // What does not fit at all leaves the column as it is.
+            let _ = assign_leniently(cx, index, ty, value, charset);
+            cx.statement.diagnostics = conditions;
+        }
+        None => {
+            let frame = cx.statement.frames.last_mut();
+            if let Some(place) = frame.and_then(|frame| frame.locals.get_mut(index)) {
+                *place = Datum::Null;
+            }
+        }
+    }
 }
 
 fn fit(
@@ -353,6 +387,15 @@ fn run_frame(
     (outcome, left)
 }
 
+/// A variable whose new value could not even be computed is NULL; a column of NEW stays.
+fn forget_value(cx: &mut Context, routine: &Routine, index: usize) {
+    let is_of_row = routine.row_columns.iter().any(|of| of.place == index);
+    let frame = cx.statement.frames.last_mut().filter(|_| !is_of_row);
+    if let Some(place) = frame.and_then(|frame| frame.locals.get_mut(index)) {
+        *place = Datum::Null;
+    }
+}
+
 fn run(
     cx: &mut Context,
     routine: &Arc<Routine>,
@@ -360,10 +403,13 @@ fn run(
     within: bool,
 ) -> Result<Datum<'static>> {
     let mut at = 0;
+    // A RETURN whose value failed, and whose error was handled, counts.
+    let mut has_returned = false;
     loop {
         cx.check_interrupt()?;
         let Some(action) = routine.code.get(at) else {
             return match routine.kind {
+                ProgramKind::Function if has_returned => Ok(Datum::Null),
                 ProgramKind::Function => Err(error::SP_NORETURNEND.with(&[&routine.name])),
                 ProgramKind::Procedure | ProgramKind::Trigger => Ok(Datum::Null),
             };
@@ -385,6 +431,14 @@ fn run(
             true => finish_transaction(cx, step),
             false => step,
         };
+        // A table that is not there is missed before anything happens.
+        if step.as_ref().is_err_and(|e| !e.is(error::NO_SUCH_TABLE)) {
+            match action {
+                Action::Assign(index, Some(_)) => forget_value(cx, routine, *index),
+                Action::Return(_) => has_returned = true,
+                _ => {}
+            }
+        }
         match handlers::handle(cx, routine, at, listed, step)? {
             ProgramStep::Next => at += 1,
             ProgramStep::To(next) => at = next,

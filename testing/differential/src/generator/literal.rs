@@ -34,7 +34,7 @@ impl Generator {
         self.value_of_kind(ty, false)
     }
 
-    fn value_of_kind(&mut self, ty: &Type, wrong: bool) -> Sql {
+    pub(super) fn value_of_kind(&mut self, ty: &Type, wrong: bool) -> Sql {
         let value = match ty.kind {
             ValueKind::Integer(min, max) => self.integer_value(min, max, wrong),
             ValueKind::Year => {
