@@ -40,7 +40,7 @@ use crate::executor;
 use crate::expression::{Expr, Node, Resolver, Row, Scope};
 use crate::planner::plan::{self, Basis};
 use crate::privilege::{self, Grants};
-use crate::session::{Context, finish_transaction};
+use crate::session::{Context, StatementStatus, finish_transaction};
 use crate::statement_class;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Collation, DataType};
@@ -242,7 +242,7 @@ fn assign_leniently(
     let rules = cx.store_rules(true);
     let diagnostics = &mut cx.statement.diagnostics;
     let mut target = store::Target { column: "", table: "", row: 1, rules, diagnostics };
-    let value = store::fit(value, charset, ty, &mut target)?.into_owned();
+    let value = read_bits(store::fit(value, charset, ty, &mut target)?, ty);
     if let Some(place) = cx.statement.frames.last_mut().and_then(|f| f.locals.get_mut(index)) {
         *place = value;
     }
@@ -292,7 +292,12 @@ fn fail_assignment(
         Some(value) => {
             let conditions = cx.statement.diagnostics.clone();
             // What does not fit at all leaves the column as it is.
-            let _ = assign_leniently(cx, index, ty, value, charset);
+            if assign_leniently(cx, index, ty, value, charset).is_ok()
+                && let Some(frame) = cx.statement.frames.last_mut()
+                && !frame.assigned.contains(&index)
+            {
+                frame.assigned.push(index);
+            }
             cx.statement.diagnostics = conditions;
         }
         None => {
@@ -317,7 +322,18 @@ fn fit(
     let rules = if zoned { store::Rules { zone: Zone::UTC, ..rules } } else { rules };
     let mut target =
         store::Target { column: name, table: "", row: 1, rules, diagnostics: &mut cx.statement.diagnostics };
-    store::fit(value, charset, ty, &mut target).map(Datum::into_owned)
+    store::fit(value, charset, ty, &mut target).map(|value| read_bits(value, ty))
+}
+
+/// A stored value as it is read: BIT has bytes then.
+fn read_bits(value: Datum<'_>, ty: &DataType) -> Datum<'static> {
+    match (value, ty) {
+        (Datum::UInt(bits), DataType::Bit(width)) => {
+            let length = usize::from(*width).div_ceil(8).clamp(1, 8);
+            Datum::Bits(bits.to_be_bytes()[8 - length..].to_vec().into())
+        }
+        (value, _) => value.into_owned(),
+    }
 }
 
 /// Calls a function.
@@ -379,8 +395,9 @@ fn run_frame(
     cx.statement.diagnostics.end_program(conditions);
     cx.statement.restore_strict_error(strict_error);
     if within {
-        // The calling statement's figures are its own again.
-        cx.statement.status = status;
+        // The calling statement's figures are its own again, but for ROW_COUNT(), as in MySQL.
+        let row_count = cx.statement.status.row_count;
+        cx.statement.status = StatementStatus { row_count, ..status };
     }
     plans::restore_settings(cx, routine, around);
     plans::restore_changed(cx, &settings, within);

@@ -108,19 +108,26 @@ impl Generator {
                     format!("SELECT a.{KEY}, {{}} FROM {} AS a WHERE a.{KEY} = {}", table.name, self.below(40));
                 script.push(ordered(sql(&pattern, [call])));
             }
-            _ => {
-                let column = self.pick(&table.settable());
-                let pattern = format!(
-                    "INSERT INTO {} ({KEY}, {}) VALUES ({}, {{}})",
-                    table.name,
-                    column.name,
-                    self.below(40)
-                );
-                script.push(unordered(sql(&pattern, [self.function_of(routine, &[])])));
-            }
+            _ => self.insert_value(routine, script),
         }
         self.read_variables(&["@f".into()], script);
         self.read_table(script);
+    }
+
+    /// INSERT of what a function gives, in a column of its class: others get it by way of text.
+    fn insert_value(&mut self, routine: &Routine, script: &mut Vec<Statement>) {
+        let class = routine.returns.as_ref().map(|ty| ty.class);
+        let targets = self.tables.iter().flat_map(|table| {
+            let columns = table.settable().into_iter().filter(|c| Some(c.ty.class) == class);
+            columns.map(|column| (table.name.clone(), column.name))
+        });
+        let targets: Vec<_> = targets.collect();
+        if targets.is_empty() {
+            return;
+        }
+        let (table, column) = self.pick(&targets);
+        let pattern = format!("INSERT INTO {table} ({KEY}, {column}) VALUES ({}, {{}})", self.below(40));
+        script.push(unordered(sql(&pattern, [self.function_of(routine, &[])])));
     }
 
     fn use_function(&mut self, routine: &Routine, script: &mut Vec<Statement>) {
@@ -161,16 +168,7 @@ impl Generator {
                 }
             }
             9 => {
-                let tables = self.tables.clone();
-                let table = self.pick(&tables);
-                let column = self.pick(&table.settable());
-                let pattern = format!(
-                    "INSERT INTO {} ({KEY}, {}) VALUES ({}, {{}})",
-                    table.name,
-                    column.name,
-                    self.below(40)
-                );
-                script.push(unordered(sql(&pattern, [self.function_of(routine, &[])])));
+                self.insert_value(routine, script);
                 self.read_table(script);
             }
             10 if !table.is_temporary => {
