@@ -281,7 +281,7 @@ pub(crate) fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8
     cx.statement.storing = storing;
     cx.statement.read_locks = around;
     outcome?;
-    cx.statement.status.row_count = cx.statement.status.affected as i64;
+    cx.statement.set_row_count(&statement.kind, false);
     Ok(())
 }
 

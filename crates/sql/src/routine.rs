@@ -40,7 +40,7 @@ use crate::executor;
 use crate::expression::{Expr, Node, Resolver, Row, Scope};
 use crate::planner::plan::{self, Basis};
 use crate::privilege::{self, Grants};
-use crate::session::{Context, finish_transaction};
+use crate::session::{Context, StatementStatus, finish_transaction};
 use crate::statement_class;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Collation, DataType};
@@ -233,7 +233,7 @@ fn assign_leniently(
     let rules = cx.store_rules(true);
     let diagnostics = &mut cx.statement.diagnostics;
     let mut target = store::Target { column: "", table: "", row: 1, rules, diagnostics };
-    let value = store::fit(value, charset, ty, &mut target)?.into_owned();
+    let value = read_bits(store::fit(value, charset, ty, &mut target)?, ty);
     if let Some(place) = cx.statement.frames.last_mut().and_then(|f| f.locals.get_mut(index)) {
         *place = value;
     }
@@ -250,7 +250,16 @@ pub(crate) fn assign(
 ) -> Result<()> {
     let routine = cx.statement.frames.last().map(|frame| frame.routine.clone());
     let name = routine.as_ref().and_then(|routine| routine.variables.get(index)).map(|v| &*v.name);
-    let value = fit(cx, value, charset, ty, name.unwrap_or_default())?;
+    let is_of_row =
+        routine.as_ref().is_some_and(|routine| routine.row_columns.iter().any(|of| of.place == index));
+    let fallback = is_of_row.then(|| value.clone());
+    let value = match fit(cx, value, charset, ty, name.unwrap_or_default()) {
+        Ok(value) => value,
+        Err(e) => {
+            fail_assignment(cx, index, ty, fallback, charset);
+            return Err(e);
+        }
+    };
     let Some(frame) = cx.statement.frames.last_mut() else { return Ok(()) };
     if let Some(place) = frame.locals.get_mut(index) {
         *place = value;
@@ -259,6 +268,36 @@ pub(crate) fn assign(
         frame.assigned.push(index);
     }
     Ok(())
+}
+
+/// A variable is NULL after an assignment that fails, which a handler may then see; a column of
+/// NEW keeps what fits of the value.
+fn fail_assignment(
+    cx: &mut Context,
+    index: usize,
+    ty: &DataType,
+    of_row: Option<Datum<'static>>,
+    charset: Charset,
+) {
+    match of_row {
+        Some(value) => {
+            let conditions = cx.statement.diagnostics.clone();
+            // What does not fit at all leaves the column as it is.
+            if assign_leniently(cx, index, ty, value, charset).is_ok()
+                && let Some(frame) = cx.statement.frames.last_mut()
+                && !frame.assigned.contains(&index)
+            {
+                frame.assigned.push(index);
+            }
+            cx.statement.diagnostics = conditions;
+        }
+        None => {
+            let frame = cx.statement.frames.last_mut();
+            if let Some(place) = frame.and_then(|frame| frame.locals.get_mut(index)) {
+                *place = Datum::Null;
+            }
+        }
+    }
 }
 
 fn fit(
@@ -274,7 +313,18 @@ fn fit(
     let rules = if zoned { store::Rules { zone: Zone::UTC, ..rules } } else { rules };
     let mut target =
         store::Target { column: name, table: "", row: 1, rules, diagnostics: &mut cx.statement.diagnostics };
-    store::fit(value, charset, ty, &mut target).map(Datum::into_owned)
+    store::fit(value, charset, ty, &mut target).map(|value| read_bits(value, ty))
+}
+
+/// A stored value as it is read: BIT has bytes then.
+fn read_bits(value: Datum<'_>, ty: &DataType) -> Datum<'static> {
+    match (value, ty) {
+        (Datum::UInt(bits), DataType::Bit(width)) => {
+            let length = usize::from(*width).div_ceil(8).clamp(1, 8);
+            Datum::Bits(bits.to_be_bytes()[8 - length..].to_vec().into())
+        }
+        (value, _) => value.into_owned(),
+    }
 }
 
 /// Calls a function.
@@ -336,12 +386,22 @@ fn run_frame(
     cx.statement.diagnostics.end_program(conditions);
     cx.statement.restore_strict_error(strict_error);
     if within {
-        // The calling statement's figures are its own again.
-        cx.statement.status = status;
+        // The calling statement's figures are its own again, but for ROW_COUNT(), as in MySQL.
+        let row_count = cx.statement.status.row_count;
+        cx.statement.status = StatementStatus { row_count, ..status };
     }
     plans::restore_settings(cx, routine, around);
     plans::restore_changed(cx, &settings, within);
     (outcome, left)
+}
+
+/// A variable whose new value could not even be computed is NULL; a column of NEW stays.
+fn forget_value(cx: &mut Context, routine: &Routine, index: usize) {
+    let is_of_row = routine.row_columns.iter().any(|of| of.place == index);
+    let frame = cx.statement.frames.last_mut().filter(|_| !is_of_row);
+    if let Some(place) = frame.and_then(|frame| frame.locals.get_mut(index)) {
+        *place = Datum::Null;
+    }
 }
 
 fn run(
@@ -351,10 +411,13 @@ fn run(
     within: bool,
 ) -> Result<Datum<'static>> {
     let mut at = 0;
+    // A RETURN whose value failed, and whose error was handled, counts.
+    let mut has_returned = false;
     loop {
         cx.check_interrupt()?;
         let Some(action) = routine.code.get(at) else {
             return match routine.kind {
+                ProgramKind::Function if has_returned => Ok(Datum::Null),
                 ProgramKind::Function => Err(error::SP_NORETURNEND.with(&[&routine.name])),
                 ProgramKind::Procedure | ProgramKind::Trigger => Ok(Datum::Null),
             };
@@ -376,6 +439,14 @@ fn run(
             true => finish_transaction(cx, step),
             false => step,
         };
+        // A table that is not there is missed before anything happens.
+        if step.as_ref().is_err_and(|e| !e.is(error::NO_SUCH_TABLE)) {
+            match action {
+                Action::Assign(index, Some(_)) => forget_value(cx, routine, *index),
+                Action::Return(_) => has_returned = true,
+                _ => {}
+            }
+        }
         match handlers::handle(cx, routine, at, listed, step)? {
             ProgramStep::Next => at += 1,
             ProgramStep::To(next) => at = next,

@@ -443,8 +443,7 @@ impl Session {
         match outcome {
             Ok(done) => {
                 let cx = &mut self.cx;
-                cx.statement.status.row_count =
-                    if done.has_rows { -1 } else { cx.statement.status.affected as i64 };
+                cx.statement.set_row_count(&statement.kind, done.has_rows);
                 self.released |= done.release;
                 let ended =
                     !cx.transactions.is_explicit() && !matches!(statement.kind, StatementKind::Rollback(_));
@@ -460,7 +459,9 @@ impl Session {
             }
             Err(e) => {
                 self.cx.statement.status.row_count = -1;
-                self.cx.statement.diagnostics.fail(&e);
+                if !e.is(error::GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER) {
+                    self.cx.statement.diagnostics.fail(&e);
+                }
                 Err(e)
             }
         }

@@ -1,8 +1,8 @@
 //! Random statements that mean something: typed expressions over tables that are there.
 //!
 //! Reading order: [`schema`] (types, tables), [`literal`], [`expression`], [`query`], [`window`],
-//! [`change`] (rows), [`definition`] (tables), [`view`], [`trigger`]. Everything is drawn from one
-//! seed; an episode repeats exactly.
+//! [`change`] (rows), [`definition`] (tables), [`view`], [`trigger`], [`routine`]. Everything is
+//! drawn from one seed; an episode repeats exactly.
 
 mod change;
 mod definition;
@@ -10,12 +10,14 @@ mod expression;
 mod functions;
 mod literal;
 mod query;
+mod routine;
 mod schema;
 mod trigger;
 mod view;
 mod window;
 
 use crate::tree::{Sql, text};
+pub use routine::CHANGING;
 use schema::Table;
 use stdx::random::Random;
 
@@ -47,6 +49,8 @@ pub struct Episodes {
     pub views: bool,
     /// Changes of tables run triggers.
     pub triggers: bool,
+    /// There are stored functions and procedures.
+    pub routines: bool,
 }
 
 /// The statements of an episode.
@@ -64,6 +68,8 @@ pub fn episode(seed: u64, what: Episodes) -> Vec<Statement> {
         with_views,
         triggers: Vec::new(),
         with_triggers,
+        routines: Vec::new(),
+        with_routines: what.routines,
     };
     let mut script = Vec::new();
     for _ in 0..2 + generator.below(2) {
@@ -75,6 +81,9 @@ pub fn episode(seed: u64, what: Episodes) -> Vec<Statement> {
     if with_triggers {
         generator.new_audit(&mut script);
         (0..6).for_each(|_| generator.new_trigger(&mut script));
+    }
+    if what.routines {
+        (0..8).for_each(|_| generator.new_routine(&mut script));
     }
     if what.queries_alone {
         generator.finish(&mut script);
@@ -101,6 +110,8 @@ struct Generator {
     with_views: bool,
     triggers: Vec<trigger::Trigger>,
     with_triggers: bool,
+    routines: Vec<routine::Routine>,
+    with_routines: bool,
 }
 
 impl Generator {
@@ -124,6 +135,9 @@ impl Generator {
 
     /// The next statement of the body.
     fn next_statements(&mut self, script: &mut Vec<Statement>) {
+        if self.with_routines && self.percent(70) {
+            return self.use_routine(script);
+        }
         match self.below(100) {
             0..=59 => {
                 let query = self.query();
@@ -200,6 +214,7 @@ mod tests {
             foreign_keys: true,
             views: true,
             triggers: true,
+            routines: true,
             ..Episodes::default()
         };
         let statements = |seed| episode(seed, mysql).iter().map(|s| s.sql.to_string()).collect::<Vec<_>>();

@@ -109,6 +109,8 @@ pub const KNOWN_TO_MYSQL: &[KnownDifference] = &[
     KnownDifference { name: "BIT columns of views", applies: mysql::bits_of_views },
     KnownDifference { name: "Tables that are not there", applies: mysql::opened_first },
     KnownDifference { name: "Views of themselves", applies: mysql::views_of_themselves },
+    KnownDifference { name: "Views that call functions", applies: mysql::views_of_functions },
+    KnownDifference { name: "What functions use is not there", applies: mysql::opened_by_functions },
 ];
 
 /// The known difference that a case is of.

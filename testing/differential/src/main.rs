@@ -22,6 +22,7 @@ cargo xtask differential [OPTIONS]
   --queries yes         queries alone, of tables that are filled once
   --views yes           tables are read and changed through views, too; beside a MySQL
   --triggers yes        changes of tables run triggers; beside a MySQL
+  --routines yes        stored functions and procedures are made and used; beside a MySQL
   --foreign-keys yes    tables refer to each other; beside a MySQL 9.7, for others take references in another order
   --most N              findings after which the run ends (default 20)
 ";
@@ -61,6 +62,7 @@ fn parse(args: &[String]) -> Result<Option<Command>> {
             "--definitions" => how.with_definitions = yes_or_no(value)?,
             "--views" => options.views = yes_or_no(value)?,
             "--triggers" => options.triggers = yes_or_no(value)?,
+            "--routines" => options.routines = yes_or_no(value)?,
             "--foreign-keys" => options.foreign_keys = yes_or_no(value)?,
             "--queries" => options.queries_alone = yes_or_no(value)?,
             "--most" => options.most = value.parse()?,

@@ -2,7 +2,7 @@
 //! with a MariaDB that is started next to it, or with a MySQL that is there already.
 
 use crate::Result;
-use crate::answer::Answer;
+use crate::answer::{Answer, without_definer};
 use crate::definition::Metadata;
 use crate::generator::Statement;
 use crate::parameters;
@@ -76,6 +76,8 @@ impl Peers {
         let start = |kind| -> Result<Peer> {
             let launch = Launch::new(kind, folder)?;
             let launch = launch.arg("--sync-binlog=0").arg("--innodb-flush-log-at-trx-commit=0");
+            // As a MySQL has to have it, if it has a binary log.
+            let launch = launch.arg("--log-bin-trust-function-creators=1");
             let server = launch.start()?;
             let socket = server.socket().to_string_lossy().into_owned();
             let opts = options().user(Some("root")).socket(Some(socket)).prefer_socket(false);
@@ -228,23 +230,41 @@ fn answer(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<Answer> {
             _ => {}
         }
     }
-    read(conn.query_iter(text)?, how)
+    let is_definition = ["SHOW CREATE PROCEDURE", "SHOW CREATE FUNCTION"].iter().any(|s| text.starts_with(s));
+    let answer = read(conn.query_iter(text)?, how)?;
+    Ok(if is_definition { without_definer(answer) } else { answer })
 }
 
-/// Reads an answer of the text protocol.
+/// Reads an answer of the text protocol, all result sets of it.
 pub fn read(mut result: QueryResult<'_, '_, '_, Text>, how: How) -> mysql::Result<Answer> {
-    let columns = result.columns();
-    if columns.as_ref().is_empty() {
-        return Ok(Answer::Done(result.affected_rows()));
+    let (mut sets, mut end) = (Vec::new(), None);
+    while let Some(mut set) = result.iter() {
+        let types: Vec<_> = set.columns().as_ref().iter().map(|c| Some(type_of(c).into_bytes())).collect();
+        let is_set = !types.is_empty();
+        let done = Answer::Done(set.affected_rows());
+        let mut rows = Vec::new();
+        if how.with_types && is_set {
+            rows.push(types);
+        }
+        let mut failed = None;
+        for row in set.by_ref() {
+            match row {
+                Ok(row) => rows.push(row.unwrap().into_iter().map(as_text).collect()),
+                Err(mysql::Error::MySqlError(e)) if !sets.is_empty() => failed = Some(e),
+                Err(e) => return Err(e),
+            }
+        }
+        match failed {
+            Some(e) => end = Some(Answer::Error { number: e.code, message: e.message }),
+            None if is_set => sets.push(rows),
+            None => end = Some(done),
+        }
     }
-    let mut rows = Vec::new();
-    if how.with_types {
-        rows.push(columns.as_ref().iter().map(|c| Some(type_of(c).into_bytes())).collect());
-    }
-    for row in result.by_ref() {
-        rows.push(row?.unwrap().into_iter().map(as_text).collect());
-    }
-    Ok(Answer::Rows(rows))
+    Ok(match (sets.len(), end) {
+        (0, end) => end.unwrap_or(Answer::Done(0)),
+        (1, None) => Answer::Rows(sets.remove(0)),
+        (_, end) => Answer::Several { sets, end: Box::new(end.unwrap_or(Answer::Done(0))) },
+    })
 }
 
 /// A column's type as the server reports it.

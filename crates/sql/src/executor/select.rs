@@ -70,9 +70,11 @@ fn select_into(cx: &mut Context, plan: &Query, into: &IntoTarget) -> Result<()> 
         return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.plain());
     }
     let mut found: Option<Vec<Datum<'static>>> = None;
+    let mut too_many = false;
     query::run(cx, plan, &mut |_, values| {
         if found.is_some() {
-            return Err(error::TOO_MANY_ROWS.plain());
+            too_many = true;
+            return Ok(false);
         }
         found = Some(values.iter().map(|v| v.clone().into_owned()).collect());
         Ok(true)
@@ -91,6 +93,10 @@ fn select_into(cx: &mut Context, plan: &Query, into: &IntoTarget) -> Result<()> 
                 crate::routine::assign(cx, index, &ty, value, column.ty.collation.charset())?;
             }
         }
+    }
+    if too_many {
+        // The first row's values stay, as in MySQL.
+        return Err(error::TOO_MANY_ROWS.plain());
     }
     cx.statement.status.affected = 1;
     Ok(())

@@ -7,7 +7,7 @@ use super::{Case, Expr, Node, Row, arithmetic, cast, functions, interval, like};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Family};
-use datum::value::Datum;
+use datum::value::{Datum, bits_to_u64};
 use syntax::ast::{BinaryOp, TrimSide, Truth};
 
 impl Expr {
@@ -102,7 +102,13 @@ impl Expr {
             Node::Assign(name, value) => {
                 let datum = value.eval_with_own_digits(cx, row)?;
                 cx.set_user_variable(name, datum.clone().into_owned(), value.ty);
-                Ok(datum)
+                // A column's bits are a number there.
+                match datum {
+                    Datum::Bits(bits) if value.ty.family == Family::Bit => {
+                        Ok(Datum::UInt(bits_to_u64(&bits)))
+                    }
+                    datum => Ok(datum),
+                }
             }
             Node::JsonValue(call) => call.eval(cx, row),
             Node::Subquery(subquery) => subquery.eval(cx, row),

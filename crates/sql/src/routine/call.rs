@@ -258,16 +258,12 @@ pub(super) fn statement(
         }
     };
     cx.statement.releases |= done.release;
-    cx.statement.status.row_count = match done.has_rows {
-        true => -1,
-        false => cx.statement.status.affected as i64,
-    };
+    cx.statement.set_row_count(&statement.kind, done.has_rows);
     if !done.has_rows {
         return Ok(());
     }
-    let warnings = cx.statement.diagnostics.warning_count().min(u16::MAX.into()) as u16;
     let status = cx.server_status() | status_flag::MORE_RESULTS_EXISTS;
-    sink.finish(&OkInfo { status, warnings, ..OkInfo::default() }).map_err(client_gone)
+    sink.finish(&OkInfo { status, ..OkInfo::default() }).map_err(client_gone)
 }
 
 /// The client, as the statements of a procedure see it.

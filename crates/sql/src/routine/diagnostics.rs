@@ -133,7 +133,7 @@ fn items(cx: &mut Context, items: &[(Ident, Expr)]) -> Result<Vec<Said>> {
 }
 
 /// GET DIAGNOSTICS. A number that no condition has is noted as an error in the list, and fails
-/// nothing.
+/// nothing, but for ROW_COUNT().
 pub(crate) fn get_diagnostics(cx: &mut Context, get: &GetDiagnostics) -> Result<()> {
     let stacked = match get.stacked {
         true => {
@@ -165,6 +165,7 @@ pub(crate) fn get_diagnostics(cx: &mut Context, get: &GetDiagnostics) -> Result<
             let Some(condition) = found else {
                 let e = error::DA_INVALID_CONDITION_NUMBER.plain();
                 cx.statement.diagnostics.push(Level::Error, e);
+                cx.statement.status.row_count = -1;
                 return Ok(());
             };
             get.items.iter().map(|(_, name)| item_of(condition, name)).collect()

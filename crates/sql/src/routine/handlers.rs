@@ -160,6 +160,10 @@ pub(super) fn handle(
         }
         Err(e) => {
             cx.statement.status.row_count = -1;
+            // No handler can tell what there is to ask: as in MySQL it ends the program, unlisted.
+            if e.is(error::GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER) {
+                return Err(e);
+            }
             cx.statement.diagnostics.fail(&e);
             if program.handlers.is_empty() || is_fatal(&e, super::is_in_function(cx)) {
                 return Err(e);

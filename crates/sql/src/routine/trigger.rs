@@ -15,7 +15,8 @@ use crate::executor::{Discard, computed};
 use crate::expression::row::ImageRow;
 use crate::session::{Context, ReadLocks};
 use datum::error::{self, Result, SqlError};
-use datum::value::Datum;
+use datum::types::DataType;
+use datum::value::{Datum, bits_to_u64};
 use syntax::ast::visit::{self, Visitor};
 use syntax::ast::{ColumnName, Expr, ExprKind, StatementKind, TriggerEvent, TriggerTime, VariableName};
 
@@ -258,5 +259,10 @@ pub(crate) fn run(
         }
     }
     let columns = trigger.row_columns.iter().filter(|of| left.assigned.contains(&of.place));
-    Ok(columns.map(|of| (of.column, std::mem::take(&mut left.locals[of.place]))).collect())
+    let stored = |column: usize, value: Datum<'static>| match (value, &table.columns[column].ty) {
+        (Datum::Bits(bits), DataType::Bit(_)) => Datum::UInt(bits_to_u64(&bits)),
+        (value, _) => value,
+    };
+    let locals = &mut left.locals;
+    Ok(columns.map(|of| (of.column, stored(of.column, std::mem::take(&mut locals[of.place])))).collect())
 }

@@ -38,7 +38,12 @@ fn parsed(function: &RoutineDef) -> Result<CreateRoutine> {
 /// The cells of a type, and the type as it was declared.
 fn typed(function: &RoutineDef, ty: &ast::DataType) -> Result<(Vec<Datum<'static>>, String)> {
     let ty = DataType::resolve(ty, &function.name, function.database_collation)?;
-    Ok((type_cells(&ty), ty.to_string()))
+    let mut cells = type_cells(&ty);
+    // A column of such a type has none.
+    if let [_, _, _, Datum::UInt(_), scale @ Datum::Null, ..] = cells.as_mut_slice() {
+        *scale = Datum::UInt(0);
+    }
+    Ok((cells, ty.to_string()))
 }
 
 /// The cells of a procedure, which returns nothing.

@@ -16,6 +16,9 @@ impl Generator {
         if self.with_triggers && self.percent(50) {
             return self.new_trigger(script);
         }
+        if self.with_routines && self.percent(30) {
+            return self.define_routine(script);
+        }
         let index = self.below(self.tables.len() as u64) as usize;
         match self.below(12) {
             0 | 1 => self.create_index(index, script),
@@ -23,7 +26,8 @@ impl Generator {
             3 => self.add_column(index, script),
             4 => self.drop_column(index, script),
             5 => self.copy_table(index, script),
-            6 => self.rename_table(index, script),
+            // A function of the old name's would be missed sooner or later.
+            6 if !self.with_routines => self.rename_table(index, script),
             7 | 8 => self.change_column(index, script),
             9 => self.change_default(index, script),
             10 => self.set_counter(index, script),

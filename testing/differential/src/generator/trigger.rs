@@ -83,6 +83,12 @@ impl Generator {
     fn step(&mut self, table: &Table, name: &str, when: &str, bases: &[Table]) -> Sql {
         let row = if when.ends_with("DELETE") { "OLD" } else { "NEW" };
         let may_set = when.starts_with("BEFORE") && row == "NEW";
+        if self.with_routines && self.percent(25) {
+            let scope = self.rows_of(table, when);
+            if let Some(statement) = self.routine_of_trigger(&scope) {
+                return statement;
+            }
+        }
         match self.below(10) {
             0..=3 if may_set => self.set_new(table, when),
             4 => {

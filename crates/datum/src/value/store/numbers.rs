@@ -145,11 +145,16 @@ pub(super) fn bit<'a>(v: &Datum<'_>, width: u8, to: &mut Target<'_>) -> Result<D
     }
 }
 
-/// A double on its way into a text column of so many characters: with as many digits as there is
+/// A double or float on its way into a text column of so many characters: with as many digits as there is
 /// room for.
 pub(super) fn in_width(value: Datum<'_>, width: usize) -> Datum<'_> {
     match value {
         Datum::Double(number) if value.to_bytes().len() > width => Datum::owned(shortened(number, width)),
+        // The digits that it is written with, not those that a double of it would have.
+        Datum::Float(number) if value.to_bytes().len() > width => {
+            let written = String::from_utf8_lossy(&value.to_bytes()).parse().unwrap_or(f64::from(number));
+            Datum::owned(shortened(written, width))
+        }
         other => other,
     }
 }

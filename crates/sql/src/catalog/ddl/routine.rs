@@ -30,9 +30,15 @@ pub(super) fn create(
         return if create.if_not_exists { Ok(Plan::nothing(e)) } else { Err(e) };
     }
     let returns = create.returns.as_ref().map(|declared| DataType::resolve(declared, name, collation));
-    let returns = returns.transpose()?.map_or(String::new(), |returns| match returns.names_charset() {
-        true => format!("{returns} CHARSET {}", returns.collation().charset().name()),
-        false => returns.to_string(),
+    let returns = returns.transpose()?.map_or(String::new(), |returns| {
+        let collation = returns.collation();
+        match (returns.names_charset(), collation.is_default()) {
+            (false, _) => returns.to_string(),
+            (true, true) => format!("{returns} CHARSET {}", collation.charset().name()),
+            (true, false) => {
+                format!("{returns} CHARSET {} COLLATE {}", collation.charset().name(), collation.name())
+            }
+        }
     });
     let definer = match &create.definer {
         None | Some(Account::CurrentUser) => settings.account.clone(),

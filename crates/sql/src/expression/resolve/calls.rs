@@ -10,7 +10,7 @@ use crate::expression::{Expr, Node, functions};
 use crate::privilege::Privileges;
 use crate::session::tracking;
 use datum::error::{self, Result};
-use datum::types::{Family, Type, code};
+use datum::types::{Coercibility, Family, Type, code};
 use datum::value::Datum;
 use syntax::ast::{self, BinaryOp, Truth};
 
@@ -299,7 +299,11 @@ impl Resolver<'_> {
                 &arguments.len(),
             ]));
         }
-        let ty = Type::of_column(routine.returns()?, true);
+        let mut ty = Type::of_column(routine.returns()?, true);
+        // A text of a function gives way to that of a column, its collation apart.
+        if ty.coercibility == Coercibility::Implicit {
+            ty.coercibility = Coercibility::Literal;
+        }
         Ok(Expr { node: Node::Stored(routine, arguments), ty })
     }
 }

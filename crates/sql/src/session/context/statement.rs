@@ -17,6 +17,7 @@ use datum::error::{Diagnostics, Naming, NumberType, SqlError};
 use datum::types::Charset;
 use datum::value::Datum;
 use datum::value::temporal::SECOND;
+use syntax::ast::StatementKind;
 
 /// The expression whose value is out of range, for error 1690.
 pub(crate) struct OutOfRange {
@@ -135,6 +136,15 @@ pub(crate) struct StatementState {
 }
 
 impl StatementState {
+    /// What ROW_COUNT() gives after a statement that has succeeded; GET DIAGNOSTICS leaves it alone.
+    pub(crate) fn set_row_count(&mut self, kind: &StatementKind, has_rows: bool) {
+        self.status.row_count = match kind {
+            StatementKind::GetDiagnostics(_) => return,
+            _ if has_rows => -1,
+            _ => self.status.affected as i64,
+        };
+    }
+
     pub(super) fn new(moment: i64) -> Self {
         Self {
             diagnostics: Diagnostics::default(),

@@ -4,7 +4,7 @@ use super::Context;
 use crate::session::variables as session_variables;
 use datum::error::Result;
 use datum::types::{Charset, Coercibility, Family as F, Type};
-use datum::value::{Datum, json};
+use datum::value::{Datum, bits_to_u64, json};
 use syntax::ast::SystemVariable;
 
 /// MySQL says each variable that is a text as one of so many characters.
@@ -20,6 +20,8 @@ impl Context {
     pub(crate) fn set_user_variable(&mut self, name: &str, value: Datum<'static>, ty: Type) {
         self.tracker.state();
         let value = match value {
+            // A column's bits are a number, a literal's a text.
+            Datum::Bits(b) if ty.family == F::Bit => Datum::UInt(bits_to_u64(&b)),
             Datum::Bits(b) | Datum::Label(_, b) => Datum::Bytes(b),
             Datum::Json(document) => Datum::owned(json::to_text(&document)),
             Datum::Float(v) => Datum::Double(v.into()),
@@ -30,6 +32,7 @@ impl Context {
             other => other,
         };
         let family = match value {
+            Datum::Null if ty.family == F::Bit => F::Integer,
             Datum::Null if ty.family != F::Null => ty.family,
             Datum::Null => F::Null,
             Datum::Int(_) | Datum::UInt(_) => F::Integer,
