@@ -136,7 +136,8 @@ pub(crate) struct StatementState {
 }
 
 impl StatementState {
-    /// What ROW_COUNT() gives after a statement that has succeeded; GET DIAGNOSTICS leaves it alone.
+    /// What ROW_COUNT() gives after a statement that has succeeded; GET DIAGNOSTICS leaves it
+    /// alone.
     pub(crate) fn set_row_count(&mut self, kind: &StatementKind, has_rows: bool) {
         self.status.row_count = match kind {
             StatementKind::GetDiagnostics(_) => return,

@@ -2,7 +2,7 @@
 //! prepared statements and transactions.
 
 use super::value::arguments_list;
-use super::{Body, Generator, Kind, LEVELS, NOTHING, Parameter, Routine};
+use super::{Body, Generator, LEVELS, NOTHING, Parameter, Routine, RoutineKind};
 use crate::generator::schema::{Class, KEY, Table};
 use crate::tree::{Sql, commas, expression, optional, sql, text};
 
@@ -180,7 +180,8 @@ impl Generator {
         let (number, is_free) = (body.number, body.is_free());
         let any = self.percent(3);
         let may_call = |r: &&Routine| {
-            let fits = r.kind == Kind::PlainProcedure || r.kind == Kind::Procedure && (is_free || any);
+            let fits =
+                r.kind == RoutineKind::PlainProcedure || r.kind == RoutineKind::Procedure && (is_free || any);
             fits && r.number < number && r.level + 1 < LEVELS
         };
         let found: Vec<_> = self.routines.iter().filter(may_call).cloned().collect();
