@@ -341,8 +341,8 @@ pub(crate) fn call(
     datum::stack::check()?;
     let mut locals = Vec::with_capacity(routine.variables.len());
     let charset = cx.settings.connection_collation().charset();
-    for (value, ty) in arguments.into_iter().zip(routine.variables.types()).take(routine.parameters) {
-        locals.push(fit(cx, value, charset, ty, &routine.name)?);
+    for (value, parameter) in arguments.into_iter().zip(routine.variables.iter()).take(routine.parameters) {
+        locals.push(fit(cx, value, charset, &parameter.ty, &parameter.name)?);
     }
     locals.resize(routine.variables.len(), Datum::Null);
     let grants = rights::of_call(cx, routine)?;

@@ -43,7 +43,14 @@ pub(crate) fn signal(cx: &mut Context, signal: &Signal) -> Result<()> {
     let said = items(cx, &signal.items)?;
     let (list, mut condition, is_new) = match (handled.filter(|_| signal.resignal), new) {
         (Some((handled, stacked)), None) => (Some(stacked), handled, false),
-        (stacked, Some(new)) => (stacked.map(|(_, stacked)| stacked), new, true),
+        (Some((handled, stacked)), Some(mut new)) => {
+            // As in MySQL, RESIGNAL with another SQLSTATE keeps the text, and nothing else; its
+            // origins are those of the server's own conditions.
+            new.error.message = handled.error.message;
+            new.items = None;
+            (Some(stacked), new, true)
+        }
+        (None, Some(new)) => (None, new, true),
         (None, None) => return Err(error::RESIGNAL_WITHOUT_ACTIVE_HANDLER.plain()),
     };
     let before = condition.clone();

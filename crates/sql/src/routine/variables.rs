@@ -45,8 +45,8 @@ impl Variables {
         self.all.get(number)
     }
 
-    pub(super) fn types(&self) -> impl Iterator<Item = &DataType> {
-        self.all.iter().map(|variable| &variable.ty)
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Variable> {
+        self.all.iter()
     }
 
     /// Adds a variable that is visible from the instruction `start` until [`Variables::end_block`].
