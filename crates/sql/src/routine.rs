@@ -420,14 +420,13 @@ fn run(
     within: bool,
 ) -> Result<Datum<'static>> {
     let mut at = 0;
-    // A RETURN whose value failed, and whose error was handled, counts.
-    let mut has_returned = false;
+    // What a RETURN counts for whose error or warning was handled: NULL where its value failed.
+    let mut returned = None;
     loop {
         cx.check_interrupt()?;
         let Some(action) = routine.code.get(at) else {
             return match routine.kind {
-                ProgramKind::Function if has_returned => Ok(Datum::Null),
-                ProgramKind::Function => Err(error::SP_NORETURNEND.with(&[&routine.name])),
+                ProgramKind::Function => returned.ok_or_else(|| error::SP_NORETURNEND.with(&[&routine.name])),
                 ProgramKind::Procedure | ProgramKind::Trigger => Ok(Datum::Null),
             };
         };
@@ -452,11 +451,11 @@ fn run(
         if step.as_ref().is_err_and(|e| !e.is(error::NO_SUCH_TABLE)) {
             match action {
                 Action::Assign(index, Some(_)) => forget_value(cx, routine, *index),
-                Action::Return(_) => has_returned = true,
+                Action::Return(_) => returned = Some(Datum::Null),
                 _ => {}
             }
         }
-        match handlers::handle(cx, routine, at, listed, step)? {
+        match handlers::handle(cx, routine, at, listed, step, &mut returned)? {
             ProgramStep::Next => at += 1,
             ProgramStep::To(next) => at = next,
             ProgramStep::Return(value) => return Ok(value),

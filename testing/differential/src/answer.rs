@@ -86,7 +86,8 @@ impl Answer {
 
 /// True if error 1305 is of a function that episodes do not make: theirs are `f7` and `fm8`.
 fn names_built_in(message: &str) -> bool {
-    let name = message.strip_prefix("FUNCTION ").and_then(|m| m.split([' ', '.']).rfind(|w| w.starts_with('f')));
+    let name =
+        message.strip_prefix("FUNCTION ").and_then(|m| m.split([' ', '.']).rfind(|w| w.starts_with('f')));
     let digits = name.map(|name| name.trim_start_matches(['f', 'm']));
     message.starts_with("FUNCTION") && !digits.is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -239,8 +239,7 @@ fn answer(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<Answer> {
 pub fn read(mut result: QueryResult<'_, '_, '_, Text>, how: How) -> mysql::Result<Answer> {
     let (mut sets, mut end) = (Vec::new(), None);
     while let Some(mut set) = result.iter() {
-        let types: Vec<_> =
-            set.columns().as_ref().iter().map(|c| Some(type_of(c).into_bytes())).collect();
+        let types: Vec<_> = set.columns().as_ref().iter().map(|c| Some(type_of(c).into_bytes())).collect();
         let is_set = !types.is_empty();
         let done = Answer::Done(set.affected_rows());
         let mut rows = Vec::new();

@@ -103,7 +103,9 @@ impl Expr {
                 cx.set_user_variable(name, datum.clone().into_owned(), value.ty);
                 // A column's bits are a number there.
                 match datum {
-                    Datum::Bits(bits) if value.ty.family == Family::Bit => Ok(Datum::UInt(bits_to_u64(&bits))),
+                    Datum::Bits(bits) if value.ty.family == Family::Bit => {
+                        Ok(Datum::UInt(bits_to_u64(&bits)))
+                    }
                     datum => Ok(datum),
                 }
             }

@@ -139,14 +139,13 @@ pub(crate) fn get_diagnostics(cx: &mut Context, get: &GetDiagnostics) -> Result<
         true => {
             let active = handlers::active(cx);
             let active = active.ok_or_else(|| error::GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER.plain())?;
-            Some((active.stacked.clone(), active.row_count))
+            Some(active.stacked.clone())
         }
         false => None,
     };
-    let (list, row_count) = match &stacked {
-        Some((list, row_count)) => (list.conditions(), *row_count),
-        None => (cx.statement.diagnostics.conditions(), cx.statement.status.row_count),
-    };
+    let list = stacked.as_ref().unwrap_or(&cx.statement.diagnostics).conditions();
+    // As in MySQL it is that of the last statement, also where a handler has run some.
+    let row_count = cx.statement.status.row_count;
     let values: Vec<(Datum<'static>, Type)> = match &get.condition {
         None => {
             let number = list.len() as i64;

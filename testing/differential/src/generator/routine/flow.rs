@@ -2,7 +2,7 @@
 
 use super::value::arguments_list;
 use super::{Body, Generator, NOTHING, Parameter, variable_of};
-use crate::generator::schema::KEY;
+use crate::generator::schema::{Class, KEY, Type};
 use crate::tree::{Sql, commas, expression, optional, sql, text};
 
 /// Rounds of a loop at most.
@@ -41,7 +41,8 @@ impl Generator {
         }
         if self.percent(15) {
             let name = self.name("e");
-            let value = self.pick(&["SQLSTATE '45000'", "SQLSTATE '23000'", "1062", "1264", "SQLSTATE '02000'"]);
+            let value =
+                self.pick(&["SQLSTATE '45000'", "SQLSTATE '23000'", "1062", "1264", "SQLSTATE '02000'"]);
             declared.push(text(format!("DECLARE {name} CONDITION FOR {value}; ")));
             body.conditions.push(name);
         }
@@ -97,8 +98,7 @@ impl Generator {
         }
         let action = self.pick(&["CONTINUE", "CONTINUE", "EXIT"]);
         // Labels around it can't be left from within.
-        let mut inner =
-            Body { loops: Vec::new(), blocks: Vec::new(), in_handler: true, ..body.clone() };
+        let mut inner = Body { loops: Vec::new(), blocks: Vec::new(), in_handler: true, ..body.clone() };
         let done = match self.below(4) {
             0 if depth > 0 => self.block(&mut inner, depth - 1),
             1 => self.diagnostics(),
@@ -125,6 +125,8 @@ impl Generator {
             3 => self.case_statement(body, depth),
             4..=6 => self.loop_statement(body, depth),
             7 => self.labelled_block(body, depth),
+            // A handler's cursor takes the place of one of the block that it serves, in MySQL.
+            _ if body.in_handler => self.labelled_block(body, depth),
             _ => self.cursor_block(body, depth),
         };
         expression(whole, NOTHING)
@@ -195,7 +197,13 @@ impl Generator {
     fn cursor_block(&mut self, body: &mut Body, depth: u32) -> Sql {
         let tables = self.tables.clone();
         let table = self.pick(&tables);
-        let column = self.pick(&table.settable());
+        // A zero date that is fetched is a warning and an error at once, in MySQL.
+        let is_moment = |ty: &Type| matches!(ty.class, Class::Date | Class::DateTime);
+        let columns: Vec<_> = table.settable().into_iter().filter(|c| !is_moment(&c.ty)).collect();
+        if columns.is_empty() {
+            return self.labelled_block(body, depth);
+        }
+        let column = self.pick(&columns);
         let (cursor, label, counter) = (self.name("k"), self.name("l"), self.name("n"));
         let (done, key, value) = (self.name("d"), self.name("v"), self.name("v"));
         let integer = table.columns[0].ty.clone();
@@ -226,7 +234,8 @@ impl Generator {
             true => vec![text(key)],
             false => vec![text(key), text(value)],
         });
-        let (open, close) = (self.mostly(format!("OPEN {cursor}; ")), self.mostly(format!("CLOSE {cursor}; ")));
+        let (open, close) =
+            (self.mostly(format!("OPEN {cursor}; ")), self.mostly(format!("CLOSE {cursor}; ")));
         let pattern = format!(
             "BEGIN {declared}DECLARE {cursor} CURSOR FOR {{}}; \
              DECLARE CONTINUE HANDLER FOR NOT FOUND SET {done} = 1; {{}}\

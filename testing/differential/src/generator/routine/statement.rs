@@ -148,7 +148,9 @@ impl Generator {
         };
         let condition = match body.conditions.last() {
             Some(name) if self.percent(50) => name.clone(),
-            _ => self.pick(&["SQLSTATE '45000'", "SQLSTATE '01000'", "SQLSTATE '02000'", "SQLSTATE '23000'"]).into(),
+            _ => self
+                .pick(&["SQLSTATE '45000'", "SQLSTATE '01000'", "SQLSTATE '02000'", "SQLSTATE '23000'"])
+                .into(),
         };
         if body.in_handler && self.percent(70) || self.percent(2) {
             let condition = if self.percent(50) { String::new() } else { format!(" {condition}") };

@@ -104,8 +104,11 @@ impl Generator {
             3 => script.push(unordered(sql("DO {}", [self.function_of(routine, &[])]))),
             4 => {
                 let call = self.function_of(routine, &scope);
-                let pattern =
-                    format!("SELECT a.{KEY}, {{}} FROM {} AS a WHERE a.{KEY} = {}", table.name, self.below(40));
+                let pattern = format!(
+                    "SELECT a.{KEY}, {{}} FROM {} AS a WHERE a.{KEY} = {}",
+                    table.name,
+                    self.below(40)
+                );
                 script.push(ordered(sql(&pattern, [call])));
             }
             _ => self.insert_value(routine, script),
@@ -146,7 +149,8 @@ impl Generator {
                 script.push(ordered(sql(&pattern, [call])));
             }
             5 | 6 => {
-                let pattern = format!("SELECT a.{KEY} FROM {name} AS a WHERE {{}} {compare} ORDER BY a.{KEY}");
+                let pattern =
+                    format!("SELECT a.{KEY} FROM {name} AS a WHERE {{}} {compare} ORDER BY a.{KEY}");
                 script.push(ordered(sql(&pattern, [call, literal])));
             }
             7 => {
