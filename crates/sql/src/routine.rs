@@ -336,11 +336,11 @@ fn read_bits(value: Datum<'_>, ty: &DataType) -> Datum<'static> {
     }
 }
 
-/// Calls a function.
+/// Calls a function; with each argument comes the character set of its text.
 pub(crate) fn call(
     cx: &mut Context,
     routine: &Arc<Routine>,
-    arguments: Vec<Datum<'static>>,
+    arguments: Vec<(Datum<'static>, Charset)>,
 ) -> Result<Datum<'static>> {
     if cx.statement.frames.iter().any(|f| Arc::ptr_eq(&f.routine, routine))
         || cx.statement.frames.len() >= DEPTH_MAX
@@ -349,9 +349,10 @@ pub(crate) fn call(
     }
     datum::stack::check()?;
     let mut locals = Vec::with_capacity(routine.variables.len());
-    let charset = cx.settings.connection_collation().charset();
-    for (value, ty) in arguments.into_iter().zip(routine.variables.types()).take(routine.parameters) {
-        locals.push(fit(cx, value, charset, ty, &routine.name)?);
+    for (number, (value, charset)) in arguments.into_iter().enumerate().take(routine.parameters) {
+        let parameter = routine.variables.get(number);
+        let parameter = parameter.ok_or_else(|| SqlError::internal("a parameter without a place"))?;
+        locals.push(fit(cx, value, charset, &parameter.ty, &parameter.name)?);
     }
     locals.resize(routine.variables.len(), Datum::Null);
     let grants = rights::of_call(cx, routine)?;

@@ -1,8 +1,8 @@
 //! Random statements that mean something: typed expressions over tables that are there.
 //!
 //! Reading order: [`schema`] (types, tables), [`literal`], [`expression`], [`query`], [`change`]
-//! (rows), [`definition`] (tables), [`view`], [`trigger`], [`routine`]. Everything is drawn from one seed; an
-//! episode repeats exactly.
+//! (rows), [`definition`] (tables), [`view`], [`trigger`], [`routine`]. Everything is drawn from one
+//! seed; an episode repeats exactly.
 
 mod change;
 mod definition;

@@ -110,6 +110,9 @@ pub const KNOWN_TO_MYSQL: &[KnownDifference] = &[
     KnownDifference { name: "Views of themselves", applies: mysql::views_of_themselves },
     KnownDifference { name: "Views that call functions", applies: mysql::views_of_functions },
     KnownDifference { name: "What functions use is not there", applies: mysql::opened_by_functions },
+    KnownDifference { name: "Functions that fail for several rows", applies: mysql::first_row },
+    KnownDifference { name: "Texts that are cut between variables", applies: mysql::cut_texts },
+    KnownDifference { name: "Columns of views made as a whole", applies: mysql::lost_columns },
 ];
 
 /// The known difference that a case is of.

@@ -43,7 +43,12 @@ pub(crate) fn signal(cx: &mut Context, signal: &Signal) -> Result<()> {
     let said = items(cx, &signal.items)?;
     let (list, mut condition, is_new) = match (handled.filter(|_| signal.resignal), new) {
         (Some((handled, stacked)), None) => (Some(stacked), handled, false),
-        (stacked, Some(new)) => (stacked.map(|(_, stacked)| stacked), new, true),
+        // RESIGNAL of another condition keeps the words of the one that is handled.
+        (Some((handled, stacked)), Some(mut new)) => {
+            new.error.message = handled.error.message;
+            (Some(stacked), new, true)
+        }
+        (None, Some(new)) => (None, new, true),
         (None, None) => return Err(error::RESIGNAL_WITHOUT_ACTIVE_HANDLER.plain()),
     };
     let before = condition.clone();
@@ -55,6 +60,12 @@ pub(crate) fn signal(cx: &mut Context, signal: &Signal) -> Result<()> {
     match cx.statement.diagnostics.find_mut(&before).filter(|_| !is_new) {
         Some(listed) => listed.clone_from(&condition),
         None => cx.statement.diagnostics.push_condition(condition.clone()),
+    }
+    // The handler goes on after a warning: it is one of those that it handles, then.
+    if signal.resignal
+        && let Some(active) = cx.statement.frames.last_mut().and_then(|f| f.program.active.last_mut())
+    {
+        active.stacked = cx.statement.diagnostics.clone();
     }
     if condition.level == Level::Error { Err(condition.error) } else { Ok(()) }
 }

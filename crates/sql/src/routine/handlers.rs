@@ -215,9 +215,9 @@ pub(super) fn end(cx: &mut Context, routine: &Routine) -> ProgramStep {
     ProgramStep::To(ended.resume)
 }
 
-/// The handler that is active now, of whichever program that runs.
+/// The handler that is active in the program that runs; as in MySQL, what it calls has none.
 pub(super) fn active(cx: &Context) -> Option<&ActiveHandler> {
-    cx.statement.frames.iter().rev().find_map(|frame| frame.program.active.last())
+    cx.statement.frames.last()?.program.active.last()
 }
 
 impl Effects {

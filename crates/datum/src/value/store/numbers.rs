@@ -145,8 +145,8 @@ pub(super) fn bit<'a>(v: &Datum<'_>, width: u8, to: &mut Target<'_>) -> Result<D
     }
 }
 
-/// A double or float on its way into a text column of so many characters: with as many digits as there is
-/// room for.
+/// A double or float on its way into a text column of so many characters: with as many digits as
+/// there is room for.
 pub(super) fn in_width(value: Datum<'_>, width: usize) -> Datum<'_> {
     match value {
         Datum::Double(number) if value.to_bytes().len() > width => Datum::owned(shortened(number, width)),

@@ -46,7 +46,9 @@ impl Generator {
             declared.push(text(format!("DECLARE {name} CONDITION FOR {value}; ")));
             body.conditions.push(name);
         }
-        for _ in 0..self.below(5) / 2 {
+        // MySQL finds handlers around a handler no more whose own body has declared some.
+        let handlers = if body.in_handler { 0 } else { self.below(5) / 2 };
+        for _ in 0..handlers {
             declared.push(self.handler(body, depth));
         }
         let statements = self.statements(body, depth);
