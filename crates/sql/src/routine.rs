@@ -327,11 +327,11 @@ fn read_bits(value: Datum<'_>, ty: &DataType) -> Datum<'static> {
     }
 }
 
-/// Calls a function.
+/// Calls a function; with each argument comes the character set of its text.
 pub(crate) fn call(
     cx: &mut Context,
     routine: &Arc<Routine>,
-    arguments: Vec<Datum<'static>>,
+    arguments: Vec<(Datum<'static>, Charset)>,
 ) -> Result<Datum<'static>> {
     if cx.statement.frames.iter().any(|f| Arc::ptr_eq(&f.routine, routine))
         || cx.statement.frames.len() >= DEPTH_MAX
@@ -340,8 +340,9 @@ pub(crate) fn call(
     }
     datum::stack::check()?;
     let mut locals = Vec::with_capacity(routine.variables.len());
-    let charset = cx.settings.connection_collation().charset();
-    for (value, parameter) in arguments.into_iter().zip(routine.variables.iter()).take(routine.parameters) {
+    for (number, (value, charset)) in arguments.into_iter().enumerate().take(routine.parameters) {
+        let parameter = routine.variables.get(number);
+        let parameter = parameter.ok_or_else(|| SqlError::internal("a parameter without a place"))?;
         locals.push(fit(cx, value, charset, &parameter.ty, &parameter.name)?);
     }
     locals.resize(routine.variables.len(), Datum::Null);
@@ -411,14 +412,13 @@ fn run(
     within: bool,
 ) -> Result<Datum<'static>> {
     let mut at = 0;
-    // A RETURN whose value failed, and whose error was handled, counts.
-    let mut has_returned = false;
+    // What a RETURN counts for whose error or warning was handled: NULL where its value failed.
+    let mut returned = None;
     loop {
         cx.check_interrupt()?;
         let Some(action) = routine.code.get(at) else {
             return match routine.kind {
-                ProgramKind::Function if has_returned => Ok(Datum::Null),
-                ProgramKind::Function => Err(error::SP_NORETURNEND.with(&[&routine.name])),
+                ProgramKind::Function => returned.ok_or_else(|| error::SP_NORETURNEND.with(&[&routine.name])),
                 ProgramKind::Procedure | ProgramKind::Trigger => Ok(Datum::Null),
             };
         };
@@ -443,11 +443,11 @@ fn run(
         if step.as_ref().is_err_and(|e| !e.is(error::NO_SUCH_TABLE)) {
             match action {
                 Action::Assign(index, Some(_)) => forget_value(cx, routine, *index),
-                Action::Return(_) => has_returned = true,
+                Action::Return(_) => returned = Some(Datum::Null),
                 _ => {}
             }
         }
-        match handlers::handle(cx, routine, at, listed, step)? {
+        match handlers::handle(cx, routine, at, listed, step, &mut returned)? {
             ProgramStep::Next => at += 1,
             ProgramStep::To(next) => at = next,
             ProgramStep::Return(value) => return Ok(value),

@@ -106,11 +106,13 @@ pub const KNOWN_TO_MYSQL: &[KnownDifference] = &[
     KnownDifference { name: "Changed tables read through views", applies: mysql::read_through_views },
     KnownDifference { name: "Views above outer joins", applies: mysql::above_outer_joins },
     KnownDifference { name: "Checks and orders of views", applies: mysql::checked_and_ordered },
-    KnownDifference { name: "BIT columns of views", applies: mysql::bits_of_views },
     KnownDifference { name: "Tables that are not there", applies: mysql::opened_first },
     KnownDifference { name: "Views of themselves", applies: mysql::views_of_themselves },
     KnownDifference { name: "Views that call functions", applies: mysql::views_of_functions },
     KnownDifference { name: "What functions use is not there", applies: mysql::opened_by_functions },
+    KnownDifference { name: "Functions that fail for several rows", applies: mysql::first_row },
+    KnownDifference { name: "Texts that are cut between variables", applies: mysql::cut_texts },
+    KnownDifference { name: "Columns of views made as a whole", applies: mysql::lost_columns },
 ];
 
 /// The known difference that a case is of.

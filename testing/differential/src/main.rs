@@ -22,7 +22,8 @@ cargo xtask differential [OPTIONS]
   --queries yes         queries alone, of tables that are filled once
   --views yes           tables are read and changed through views, too; beside a MySQL
   --triggers yes        changes of tables run triggers; beside a MySQL
-  --routines yes        stored functions and procedures are made and used; beside a MySQL
+  --routines yes        stored functions and procedures are made and used; beside a MySQL, which needs
+                        log_bin_trust_function_creators if it has a binary log
   --foreign-keys yes    tables refer to each other; beside a MySQL 9.7, for others take references in another order
   --most N              findings after which the run ends (default 20)
 ";

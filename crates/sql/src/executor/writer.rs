@@ -27,7 +27,7 @@ use crate::expression::{Expr, Node, Row, frame};
 use crate::session::Context;
 use crate::status::Counter;
 use crate::variables::ids;
-use datum::error::{self, Result, SqlError};
+use datum::error::{self, Level, Result, SqlError};
 use datum::types::{Charset, DataType, Type};
 use datum::value::{Datum, image, store};
 
@@ -461,7 +461,32 @@ impl<'p> Writer<'p> {
                 self.deferred.push((number, Missing::Default));
                 Ok(store::implicit_default(&column.ty))
             }
-            Default::None => self.no_default(cx, number, column),
+            Default::None => {
+                let value = self.no_default(cx, number, column);
+                let is_of_view = self.view.and_then(ThroughView::no_default).is_some();
+                if value.is_err() && !is_of_view && !self.is_named(number) {
+                    self.report_missing(cx, number);
+                }
+                value
+            }
+        }
+    }
+
+    /// The error of a column that was not given is one of each other such column, too, in the list
+    /// of conditions.
+    fn report_missing(&self, cx: &mut Context, first: usize) {
+        for (number, column) in self.table.columns.iter().enumerate().skip(first) {
+            let is_first_member = !column.nullable && matches!(column.ty, DataType::Enum { .. });
+            let is_missing = matches!(column.default, Default::None)
+                && !self.is_named(number)
+                && self.table.auto_column != Some(number)
+                && column.generated.is_none()
+                && !is_first_member;
+            if is_missing {
+                cx.statement
+                    .diagnostics
+                    .push(Level::Error, error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]));
+            }
         }
     }
 

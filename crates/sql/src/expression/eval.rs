@@ -233,7 +233,9 @@ impl Expr {
             Node::Stored(routine, arguments) => {
                 let mut values = Vec::with_capacity(arguments.len());
                 for argument in arguments {
-                    values.push(argument.eval(cx, row)?.into_owned());
+                    let ty = argument.ty;
+                    let charset = if ty.family.is_text() { ty.collation.charset() } else { Charset::Ascii };
+                    values.push((argument.eval(cx, row)?.into_owned(), charset));
                 }
                 crate::routine::call(cx, routine, values)
             }

@@ -196,13 +196,14 @@ impl Checker<'_> {
             S::CreateTrigger(trigger) => self.create_trigger(trigger),
             S::DropTrigger { name, .. } => self.drop_trigger(name),
             S::CreateEvent(event) => {
-                self.events(event.name.database.as_deref())?;
-                self.definer(event.definer.as_ref())
+                // The definer first, as in MySQL.
+                self.definer(event.definer.as_ref())?;
+                self.events(event.name.database.as_deref())
             }
             S::AlterEvent(event) => {
+                self.definer(event.definer.as_ref())?;
                 self.events(event.name.database.as_deref())?;
                 event.rename.as_ref().map_or(Ok(()), |to| self.events(to.database.as_deref()))?;
-                self.definer(event.definer.as_ref())?;
                 self.event_of_other_definer(&event.name)
             }
             S::DropEvent { name, .. } => {

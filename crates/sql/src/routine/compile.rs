@@ -146,7 +146,8 @@ impl<'a> Compiler<'a> {
         self.ticker.step()?;
         let compound = match statement.kind {
             StatementKind::Compound(compound) => *compound,
-            StatementKind::Set(items) if self.assigns(&items)? => {
+            // In a program each item is a statement of its own.
+            StatementKind::Set(items) if items.len() > 1 || self.assigns(&items)? => {
                 return items.into_iter().try_for_each(|item| self.assignment(item, statement.span));
             }
             kind => {

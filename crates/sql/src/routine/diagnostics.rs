@@ -63,6 +63,12 @@ pub(crate) fn signal(cx: &mut Context, signal: &Signal) -> Result<()> {
         Some(listed) => listed.clone_from(&condition),
         None => cx.statement.diagnostics.push_condition(condition.clone()),
     }
+    // The handler goes on after a warning: it is one of those that it handles, then.
+    if signal.resignal
+        && let Some(active) = cx.statement.frames.last_mut().and_then(|f| f.program.active.last_mut())
+    {
+        active.stacked = cx.statement.diagnostics.clone();
+    }
     if condition.level == Level::Error { Err(condition.error) } else { Ok(()) }
 }
 
@@ -146,14 +152,13 @@ pub(crate) fn get_diagnostics(cx: &mut Context, get: &GetDiagnostics) -> Result<
         true => {
             let active = handlers::active(cx);
             let active = active.ok_or_else(|| error::GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER.plain())?;
-            Some((active.stacked.clone(), active.row_count))
+            Some(active.stacked.clone())
         }
         false => None,
     };
-    let (list, row_count) = match &stacked {
-        Some((list, row_count)) => (list.conditions(), *row_count),
-        None => (cx.statement.diagnostics.conditions(), cx.statement.status.row_count),
-    };
+    let list = stacked.as_ref().unwrap_or(&cx.statement.diagnostics).conditions();
+    // As in MySQL it is that of the last statement, also where a handler has run some.
+    let row_count = cx.statement.status.row_count;
     let values: Vec<(Datum<'static>, Type)> = match &get.condition {
         None => {
             let number = list.len() as i64;

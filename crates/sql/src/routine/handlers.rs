@@ -20,6 +20,7 @@ use std::ops::Range;
 
 use crate::session::Context;
 use datum::error::{self, Condition, Diagnostics, Level, Result, SqlError};
+use datum::value::Datum;
 use syntax::ast::{ConditionValue, HandlerAction, ParameterMode};
 
 use super::cursor::OpenCursor;
@@ -77,8 +78,6 @@ pub(super) struct ActiveHandler {
     pub(super) condition: Condition,
     /// The conditions of the statement that it handles.
     pub(super) stacked: Diagnostics,
-    /// ROW_COUNT() of that statement.
-    pub(super) row_count: i64,
 }
 
 impl Program {
@@ -131,17 +130,18 @@ fn is_fatal(e: &SqlError, in_function: bool) -> bool {
 }
 
 /// Notes what went wrong with an instruction, and activates the handler for it or for a warning;
-/// `listed` conditions were there before. The error if there is no handler for it.
+/// `listed` conditions were there before. The error if there is no handler for it. The value of a
+/// RETURN whose warning is handled goes to `returned`.
 pub(super) fn handle(
     cx: &mut Context,
     routine: &Routine,
     at: usize,
     listed: usize,
     outcome: Result<ProgramStep>,
+    returned: &mut Option<Datum<'static>>,
 ) -> Result<ProgramStep> {
     let program = &routine.program;
     let (condition, next) = match outcome {
-        Ok(ProgramStep::Return(value)) => return Ok(ProgramStep::Return(value)),
         Ok(step) if program.handlers.is_empty() => return Ok(step),
         Ok(step) => {
             let next = match step {
@@ -154,7 +154,13 @@ pub(super) fn handle(
             };
             // The last is the one that counts.
             match new.iter().rfind(is_handled) {
-                Some(condition) => (condition.clone(), next),
+                Some(condition) => {
+                    let condition = condition.clone();
+                    if let ProgramStep::Return(value) = step {
+                        *returned = Some(value);
+                    }
+                    (condition, next)
+                }
                 None => return Ok(step),
             }
         }
@@ -187,9 +193,8 @@ pub(super) fn handle(
         HandlerAction::Exit => handler.serves.end,
     };
     let stacked = cx.statement.diagnostics.begin_handler();
-    let row_count = cx.statement.status.row_count;
     if let Some(frame) = cx.statement.frames.last_mut() {
-        frame.program.active.push(ActiveHandler { handler: number, resume, condition, stacked, row_count });
+        frame.program.active.push(ActiveHandler { handler: number, resume, condition, stacked });
     }
     Ok(ProgramStep::To(handler.body.start))
 }
@@ -210,9 +215,9 @@ pub(super) fn end(cx: &mut Context, routine: &Routine) -> ProgramStep {
     ProgramStep::To(ended.resume)
 }
 
-/// The handler that is active now, of whichever program that runs.
+/// The handler that is active in the program that runs; as in MySQL, what it calls has none.
 pub(super) fn active(cx: &Context) -> Option<&ActiveHandler> {
-    cx.statement.frames.iter().rev().find_map(|frame| frame.program.active.last())
+    cx.statement.frames.last()?.program.active.last()
 }
 
 impl Effects {

@@ -45,10 +45,6 @@ impl Variables {
         self.all.get(number)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Variable> {
-        self.all.iter()
-    }
-
     /// Adds a variable that is visible from the instruction `start` until [`Variables::end_block`].
     pub(super) fn declare(&mut self, name: &str, ty: DataType, start: usize) -> usize {
         let (number, hides) = (self.all.len(), self.find(name, start));

@@ -31,7 +31,7 @@ const LEVELS: u32 = 3;
 #[derive(Debug, Clone)]
 pub(super) struct Routine {
     name: String,
-    kind: RoutineKind,
+    kind: RoutineClass,
     parameters: Vec<Parameter>,
     /// A function's type.
     returns: Option<Type>,
@@ -43,7 +43,7 @@ pub(super) struct Routine {
 
 /// What a routine may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RoutineKind {
+enum RoutineClass {
     /// A function that reads.
     Function,
     ChangingFunction,
@@ -52,9 +52,9 @@ enum RoutineKind {
     Procedure,
 }
 
-impl RoutineKind {
+impl RoutineClass {
     fn is_function(self) -> bool {
-        matches!(self, RoutineKind::Function | RoutineKind::ChangingFunction)
+        matches!(self, RoutineClass::Function | RoutineClass::ChangingFunction)
     }
 
     fn keyword(self) -> &'static str {
@@ -65,8 +65,8 @@ impl RoutineKind {
     fn characteristics(self) -> &'static [&'static str] {
         match self {
             // No DETERMINISTIC: MySQL computes constants before it knows whether there is a row.
-            RoutineKind::Function => &["READS SQL DATA", "NOT DETERMINISTIC READS SQL DATA"],
-            RoutineKind::ChangingFunction => &["MODIFIES SQL DATA"],
+            RoutineClass::Function => &["READS SQL DATA", "NOT DETERMINISTIC READS SQL DATA"],
+            RoutineClass::ChangingFunction => &["MODIFIES SQL DATA"],
             _ => &["", "", "NOT DETERMINISTIC", "CONTAINS SQL", "MODIFIES SQL DATA", "COMMENT 'it''s'"],
         }
     }
@@ -83,7 +83,7 @@ struct Parameter {
 /// What is in scope where a body is drawn.
 #[derive(Debug, Clone)]
 struct Body {
-    kind: RoutineKind,
+    kind: RoutineClass,
     returns: Option<Type>,
     number: u32,
     /// The deepest of what it calls.
@@ -101,11 +101,11 @@ struct Body {
 impl Body {
     /// True if it sends rows, prepares statements and ends transactions.
     fn is_free(&self) -> bool {
-        self.kind == RoutineKind::Procedure
+        self.kind == RoutineClass::Procedure
     }
 
     fn may_change(&self) -> bool {
-        self.kind != RoutineKind::Function
+        self.kind != RoutineClass::Function
     }
 }
 
@@ -119,19 +119,19 @@ impl Generator {
     /// Makes a routine, mostly a new one, else another one in the place of one that was.
     pub(super) fn new_routine(&mut self, script: &mut Vec<Statement>) {
         let kind = self.pick(&[
-            RoutineKind::Function,
-            RoutineKind::Function,
-            RoutineKind::ChangingFunction,
-            RoutineKind::PlainProcedure,
-            RoutineKind::Procedure,
-            RoutineKind::Procedure,
-            RoutineKind::Procedure,
+            RoutineClass::Function,
+            RoutineClass::Function,
+            RoutineClass::ChangingFunction,
+            RoutineClass::PlainProcedure,
+            RoutineClass::Procedure,
+            RoutineClass::Procedure,
+            RoutineClass::Procedure,
         ]);
         let name = self.name(match kind {
-            RoutineKind::Function => "f",
-            RoutineKind::ChangingFunction => CHANGING,
-            RoutineKind::PlainProcedure => "pp",
-            RoutineKind::Procedure => "p",
+            RoutineClass::Function => "f",
+            RoutineClass::ChangingFunction => CHANGING,
+            RoutineClass::PlainProcedure => "pp",
+            RoutineClass::Procedure => "p",
         });
         let parameters = (0..self.below(4)).map(|_| self.parameter(kind)).collect();
         let returns = kind.is_function().then(|| self.returned_type());
@@ -140,7 +140,7 @@ impl Generator {
         self.routines.push(routine);
     }
 
-    fn parameter(&mut self, kind: RoutineKind) -> Parameter {
+    fn parameter(&mut self, kind: RoutineClass) -> Parameter {
         let mode = match kind.is_function() {
             true => "",
             false => self.pick(&["IN ", "", "OUT ", "INOUT "]),

@@ -136,11 +136,12 @@ pub(crate) struct StatementState {
 }
 
 impl StatementState {
-    /// What ROW_COUNT() gives after a statement that has succeeded; GET DIAGNOSTICS leaves it
-    /// alone.
+    /// What ROW_COUNT() gives after a statement that has succeeded; GET DIAGNOSTICS and
+    /// RESIGNAL leave it alone.
     pub(crate) fn set_row_count(&mut self, kind: &StatementKind, has_rows: bool) {
         self.status.row_count = match kind {
             StatementKind::GetDiagnostics(_) => return,
+            StatementKind::Signal(signal) if signal.resignal => return,
             _ if has_rows => -1,
             _ => self.status.affected as i64,
         };

@@ -2,7 +2,7 @@
 
 use super::value::arguments_list;
 use super::{Body, Generator, NOTHING, Parameter, variable_of};
-use crate::generator::schema::KEY;
+use crate::generator::schema::{Class, KEY, Type};
 use crate::tree::{Sql, commas, expression, optional, sql, text};
 
 /// Rounds of a loop at most.
@@ -46,7 +46,9 @@ impl Generator {
             declared.push(text(format!("DECLARE {name} CONDITION FOR {value}; ")));
             body.conditions.push(name);
         }
-        for _ in 0..self.below(5) / 2 {
+        // MySQL finds handlers around a handler no more whose own body has declared some.
+        let handlers = if body.in_handler { 0 } else { self.below(5) / 2 };
+        for _ in 0..handlers {
             declared.push(self.handler(body, depth));
         }
         let statements = self.statements(body, depth);
@@ -125,6 +127,8 @@ impl Generator {
             3 => self.case_statement(body, depth),
             4..=6 => self.loop_statement(body, depth),
             7 => self.labelled_block(body, depth),
+            // A handler's cursor takes the place of one of the block that it serves, in MySQL.
+            _ if body.in_handler => self.labelled_block(body, depth),
             _ => self.cursor_block(body, depth),
         };
         expression(whole, NOTHING)
@@ -195,7 +199,13 @@ impl Generator {
     fn cursor_block(&mut self, body: &mut Body, depth: u32) -> Sql {
         let tables = self.tables.clone();
         let table = self.pick(&tables);
-        let column = self.pick(&table.settable());
+        // A zero date that is fetched is a warning and an error at once, in MySQL.
+        let is_moment = |ty: &Type| matches!(ty.class, Class::Date | Class::DateTime);
+        let columns: Vec<_> = table.settable().into_iter().filter(|c| !is_moment(&c.ty)).collect();
+        if columns.is_empty() {
+            return self.labelled_block(body, depth);
+        }
+        let column = self.pick(&columns);
         let (cursor, label, counter) = (self.name("k"), self.name("l"), self.name("n"));
         let (done, key, value) = (self.name("d"), self.name("v"), self.name("v"));
         let integer = table.columns[0].ty.clone();

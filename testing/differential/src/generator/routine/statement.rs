@@ -2,12 +2,13 @@
 //! prepared statements and transactions.
 
 use super::value::arguments_list;
-use super::{Body, Generator, LEVELS, NOTHING, Parameter, Routine, RoutineKind};
+use super::{Body, Generator, LEVELS, NOTHING, Parameter, Routine, RoutineClass};
 use crate::generator::schema::{Class, KEY, Table};
 use crate::tree::{Sql, commas, expression, optional, sql, text};
 
-/// Variables of the session that bodies and callers share.
-const SHARED: [&str; 3] = ["@u1", "@u2", "@u3"];
+/// Variables of the session that bodies and callers share, of one class each: MySQL's statements
+/// keep to the class that a variable had when they first ran.
+const SHARED: [(&str, Class); 3] = [("@u1", Class::Integer), ("@u2", Class::Text), ("@u3", Class::Decimal)];
 
 impl Generator {
     /// A statement that holds no others.
@@ -17,7 +18,8 @@ impl Generator {
             22..=29 => self.select_into(body),
             30..=49 if body.may_change() => self.change_in(body),
             50..=56 => self.raise(body),
-            57..=60 => self.diagnostics(),
+            // A function sees the conditions of what calls it until its first statement, in MySQL.
+            57..=60 if body.is_free() || body.in_handler => self.diagnostics(),
             61..=67 if body.may_change() => self.call_procedure(body),
             68..=73 => self.jump(body),
             74..=84 if body.is_free() => self.result_set(body),
@@ -35,9 +37,8 @@ impl Generator {
             if !body.may_change() {
                 return text(NOTHING);
             }
-            let class = self.pick(&[Class::Integer, Class::Text, Class::Decimal]);
+            let (name, class) = self.pick(&SHARED);
             let value = self.variable_in(body, class);
-            let name = self.pick(&SHARED);
             return sql(&format!("SET {name} = {{}}"), [value]);
         }
         let mut items = Vec::new();
@@ -110,7 +111,7 @@ impl Generator {
                 sql(&format!("{word} INTO {name} VALUES {{}}"), [rows])
             }
             4 => self.delete_in(&table, key),
-            5 if body.is_free() => {
+            5 if body.is_free() && !table.is_temporary => {
                 let shift = 40 + self.below(200);
                 let condition = format!("{KEY} % 3 = {}", self.below(3));
                 text(format!(
@@ -180,8 +181,8 @@ impl Generator {
         let (number, is_free) = (body.number, body.is_free());
         let any = self.percent(3);
         let may_call = |r: &&Routine| {
-            let fits =
-                r.kind == RoutineKind::PlainProcedure || r.kind == RoutineKind::Procedure && (is_free || any);
+            let fits = r.kind == RoutineClass::PlainProcedure
+                || r.kind == RoutineClass::Procedure && (is_free || any);
             fits && r.number < number && r.level + 1 < LEVELS
         };
         let found: Vec<_> = self.routines.iter().filter(may_call).cloned().collect();
@@ -195,12 +196,11 @@ impl Generator {
         for parameter in &routine.parameters {
             arguments.push(match parameter.mode {
                 "OUT " | "INOUT " => {
-                    let fitting: Vec<_> =
-                        body.variables.iter().filter(|v| v.ty.class == parameter.ty.class).collect();
-                    match fitting.is_empty() || self.percent(20) {
-                        true => text(self.pick(&SHARED)),
-                        false => text(self.pick(&fitting).name.clone()),
-                    }
+                    let fitting = body.variables.iter().filter(|v| v.ty.class == parameter.ty.class);
+                    let mut fitting: Vec<_> = fitting.map(|v| v.name.clone()).collect();
+                    let shared = SHARED.iter().filter(|(_, class)| *class == parameter.ty.class);
+                    fitting.extend(shared.map(|(name, _)| (*name).to_owned()));
+                    text(if fitting.is_empty() { "@other".to_owned() } else { self.pick(&fitting) })
                 }
                 _ => self.variable_in(body, parameter.ty.class),
             });
@@ -272,7 +272,9 @@ impl Generator {
             false => format!("PREPARE s1 FROM '{quoted}'"),
         };
         let end = if self.percent(70) { "; DEALLOCATE PREPARE s1" } else { "" };
-        text(format!("{source}; EXECUTE s1{using}{end}"))
+        let all = format!("{source}; EXECUTE s1{using}{end}");
+        // A handler's body is one statement.
+        text(if body.in_handler { format!("BEGIN {all}; END") } else { all })
     }
 
     fn transaction_in(&mut self) -> Sql {

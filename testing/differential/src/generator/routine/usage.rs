@@ -1,7 +1,7 @@
 //! Routines at work: CALL, with what comes out, and functions in statements.
 
 use super::value::arguments_list;
-use super::{CHANGING, Generator, Routine, RoutineKind};
+use super::{CHANGING, Generator, Routine, RoutineClass};
 use crate::generator::expression::Visible;
 use crate::generator::schema::{Class, KEY};
 use crate::generator::{Statement, unordered};
@@ -24,9 +24,9 @@ impl Generator {
         let routines = self.routines.clone();
         let routine = self.pick(&routines);
         match routine.kind {
-            RoutineKind::Procedure | RoutineKind::PlainProcedure => self.call(&routine, script),
-            RoutineKind::ChangingFunction => self.use_changing(&routine, script),
-            RoutineKind::Function => self.use_function(&routine, script),
+            RoutineClass::Procedure | RoutineClass::PlainProcedure => self.call(&routine, script),
+            RoutineClass::ChangingFunction => self.use_changing(&routine, script),
+            RoutineClass::Function => self.use_function(&routine, script),
         }
     }
 
@@ -191,7 +191,7 @@ impl Generator {
     /// A statement of a trigger that uses a routine.
     pub(in crate::generator) fn routine_of_trigger(&mut self, scope: &[Visible]) -> Option<Sql> {
         let plain: Vec<_> =
-            self.routines.iter().filter(|r| r.kind != RoutineKind::Procedure).cloned().collect();
+            self.routines.iter().filter(|r| r.kind != RoutineClass::Procedure).cloned().collect();
         if plain.is_empty() {
             return None;
         }

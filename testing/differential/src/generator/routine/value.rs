@@ -1,7 +1,7 @@
 //! Values and conditions in bodies: of variables, literals, a few operators and other functions.
 //! What conversions and optimizers do with expressions is a question of queries, not asked here.
 
-use super::{Body, Generator, LEVELS, Parameter, Routine, RoutineKind};
+use super::{Body, Generator, LEVELS, Parameter, Routine, RoutineClass};
 use crate::generator::schema::{Class, TRUE, Type};
 use crate::tree::{Sql, commas, expression, sql, text};
 
@@ -48,7 +48,7 @@ impl Generator {
     fn call_in(&mut self, body: &mut Body, class: Class) -> Sql {
         let may_call = |r: &&Routine| {
             let ty = r.returns.as_ref();
-            r.kind == RoutineKind::Function
+            r.kind == RoutineClass::Function
                 && r.number < body.number
                 && r.level + 1 < LEVELS
                 && ty.is_some_and(|ty| ty.class == class)
