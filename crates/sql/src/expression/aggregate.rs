@@ -262,6 +262,7 @@ impl Accumulator {
                 let before = value - *mean;
                 *mean += before / self.count as f64;
                 *squares += before * (value - *mean);
+                check_range(*squares, "variance()")?;
                 return Ok(grown);
             }
             AccumulatorExtra::Texts(texts) => {
@@ -279,7 +280,10 @@ impl Accumulator {
                         .add(&value)
                         .ok_or_else(|| datum::error::DATA_OUT_OF_RANGE.with(&[&"DECIMAL", &"sum()"]))?;
                 }
-                Sum::Double(sum) => *sum += cx.double(&value)?,
+                Sum::Double(sum) => {
+                    *sum += cx.double(&value)?;
+                    check_range(*sum, "sum()")?;
+                }
             },
             F::Min | F::Max => {
                 let by: By = compare::own_order(&aggregate.argument.as_ref().map_or(Type::NULL, |a| a.ty));
@@ -392,6 +396,14 @@ impl Accumulator {
             F::StddevPop | F::StddevSamp => variance.sqrt(),
             _ => variance,
         })
+    }
+}
+
+/// Error 1690 for a figure that no DOUBLE holds: an infinity can be stored and not be loaded again.
+fn check_range(figure: f64, function: &str) -> Result<()> {
+    match figure.is_finite() {
+        true => Ok(()),
+        false => Err(datum::error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &function])),
     }
 }
 
