@@ -30,6 +30,7 @@ use crate::catalog::set_aside::{ObjectKind, SetAside};
 use crate::catalog::{Catalog, CatalogState, Rehearsal, Replay, UserAtHost, parse_one, record};
 use crate::events::EventTimes;
 use crate::expression::functions::uuid;
+use crate::replica::Channels;
 use crate::replicas::Replicas;
 use crate::session::deadline::Deadlines;
 use crate::session::gtid_next::OwnedGtids;
@@ -231,6 +232,7 @@ pub struct Instance {
     branches: Mutex<Branches>,
     spill: Arc<Spill>,
     replicas: Replicas,
+    channels: Channels,
     statement_logs: Arc<StatementLogs>,
     statement_digests: StatementDigests,
     owned_gtids: OwnedGtids,
@@ -332,6 +334,11 @@ impl Instance {
     /// Who follows this server.
     pub fn replicas(&self) -> &Replicas {
         &self.replicas
+    }
+
+    /// Whom this server follows.
+    pub fn channels(&self) -> &Channels {
+        &self.channels
     }
 
     /// What statements of each form have cost.
@@ -571,6 +578,7 @@ impl Instance {
             branches: Mutex::default(),
             spill,
             replicas: Replicas::default(),
+            channels: Channels::default(),
             owned_gtids: OwnedGtids::default(),
             statement_logs,
             statement_digests,

@@ -1,0 +1,19 @@
+//! This server as a replica: the sources that it follows, a channel for each.
+//!
+//! 1. configure  CHANGE REPLICATION SOURCE says where a channel's source is and how to log in
+//!    ([`source`]); a file of the data directory keeps it.
+//! 2. start      START REPLICA starts the channel's two threads ([`channel`]), which belong to
+//!    `server`: the receiver reads the source's log into a bounded queue in memory, the applier
+//!    takes events off it.
+//! 3. apply      The applier does each event group in a session of its own, and hands
+//!    it to the log in the source's order without waiting for the flush. There is no relay log: what
+//!    was received and not committed is fetched again.
+//! 4. position   What this server has of a source is what its own log holds: by `gtid_executed`,
+//!    or by the source's coordinates, which are in the log with each transaction.
+//! 5. show       SHOW REPLICA STATUS and its like read what the threads tell ([`channel::Progress`]).
+
+pub mod channel;
+pub mod source;
+
+pub use source::{AnonymousGtids, SourceConfig};
+pub use channel::{Channel, Channels, ReplicaThread, SourceThreads, ThreadError};

@@ -1,0 +1,294 @@
+//! A channel: one source that this server follows, the two threads that do it, and how far they
+//! are.
+//!
+//! Sessions say what is wanted (START and STOP REPLICA), the threads tell what they do. Both sides
+//! meet in [`Channel`], under one latch.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use binlog::gtid::GtidSet;
+use parking_lot::{Condvar, Mutex};
+
+use super::source::SourceConfig;
+
+/// The two threads of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplicaThread {
+    /// Reads the source's log (IO_THREAD).
+    Receiver,
+    /// Does it again (SQL_THREAD).
+    Applier,
+}
+
+/// What a thread is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Running {
+    /// `No`
+    #[default]
+    No,
+    /// `Connecting`: only the receiver.
+    Connecting,
+    /// `Yes`
+    Yes,
+}
+
+/// Why a thread stopped, or could not connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadError {
+    /// MySQL's error number.
+    pub number: u16,
+    /// What SHOW REPLICA STATUS says.
+    pub message: String,
+    /// Microseconds since 1970.
+    pub at: u64,
+}
+
+/// What is known of one thread.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadStatus {
+    /// START REPLICA was said, STOP REPLICA was not.
+    pub wanted: bool,
+    /// What it is about.
+    pub running: Running,
+    /// `Replica_IO_State`, `Replica_SQL_Running_State`.
+    pub state: &'static str,
+    /// Its last error; START REPLICA clears it.
+    pub last_error: Option<ThreadError>,
+    /// Its id in SHOW PROCESSLIST; 0 while it does not run.
+    pub process: u64,
+}
+
+/// Where an applier stops by itself (START REPLICA UNTIL).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Until {
+    /// Before the first transaction of the set.
+    BeforeGtids(GtidSet),
+    /// When all of the set are executed.
+    AfterGtids(GtidSet),
+    /// At a position of the source's log.
+    Position {
+        /// The source's log file.
+        file: String,
+        /// Offset in it.
+        offset: u64,
+    },
+}
+
+/// A place in the source's log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourcePosition {
+    /// The file's name; empty at its first.
+    pub file: String,
+    /// Behind the last event.
+    pub offset: u64,
+}
+
+/// How far the threads are.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    /// `server_id` of the source, once connected.
+    pub source_server_id: u32,
+    /// `server_uuid` of the source, once connected; empty of a MariaDB.
+    pub source_uuid: String,
+    /// `version()` of the source, once connected.
+    pub source_version: String,
+    /// Up to where the receiver has read.
+    pub read: SourcePosition,
+    /// Up to where the applier has committed.
+    pub executed: SourcePosition,
+    /// GTIDs received since the channel was configured or the server started.
+    pub retrieved: GtidSet,
+    /// MariaDB's GTIDs, the last of each domain, up to where the applier has committed
+    /// (`gtid_slave_pos`); empty of other sources.
+    pub mariadb_gtids: String,
+    /// When the source committed what is being applied, seconds since 1970; 0 while nothing is.
+    pub applying_since: u32,
+    /// The source's clock, in seconds, minus ours.
+    pub clock_difference: i64,
+    /// Bytes received and not applied.
+    pub queued_bytes: u64,
+    /// Heartbeats received.
+    pub heartbeats: u64,
+    /// When the last one came, microseconds since 1970; 0 for never.
+    pub last_heartbeat: u64,
+    /// Transactions applied since the server started.
+    pub applied: u64,
+    /// Seconds that SOURCE_DELAY still holds the applier back; `None` while it does not.
+    pub remaining_delay: Option<u32>,
+}
+
+/// What `server` does for channels.
+pub trait SourceThreads: Send + Sync {
+    /// Starts a thread of the channel; it ends when [`Channel::is_wanted`] says no more, or by an
+    /// error, and tells so by [`Channel::ended`].
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    fn start(&self, channel: &Arc<Channel>, thread: ReplicaThread) -> std::io::Result<()>;
+}
+
+/// One source that this server follows.
+pub struct Channel {
+    name: String,
+    state: Mutex<ChannelState>,
+    changed: Condvar,
+}
+
+/// What a channel's latch guards.
+#[derive(Default)]
+pub struct ChannelState {
+    /// What CHANGE REPLICATION SOURCE has said.
+    pub source: SourceConfig,
+    /// The receiver.
+    pub receiver: ThreadStatus,
+    /// The applier.
+    pub applier: ThreadStatus,
+    /// Where the applier stops.
+    pub until: Option<Until>,
+    /// Event groups to skip (`sql_replica_skip_counter` when it was started).
+    pub skip: u64,
+    /// How far the threads are.
+    pub progress: Progress,
+    /// Called when a thread is to end: it wakes a read from the source, or a lock wait.
+    wake: [Option<Box<dyn Fn() + Send>>; 2],
+}
+
+impl ChannelState {
+    /// What is known of a thread.
+    pub fn thread(&self, thread: ReplicaThread) -> &ThreadStatus {
+        match thread {
+            ReplicaThread::Receiver => &self.receiver,
+            ReplicaThread::Applier => &self.applier,
+        }
+    }
+
+    fn thread_mut(&mut self, thread: ReplicaThread) -> &mut ThreadStatus {
+        match thread {
+            ReplicaThread::Receiver => &mut self.receiver,
+            ReplicaThread::Applier => &mut self.applier,
+        }
+    }
+
+    /// True while a thread runs, or is about to end.
+    pub fn is_running(&self) -> bool {
+        self.receiver.running != Running::No || self.applier.running != Running::No
+    }
+}
+
+impl Channel {
+    /// A channel whose threads don't run.
+    pub fn new(name: &str, source: SourceConfig) -> Self {
+        let state = ChannelState { source, ..ChannelState::default() };
+        Self { name: name.to_owned(), state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Its name; empty for the default channel.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reads or changes what is known of it; whoever waits looks again. Must not block.
+    pub fn with<T>(&self, run: impl FnOnce(&mut ChannelState) -> T) -> T {
+        let mut state = self.state.lock();
+        let result = run(&mut state);
+        drop(state);
+        self.changed.notify_all();
+        result
+    }
+
+    /// Whether a thread is to go on.
+    pub fn is_wanted(&self, thread: ReplicaThread) -> bool {
+        self.state.lock().thread(thread).wanted
+    }
+
+    /// What wakes a thread that is to end; a thread says it when it begins.
+    pub fn set_wake(&self, thread: ReplicaThread, wake: Option<Box<dyn Fn() + Send>>) {
+        self.state.lock().wake[thread as usize] = wake;
+    }
+
+    /// Has a thread run that does not run yet; what stopped it before is forgotten.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn start(self: &Arc<Self>, thread: ReplicaThread, by: &dyn SourceThreads) -> std::io::Result<()> {
+        let mut state = self.state.lock();
+        let status = state.thread_mut(thread);
+        status.wanted = true;
+        if status.running != Running::No {
+            return Ok(());
+        }
+        status.last_error = None;
+        status.running =
+            if thread == ReplicaThread::Receiver { Running::Connecting } else { Running::Yes };
+        drop(state);
+        by.start(self, thread).inspect_err(|_| self.ended(thread, None))
+    }
+
+    /// Asks a thread to end.
+    pub fn stop(&self, thread: ReplicaThread) {
+        let mut state = self.state.lock();
+        state.thread_mut(thread).wanted = false;
+        if let Some(wake) = &state.wake[thread as usize] {
+            wake();
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// A thread has ended, by an error or because it was asked to.
+    pub fn ended(&self, thread: ReplicaThread, error: Option<ThreadError>) {
+        self.with(|state| {
+            state.wake[thread as usize] = None;
+            let status = state.thread_mut(thread);
+            let last_error = error.or(status.last_error.take());
+            *status = ThreadStatus { last_error, ..ThreadStatus::default() };
+        });
+    }
+
+    /// Waits until `is_so` of it, for `patience` at the most; false if it is not so by then.
+    pub fn wait_until(&self, patience: Duration, mut is_so: impl FnMut(&ChannelState) -> bool) -> bool {
+        let mut state = self.state.lock();
+        !self.changed.wait_while_for(&mut state, |state| !is_so(state), patience).timed_out()
+    }
+}
+
+/// All channels by name.
+#[derive(Default)]
+pub struct Channels {
+    by_name: Mutex<BTreeMap<String, Arc<Channel>>>,
+    threads: Mutex<Option<Arc<dyn SourceThreads>>>,
+}
+
+impl Channels {
+    /// The channel of this name.
+    pub fn get(&self, name: &str) -> Option<Arc<Channel>> {
+        self.by_name.lock().get(name).cloned()
+    }
+
+    /// All, by name.
+    pub fn all(&self) -> Vec<Arc<Channel>> {
+        self.by_name.lock().values().cloned().collect()
+    }
+
+    /// Adds one; one of the same name goes.
+    pub fn put(&self, channel: Arc<Channel>) {
+        self.by_name.lock().insert(channel.name().to_owned(), channel);
+    }
+
+    /// Forgets one (RESET REPLICA ALL).
+    pub fn remove(&self, name: &str) {
+        self.by_name.lock().remove(name);
+    }
+
+    /// Says who starts threads: without, START REPLICA is refused.
+    pub fn set_threads(&self, threads: Arc<dyn SourceThreads>) {
+        *self.threads.lock() = Some(threads);
+    }
+
+    /// Who starts threads.
+    pub fn threads(&self) -> Option<Arc<dyn SourceThreads>> {
+        self.threads.lock().clone()
+    }
+}

@@ -1,0 +1,85 @@
+//! What CHANGE REPLICATION SOURCE says of a source: where it is, how to log in, where to begin.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A channel's source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourceConfig {
+    /// SOURCE_HOST
+    pub host: String,
+    /// SOURCE_PORT
+    pub port: u16,
+    /// SOURCE_USER
+    pub user: String,
+    /// SOURCE_PASSWORD
+    pub password: String,
+    /// SOURCE_LOG_FILE: where to begin; empty for its first file.
+    pub log_file: String,
+    /// SOURCE_LOG_POS
+    pub log_position: u64,
+    /// SOURCE_AUTO_POSITION: begin behind what this server has, by GTIDs.
+    pub auto_position: bool,
+    /// SOURCE_CONNECT_RETRY: the wait before it connects again.
+    pub connect_retry: Duration,
+    /// SOURCE_RETRY_COUNT: how often in a row; 0 for ever.
+    pub retry_count: u64,
+    /// SOURCE_HEARTBEAT_PERIOD; zero for no heartbeats.
+    pub heartbeat_period: Duration,
+    /// SOURCE_DELAY
+    pub delay: Duration,
+    /// IGNORE_SERVER_IDS
+    pub ignored_server_ids: BTreeSet<u32>,
+    /// SOURCE_SSL
+    pub tls: bool,
+    /// SOURCE_SSL_CA; empty for none.
+    pub tls_ca: String,
+    /// SOURCE_SSL_VERIFY_SERVER_CERT
+    pub tls_verify: bool,
+    /// GET_SOURCE_PUBLIC_KEY
+    pub get_public_key: bool,
+    /// SOURCE_COMPRESSION_ALGORITHMS, as written.
+    pub compression: String,
+    /// SOURCE_ZSTD_COMPRESSION_LEVEL
+    pub zstd_level: u32,
+    /// ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS: OFF, LOCAL, or a UUID.
+    pub anonymous: AnonymousGtids,
+}
+
+/// What GTIDs the transactions get that have none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum AnonymousGtids {
+    /// This server's next ones: every transaction of its log has a GTID.
+    #[default]
+    Off,
+    /// LOCAL: of this server's UUID.
+    Local,
+    /// Of this UUID.
+    Uuid(String),
+}
+
+impl Default for SourceConfig {
+    fn default() -> Self {
+        Self {
+            host: String::new(),
+            port: 3306,
+            user: String::new(),
+            password: String::new(),
+            log_file: String::new(),
+            log_position: 4,
+            auto_position: false,
+            connect_retry: Duration::from_secs(60),
+            retry_count: 10,
+            heartbeat_period: Duration::from_secs(30),
+            delay: Duration::ZERO,
+            ignored_server_ids: BTreeSet::new(),
+            tls: false,
+            tls_ca: String::new(),
+            tls_verify: false,
+            get_public_key: false,
+            compression: "uncompressed".to_owned(),
+            zstd_level: 3,
+            anonymous: AnonymousGtids::Off,
+        }
+    }
+}
