@@ -2,7 +2,8 @@
 //!
 //! - [`set`]: variables. [`show`], [`crate::listing`]: what SHOW shows, and how it is filtered.
 //! - [`binary_log`], [`event_info`]: the log as clients see it.
-//! - [`control`]: what changes the server or other sessions. [`xa`]: XA RECOVER.
+//! - [`control`]: what changes the server or other sessions. [`replica`]: this server as a replica.
+//!   [`xa`]: XA RECOVER.
 //!
 //! Accounts are objects of the catalog: CREATE USER and its like are DDL (`catalog::ddl`).
 //!
@@ -12,6 +13,7 @@
 pub(crate) mod binary_log;
 pub(crate) mod control;
 mod event_info;
+pub(crate) mod replica;
 pub(crate) mod set;
 pub(crate) mod show;
 #[cfg(test)]
@@ -63,6 +65,18 @@ pub(crate) fn execute(
         S::Reset(what) => (Counter::ComReset, control::reset(cx, what).map(|()| false)),
         S::InstallPlugin { name, library } => {
             (Counter::ComAdminCommands, control::install_plugin(name, library).map(|()| false))
+        }
+        S::ChangeReplicationSource { .. }
+        | S::ChangeReplicationFilter { .. }
+        | S::StartReplica(_)
+        | S::StopReplica { .. } => {
+            let counter = match &statement.kind {
+                S::ChangeReplicationSource { .. } => Counter::ComChangeReplicationSource,
+                S::ChangeReplicationFilter { .. } => Counter::ComChangeReplFilter,
+                S::StartReplica(_) => Counter::ComReplicaStart,
+                _ => Counter::ComReplicaStop,
+            };
+            (counter, replica::execute(cx, &statement.kind).map(|()| false))
         }
         S::Shutdown => (Counter::ComAdminCommands, control::shutdown(cx).map(|()| false)),
         _ => return None,

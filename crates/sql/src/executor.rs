@@ -439,10 +439,6 @@ fn name_of(kind: &StatementKind) -> &'static str {
         S::InstallPlugin { .. } | S::UninstallPlugin(_) => "plugins",
         S::Restart => "RESTART",
         S::CreateRole { .. } | S::SetRole(_) | S::SetDefaultRole { .. } => "roles",
-        S::ChangeReplicationSource { .. }
-        | S::ChangeReplicationFilter { .. }
-        | S::StartReplica(_)
-        | S::StopReplica { .. } => "replicas",
         _ => "this statement",
     }
 }

@@ -555,6 +555,7 @@ impl Instance {
         statement_logs.follow(&options.globals);
         let digests = options.globals.uint(ids::PERFORMANCE_SCHEMA_DIGESTS_SIZE);
         let statement_digests = StatementDigests::new(usize::try_from(digests).unwrap_or(usize::MAX));
+        let channels = Channels::open(env.clone(), &options.datadir);
         let instance = Arc::new(Self {
             env,
             globals: options.globals,
@@ -578,7 +579,7 @@ impl Instance {
             branches: Mutex::default(),
             spill,
             replicas: Replicas::default(),
-            channels: Channels::default(),
+            channels,
             owned_gtids: OwnedGtids::default(),
             statement_logs,
             statement_digests,

@@ -1,7 +1,8 @@
 //! This server as a replica: the sources that it follows, a channel for each.
 //!
 //! 1. configure  CHANGE REPLICATION SOURCE says where a channel's source is and how to log in
-//!    ([`source`]); a file of the data directory keeps it.
+//!    ([`source`]), CHANGE REPLICATION FILTER what is left out ([`filters`]); a file of the data
+//!    directory keeps both ([`file`]).
 //! 2. start      START REPLICA starts the channel's two threads ([`channel`]), which belong to
 //!    `server`: the receiver reads the source's log into a bounded queue in memory, the applier
 //!    takes events off it.
@@ -13,7 +14,12 @@
 //! 5. show       SHOW REPLICA STATUS and its like read what the threads tell ([`channel::Progress`]).
 
 pub mod channel;
+pub mod channels;
+pub mod file;
+pub mod filters;
 pub mod source;
 
+pub use channel::{Channel, ReplicaThread, SourceThreads, ThreadError};
+pub use channels::Channels;
+pub use filters::Filters;
 pub use source::{AnonymousGtids, SourceConfig};
-pub use channel::{Channel, Channels, ReplicaThread, SourceThreads, ThreadError};

@@ -1,7 +1,7 @@
 //! What kind of statement a statement is: its class, and the properties that the session, the
 //! executor and the privileges ask for. Each is decided here, once for all of them.
 
-use syntax::ast::{ShowWhat, StatementKind};
+use syntax::ast::{ResetWhat, ShowWhat, StatementKind};
 
 use crate::executor::temporary;
 
@@ -121,6 +121,8 @@ pub(crate) fn commits_implicitly(kind: &StatementKind) -> bool {
     is_shared_ddl(kind)
         || matches!(kind, S::Begin(_) | S::LockTables(_) | S::TableMaintenance(_))
         || matches!(kind, S::Flush(flush) if !flush.local)
+        || StatementClass::of(kind) == StatementClass::Replication
+        || matches!(kind, S::Reset(what) if what.iter().any(|w| matches!(w, ResetWhat::Replica { .. })))
 }
 
 /// Statements that a transaction whose GTID is set does not survive: error 1778.

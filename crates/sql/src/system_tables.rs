@@ -19,9 +19,10 @@
 //!
 //! - [`information_schema`] and [`innodb`], [`performance_schema`], [`instruments`] and
 //!   [`replication`], [`mysql`]: which tables there are. [`schemas`], [`columns`], [`keys`],
-//!   [`routines`], [`views`], [`server`], [`accounts`], [`locks`]: their rows.
+//!   [`routines`], [`views`], [`server`], [`accounts`], [`locks`], [`channels`]: their rows.
 
 mod accounts;
+mod channels;
 pub(crate) mod column;
 mod columns;
 mod events;

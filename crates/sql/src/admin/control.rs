@@ -96,8 +96,7 @@ fn flush_one(cx: &mut Context, option: &FlushOption) -> Result<()> {
 
 pub(crate) fn reset(cx: &mut Context, what: &[ResetWhat]) -> Result<()> {
     let refused = what.iter().find_map(|what| match what {
-        ResetWhat::BinaryLogsAndGtids { .. } => None,
-        ResetWhat::Replica { .. } => Some("RESET REPLICA"),
+        ResetWhat::BinaryLogsAndGtids { .. } | ResetWhat::Replica { .. } => None,
         ResetWhat::QueryCache => Some("RESET QUERY CACHE"),
     });
     if let Some(refused) = refused {
@@ -105,6 +104,7 @@ pub(crate) fn reset(cx: &mut Context, what: &[ResetWhat]) -> Result<()> {
     }
     what.iter().try_for_each(|what| match what {
         ResetWhat::BinaryLogsAndGtids { to } => super::binary_log::reset(cx, to.unwrap_or(1)),
+        ResetWhat::Replica { all, channel } => super::replica::reset(cx, *all, channel.as_ref()),
         _ => Ok(()),
     })
 }

@@ -140,8 +140,12 @@ fn listing(cx: &mut Context, what: &ShowWhat) -> Result<Listing> {
         }
         W::Grants { .. } => return Err(SqlError::unsupported("roles")),
         W::Replicas => replication::replicas(cx),
-        W::ReplicaStatus { .. } => replication::replica_status(),
-        W::RelaylogEvents { .. } => return Err(SqlError::unsupported("SHOW RELAYLOG EVENTS")),
+        W::ReplicaStatus { channel, old_names } => {
+            replication::replica_status(cx, channel.as_ref(), *old_names)?
+        }
+        W::RelaylogEvents { events, channel } => {
+            replication::relaylog_events(cx, events.file.as_ref(), channel.as_ref())?
+        }
         W::RoutineCode(..) => {
             let (what, how) = ("SHOW PROCEDURE|FUNCTION CODE", "--with-debug");
             return Err(error::FEATURE_DISABLED.with(&[&what, &how]));
@@ -195,7 +199,8 @@ pub(crate) fn counter(what: &ShowWhat) -> Counter {
         W::Status { .. } => C::ComShowStatus,
         W::BinaryLogs => C::ComShowBinlogs,
         W::BinaryLogStatus => C::ComShowBinaryLogStatus,
-        W::BinlogEvents(_) | W::RelaylogEvents { .. } => C::ComShowBinlogEvents,
+        W::BinlogEvents(_) => C::ComShowBinlogEvents,
+        W::RelaylogEvents { .. } => C::ComShowRelaylogEvents,
         W::Warnings { .. } | W::CountWarnings => C::ComShowWarnings,
         W::Errors { .. } | W::CountErrors => C::ComShowErrors,
         W::ProcessList { .. } => C::ComShowProcesslist,

@@ -4,13 +4,13 @@
 //! Sessions say what is wanted (START and STOP REPLICA), the threads tell what they do. Both sides
 //! meet in [`Channel`], under one latch.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use binlog::gtid::GtidSet;
 use parking_lot::{Condvar, Mutex};
 
+use super::filters::Filters;
 use super::source::SourceConfig;
 
 /// The two threads of a channel.
@@ -141,6 +141,10 @@ pub struct Channel {
 pub struct ChannelState {
     /// What CHANGE REPLICATION SOURCE has said.
     pub source: SourceConfig,
+    /// USER and PASSWORD of START REPLICA, which no file keeps; `None` for those of `source`.
+    pub login: Option<(String, String)>,
+    /// What the applier leaves out.
+    pub filters: Filters,
     /// The receiver.
     pub receiver: ThreadStatus,
     /// The applier.
@@ -174,6 +178,42 @@ impl ChannelState {
     /// True while a thread runs, or is about to end.
     pub fn is_running(&self) -> bool {
         self.receiver.running != Running::No || self.applier.running != Running::No
+    }
+
+    /// The position is another: both threads begin where `source` says.
+    pub(crate) fn begin_anew(&mut self) {
+        let at = SourcePosition { file: self.source.log_file.clone(), offset: self.source.log_position };
+        self.progress.read = at.clone();
+        self.progress.executed = at;
+        self.progress.retrieved = GtidSet::new();
+        self.progress.mariadb_gtids.clear();
+        self.until = None;
+    }
+
+    /// Seconds that the applier is behind the source, as MySQL reckons them: `None` where it does
+    /// not run, or has done all and the receiver is not connected. `now` is in seconds since 1970.
+    pub(crate) fn seconds_behind(&self, now: u64) -> Option<u64> {
+        if self.applier.running == Running::No {
+            return None;
+        }
+        let has_all = self.progress.queued_bytes == 0 && self.progress.applying_since == 0;
+        match has_all {
+            true => (self.receiver.running == Running::Yes).then_some(0),
+            false if self.progress.applying_since == 0 => Some(0),
+            false => {
+                let now = i64::try_from(now).unwrap_or(i64::MAX);
+                let behind = now - i64::from(self.progress.applying_since);
+                Some(u64::try_from(behind.saturating_add(self.progress.clock_difference)).unwrap_or(0))
+            }
+        }
+    }
+
+    /// With which user and password the receiver logs in.
+    pub fn user_and_password(&self) -> (&str, &str) {
+        match &self.login {
+            Some((user, password)) => (user, password),
+            None => (&self.source.user, &self.source.password),
+        }
     }
 }
 
@@ -220,8 +260,7 @@ impl Channel {
             return Ok(());
         }
         status.last_error = None;
-        status.running =
-            if thread == ReplicaThread::Receiver { Running::Connecting } else { Running::Yes };
+        status.running = if thread == ReplicaThread::Receiver { Running::Connecting } else { Running::Yes };
         drop(state);
         by.start(self, thread).inspect_err(|_| self.ended(thread, None))
     }
@@ -251,44 +290,5 @@ impl Channel {
     pub fn wait_until(&self, patience: Duration, mut is_so: impl FnMut(&ChannelState) -> bool) -> bool {
         let mut state = self.state.lock();
         !self.changed.wait_while_for(&mut state, |state| !is_so(state), patience).timed_out()
-    }
-}
-
-/// All channels by name.
-#[derive(Default)]
-pub struct Channels {
-    by_name: Mutex<BTreeMap<String, Arc<Channel>>>,
-    threads: Mutex<Option<Arc<dyn SourceThreads>>>,
-}
-
-impl Channels {
-    /// The channel of this name.
-    pub fn get(&self, name: &str) -> Option<Arc<Channel>> {
-        self.by_name.lock().get(name).cloned()
-    }
-
-    /// All, by name.
-    pub fn all(&self) -> Vec<Arc<Channel>> {
-        self.by_name.lock().values().cloned().collect()
-    }
-
-    /// Adds one; one of the same name goes.
-    pub fn put(&self, channel: Arc<Channel>) {
-        self.by_name.lock().insert(channel.name().to_owned(), channel);
-    }
-
-    /// Forgets one (RESET REPLICA ALL).
-    pub fn remove(&self, name: &str) {
-        self.by_name.lock().remove(name);
-    }
-
-    /// Says who starts threads: without, START REPLICA is refused.
-    pub fn set_threads(&self, threads: Arc<dyn SourceThreads>) {
-        *self.threads.lock() = Some(threads);
-    }
-
-    /// Who starts threads.
-    pub fn threads(&self) -> Option<Arc<dyn SourceThreads>> {
-        self.threads.lock().clone()
     }
 }

@@ -1,6 +1,7 @@
 //! What CHANGE REPLICATION SOURCE says of a source: where it is, how to log in, where to begin.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
 /// A channel's source.
@@ -18,6 +19,10 @@ pub struct SourceConfig {
     pub log_file: String,
     /// SOURCE_LOG_POS
     pub log_position: u64,
+    /// Where this server's log ended when the position was given or forgotten last
+    /// (`LogPosition::to_u64`): coordinates of the source that the log has with transactions before
+    /// it are of another source, or void.
+    pub position_given_at: u64,
     /// SOURCE_AUTO_POSITION: begin behind what this server has, by GTIDs.
     pub auto_position: bool,
     /// SOURCE_CONNECT_RETRY: the wait before it connects again.
@@ -46,6 +51,16 @@ pub struct SourceConfig {
     pub anonymous: AnonymousGtids,
 }
 
+impl SourceConfig {
+    /// The source's log begins at its start, until another position is given. `given_at` is where
+    /// this server's log ends.
+    pub(crate) fn forget_position(&mut self, given_at: u64) {
+        self.log_file.clear();
+        self.log_position = SourceConfig::default().log_position;
+        self.position_given_at = given_at;
+    }
+}
+
 /// What GTIDs the transactions get that have none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum AnonymousGtids {
@@ -58,6 +73,16 @@ pub enum AnonymousGtids {
     Uuid(String),
 }
 
+impl fmt::Display for AnonymousGtids {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AnonymousGtids::Off => "OFF",
+            AnonymousGtids::Local => "LOCAL",
+            AnonymousGtids::Uuid(uuid) => uuid,
+        })
+    }
+}
+
 impl Default for SourceConfig {
     fn default() -> Self {
         Self {
@@ -67,6 +92,7 @@ impl Default for SourceConfig {
             password: String::new(),
             log_file: String::new(),
             log_position: 4,
+            position_given_at: 0,
             auto_position: false,
             connect_retry: Duration::from_secs(60),
             retry_count: 10,

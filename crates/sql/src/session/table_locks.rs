@@ -234,6 +234,11 @@ impl Context {
         self.locks.tables = TableLocks::default();
     }
 
+    /// True between LOCK TABLES, or FLUSH TABLES WITH READ LOCK, and UNLOCK TABLES.
+    pub(crate) fn has_locks(&self) -> bool {
+        self.locks.tables.has_tables() || self.locks.tables.has_global()
+    }
+
     /// FLUSH TABLES WITH READ LOCK.
     pub(crate) fn lock_global(&mut self) -> Result<()> {
         if self.locks.tables.has_tables() {

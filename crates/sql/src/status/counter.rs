@@ -80,6 +80,8 @@ counters! {
     ComBinlog = "Com_binlog";
     ComCallProcedure = "Com_call_procedure";
     ComChangeDb = "Com_change_db";
+    ComChangeReplFilter = "Com_change_repl_filter";
+    ComChangeReplicationSource = "Com_change_replication_source";
     ComCheck = "Com_check";
     ComCommit = "Com_commit";
     ComCreateDb = "Com_create_db";
@@ -126,6 +128,8 @@ counters! {
     ComRenameUser = "Com_rename_user";
     ComRepair = "Com_repair";
     ComReplace = "Com_replace";
+    ComReplicaStart = "Com_replica_start";
+    ComReplicaStop = "Com_replica_stop";
     ComReplaceSelect = "Com_replace_select";
     ComReset = "Com_reset";
     ComRevoke = "Com_revoke";
@@ -161,6 +165,7 @@ counters! {
     ComShowProcesslist = "Com_show_processlist";
     ComShowProfile = "Com_show_profile";
     ComShowProfiles = "Com_show_profiles";
+    ComShowRelaylogEvents = "Com_show_relaylog_events";
     ComShowReplicaStatus = "Com_show_replica_status";
     ComShowReplicas = "Com_show_replicas";
     ComShowStatus = "Com_show_status";

@@ -1,8 +1,8 @@
 //! The tables of `performance_schema` about replication from a source and in groups. This server is
-//! no replica and in no group: they are empty.
+//! in no group: those tables are empty. The rows of the others are made in [`channels`].
 
 use super::column::{ASCII, MB4, MB4_BIN, NAMES, WORDS, YES_NO, columns};
-use super::{SystemTable, none};
+use super::{SystemTable, channels, none};
 
 const NOTHING: [&str; 2] = ["", ""];
 /// The members of what runs or does not.
@@ -29,7 +29,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS_VALUE: TextOf(NAMES) or_null,
         },
         keys: NOTHING,
-        rows: none,
+        rows: channels::applier_configuration,
     },
     SystemTable {
         name: "replication_applier_filters",
@@ -39,7 +39,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ACTIVE_SINCE: Timestamp6, COUNTER: Biguint,
         },
         keys: NOTHING,
-        rows: none,
+        rows: channels::applier_filters,
     },
     SystemTable {
         name: "replication_applier_global_filters",
@@ -49,7 +49,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ACTIVE_SINCE: Timestamp6,
         },
         keys: NOTHING,
-        rows: none,
+        rows: channels::applier_global_filters,
     },
     SystemTable {
         name: "replication_applier_status",
@@ -58,7 +58,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             REMAINING_DELAY: Uint or_null, COUNT_TRANSACTIONS_RETRIES: Biguint,
         },
         keys: NOTHING,
-        rows: none,
+        rows: channels::applier_status,
     },
     SystemTable {
         name: "replication_applier_status_by_coordinator",
@@ -76,7 +76,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             PROCESSING_TRANSACTION_START_BUFFER_TIMESTAMP: Timestamp6,
         },
         keys: NOTHING,
-        rows: none,
+        rows: channels::applier_status_by_coordinator,
     },
     SystemTable {
         name: "replication_applier_status_by_worker",
@@ -102,7 +102,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             APPLYING_TRANSACTION_LAST_TRANSIENT_ERROR_TIMESTAMP: Timestamp6,
         },
         keys: NOTHING,
-        rows: none,
+        rows: channels::applier_status_by_worker,
     },
     SystemTable {
         name: "replication_asynchronous_connection_failover",
@@ -139,7 +139,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             GTID_ONLY: Enum(ONE_ZERO, MB4),
         },
         keys: NOTHING,
-        rows: none,
+        rows: channels::connection_configuration,
     },
     SystemTable {
         name: "replication_connection_status",
@@ -160,7 +160,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             QUEUEING_TRANSACTION_START_QUEUE_TIMESTAMP: Timestamp6,
         },
         keys: NOTHING,
-        rows: none,
+        rows: channels::connection_status,
     },
     SystemTable {
         name: "replication_group_member_stats",

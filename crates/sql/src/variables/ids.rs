@@ -105,7 +105,20 @@ names! {
     PORT = "port";
     PSEUDO_THREAD_ID = "pseudo_thread_id";
     READ_ONLY = "read_only";
+    RELAY_LOG = "relay_log";
+    REPLICATE_SAME_SERVER_ID = "replicate_same_server_id";
+    REPLICA_EXEC_MODE = "replica_exec_mode";
+    REPLICA_MAX_ALLOWED_PACKET = "replica_max_allowed_packet";
+    REPLICA_NET_TIMEOUT = "replica_net_timeout";
+    REPLICA_PARALLEL_WORKERS = "replica_parallel_workers";
+    REPLICA_PENDING_JOBS_SIZE_MAX = "replica_pending_jobs_size_max";
+    REPLICA_SKIP_ERRORS = "replica_skip_errors";
+    REPLICA_TRANSACTION_RETRIES = "replica_transaction_retries";
+    REPLICA_TYPE_CONVERSIONS = "replica_type_conversions";
+    REPORT_HOST = "report_host";
+    REPORT_PASSWORD = "report_password";
     REPORT_PORT = "report_port";
+    REPORT_USER = "report_user";
     REQUIRE_SECURE_TRANSPORT = "require_secure_transport";
     RESTRICT_FK_ON_NON_STANDARD_KEY = "restrict_fk_on_non_standard_key";
     RESULTSET_METADATA = "resultset_metadata";
@@ -114,6 +127,7 @@ names! {
     RPL_SEMI_SYNC_SOURCE_WAIT_FOR_REPLICA_COUNT = "rpl_semi_sync_source_wait_for_replica_count";
     RPL_SEMI_SYNC_SOURCE_WAIT_NO_REPLICA = "rpl_semi_sync_source_wait_no_replica";
     RPL_SEMI_SYNC_SOURCE_WAIT_POINT = "rpl_semi_sync_source_wait_point";
+    RPL_STOP_REPLICA_TIMEOUT = "rpl_stop_replica_timeout";
     SECURE_FILE_PRIV = "secure_file_priv";
     SERVER_ID = "server_id";
     SERVER_UUID = "server_uuid";
@@ -124,6 +138,7 @@ names! {
     SESSION_TRACK_TRANSACTION_INFO = "session_track_transaction_info";
     SHOW_GENERATED_KEY = "show_gipk_in_create_table_and_information_schema";
     SKIP_NETWORKING = "skip_networking";
+    SKIP_REPLICA_START = "skip_replica_start";
     SLOW_QUERY_LOG = "slow_query_log";
     SLOW_QUERY_LOG_FILE = "slow_query_log_file";
     SOCKET = "socket";
@@ -137,6 +152,7 @@ names! {
     SQL_WARNINGS = "sql_warnings";
     SQL_GENERATE_INVISIBLE_PRIMARY_KEY = "sql_generate_invisible_primary_key";
     SQL_NOTES = "sql_notes";
+    SQL_REPLICA_SKIP_COUNTER = "sql_replica_skip_counter";
     SQL_REQUIRE_PRIMARY_KEY = "sql_require_primary_key";
     SQL_SELECT_LIMIT = "sql_select_limit";
     SQL_SAFE_UPDATES = "sql_safe_updates";

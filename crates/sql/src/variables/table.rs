@@ -6,6 +6,7 @@ mod character;
 mod engine;
 mod network;
 mod optimizer;
+mod replica;
 mod semi_sync;
 mod server;
 pub use server::VERSION;
@@ -16,12 +17,13 @@ pub(crate) use statement::BLOCK_ENCRYPTION_MODES;
 use super::definition::{Variable, VariableId};
 use std::sync::LazyLock;
 
-const SUBJECTS: [&[Variable]; 8] = [
+const SUBJECTS: [&[Variable]; 9] = [
     binlog::VARIABLES,
     character::VARIABLES,
     engine::VARIABLES,
     network::VARIABLES,
     optimizer::VARIABLES,
+    replica::VARIABLES,
     semi_sync::VARIABLES,
     server::VARIABLES,
     statement::VARIABLES,
@@ -57,19 +59,42 @@ pub(super) static TABLE: [Variable; COUNT] = {
 const ALIASES: [(&str, &str); 4] = [
     ("tx_isolation", "transaction_isolation"),
     ("tx_read_only", "transaction_read_only"),
-    ("log_slave_updates", "log_replica_updates"),
+    ("slave_parallel_type", "replica_parallel_type"),
     ("storage_engine", "default_storage_engine"),
 ];
 
-/// Names of old that are listed too: MariaDB's replicas look for the first of them with SHOW
-/// VARIABLES.
-const LISTED_ALIASES: [(&str, &str); 6] = [
+/// Names of old that are listed too: MariaDB's replicas look for `rpl_semi_sync_master_enabled` with
+/// SHOW VARIABLES, and MySQL lists the others.
+const LISTED_ALIASES: [(&str, &str); 29] = [
     ("rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled"),
     ("rpl_semi_sync_master_timeout", "rpl_semi_sync_source_timeout"),
     ("rpl_semi_sync_master_trace_level", "rpl_semi_sync_source_trace_level"),
     ("rpl_semi_sync_master_wait_for_slave_count", "rpl_semi_sync_source_wait_for_replica_count"),
     ("rpl_semi_sync_master_wait_no_slave", "rpl_semi_sync_source_wait_no_replica"),
     ("rpl_semi_sync_master_wait_point", "rpl_semi_sync_source_wait_point"),
+    ("init_slave", "init_replica"),
+    ("log_slave_updates", "log_replica_updates"),
+    ("log_slow_slave_statements", "log_slow_replica_statements"),
+    ("master_verify_checksum", "source_verify_checksum"),
+    ("rpl_stop_slave_timeout", "rpl_stop_replica_timeout"),
+    ("skip_slave_start", "skip_replica_start"),
+    ("slave_allow_batching", "replica_allow_batching"),
+    ("slave_checkpoint_group", "replica_checkpoint_group"),
+    ("slave_checkpoint_period", "replica_checkpoint_period"),
+    ("slave_compressed_protocol", "replica_compressed_protocol"),
+    ("slave_exec_mode", "replica_exec_mode"),
+    ("slave_load_tmpdir", "replica_load_tmpdir"),
+    ("slave_max_allowed_packet", "replica_max_allowed_packet"),
+    ("slave_net_timeout", "replica_net_timeout"),
+    ("slave_parallel_workers", "replica_parallel_workers"),
+    ("slave_pending_jobs_size_max", "replica_pending_jobs_size_max"),
+    ("slave_preserve_commit_order", "replica_preserve_commit_order"),
+    ("slave_skip_errors", "replica_skip_errors"),
+    ("slave_sql_verify_checksum", "replica_sql_verify_checksum"),
+    ("slave_transaction_retries", "replica_transaction_retries"),
+    ("slave_type_conversions", "replica_type_conversions"),
+    ("sql_slave_skip_counter", "sql_replica_skip_counter"),
+    ("sync_master_info", "sync_source_info"),
 ];
 
 static BY_NAME: LazyLock<Vec<VariableId>> = LazyLock::new(|| {

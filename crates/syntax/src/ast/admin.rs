@@ -18,14 +18,37 @@ pub enum ShowFilter {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShowWhat {
     Databases,
-    Tables { database: Option<Ident>, full: bool, extended: bool },
-    TableStatus { database: Option<Ident> },
-    OpenTables { database: Option<Ident> },
-    Columns { table: ObjectName, full: bool, extended: bool },
-    Index { table: ObjectName, extended: bool },
-    Triggers { database: Option<Ident>, full: bool },
-    Events { database: Option<Ident> },
-    CreateDatabase { name: Ident, if_not_exists: bool },
+    Tables {
+        database: Option<Ident>,
+        full: bool,
+        extended: bool,
+    },
+    TableStatus {
+        database: Option<Ident>,
+    },
+    OpenTables {
+        database: Option<Ident>,
+    },
+    Columns {
+        table: ObjectName,
+        full: bool,
+        extended: bool,
+    },
+    Index {
+        table: ObjectName,
+        extended: bool,
+    },
+    Triggers {
+        database: Option<Ident>,
+        full: bool,
+    },
+    Events {
+        database: Option<Ident>,
+    },
+    CreateDatabase {
+        name: Ident,
+        if_not_exists: bool,
+    },
     CreateTable(ObjectName),
     CreateView(ObjectName),
     CreateRoutine(super::RoutineKind, ObjectName),
@@ -34,28 +57,53 @@ pub enum ShowWhat {
     CreateUser(Account),
     RoutineStatus(super::RoutineKind),
     RoutineCode(super::RoutineKind, ObjectName),
-    Variables { global: bool },
-    Status { global: bool },
+    Variables {
+        global: bool,
+    },
+    Status {
+        global: bool,
+    },
     BinaryLogs,
     BinaryLogStatus,
     BinlogEvents(LogEvents),
-    RelaylogEvents { events: LogEvents, channel: Option<Text> },
-    Warnings { limit: Option<super::Limit> },
-    Errors { limit: Option<super::Limit> },
+    RelaylogEvents {
+        events: LogEvents,
+        channel: Option<Text>,
+    },
+    Warnings {
+        limit: Option<super::Limit>,
+    },
+    Errors {
+        limit: Option<super::Limit>,
+    },
     CountWarnings,
     CountErrors,
-    ProcessList { full: bool },
+    ProcessList {
+        full: bool,
+    },
     Engines,
-    EngineStatus { engine: Option<Ident>, what: EngineReport },
+    EngineStatus {
+        engine: Option<Ident>,
+        what: EngineReport,
+    },
     CharacterSets,
     Collations,
-    Grants { user: Option<Account>, using: Vec<Account> },
+    Grants {
+        user: Option<Account>,
+        using: Vec<Account>,
+    },
     Plugins,
     Privileges,
     Replicas,
-    ReplicaStatus { channel: Option<Text> },
+    /// `old_names`: SHOW SLAVE STATUS, whose columns say master and slave.
+    ReplicaStatus {
+        channel: Option<Text>,
+        old_names: bool,
+    },
     Profiles,
-    Profile { query: Option<u64> },
+    Profile {
+        query: Option<u64>,
+    },
     ParseTree(Box<Statement>),
 }
 
@@ -327,7 +375,7 @@ pub enum GrantObject {
     Routine(super::RoutineKind, ObjectName),
 }
 
-/// `SOURCE_HOST = 'x'`: the name in upper case.
+/// `SOURCE_HOST = 'x'`: the name of today, in upper case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceOption {
     pub name: Ident,

@@ -3,7 +3,7 @@
 use super::{Parsed, Parser};
 use crate::ast::{
     Explain, Flush, FlushLock, FlushOption, FlushWhat, Histogram, Ident, KillWhat, MaintenanceVerb,
-    ObjectName, PurgeTo, ResetWhat, StatementKind, TableMaintenance, Text, VariableName,
+    ObjectName, PurgeTo, Remark, ResetWhat, StatementKind, TableMaintenance, Text, VariableName,
 };
 use crate::keyword::Keyword as K;
 use crate::token::Token;
@@ -162,7 +162,12 @@ impl Parser<'_> {
                 self.expect_word(K::CACHE)?;
                 Ok(ResetWhat::QueryCache)
             }
-            _ => Ok(ResetWhat::Replica { all: self.take_word(K::ALL), channel: self.for_channel()? }),
+            word => {
+                if word == K::SLAVE {
+                    self.remark(Remark::Instead("RESET SLAVE", "RESET REPLICA"));
+                }
+                Ok(ResetWhat::Replica { all: self.take_word(K::ALL), channel: self.for_channel()? })
+            }
         }
     }
 

@@ -24,6 +24,9 @@ impl Parser<'_> {
         if database.is_none() && *name == *"found_rows" {
             self.remark(Remark::FoundRows);
         }
+        if database.is_none() && *name == *"master_pos_wait" {
+            self.remark(Remark::Instead("MASTER_POS_WAIT", "SOURCE_POS_WAIT"));
+        }
         Ok(ExprKind::Function(Box::new(FunctionCall { database, name, arguments })))
     }
 

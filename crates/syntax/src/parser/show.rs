@@ -103,10 +103,17 @@ impl Parser<'_> {
             K::PLUGINS => ShowWhat::Plugins,
             K::PRIVILEGES => ShowWhat::Privileges,
             K::REPLICAS => ShowWhat::Replicas,
-            K::SLAVE if self.take_word(K::HOSTS) => ShowWhat::Replicas,
-            K::REPLICA | K::SLAVE => {
+            K::SLAVE if self.take_word(K::HOSTS) => {
+                self.remark(Remark::Instead("SHOW SLAVE HOSTS", "SHOW REPLICAS"));
+                ShowWhat::Replicas
+            }
+            word @ (K::REPLICA | K::SLAVE) => {
                 self.expect_word(K::STATUS)?;
-                ShowWhat::ReplicaStatus { channel: self.for_channel()? }
+                let old_names = word == K::SLAVE;
+                if old_names {
+                    self.remark(Remark::Instead("SHOW SLAVE STATUS", "SHOW REPLICA STATUS"));
+                }
+                ShowWhat::ReplicaStatus { channel: self.for_channel()?, old_names }
             }
             K::PROFILES => ShowWhat::Profiles,
             K::PROFILE => self.show_profile()?,

@@ -2,7 +2,7 @@
 
 use super::table::ViewStart;
 use super::{Parsed, Parser};
-use crate::ast::{Remarks, Span, Statement, StatementKind};
+use crate::ast::{Remark, Remarks, Span, Statement, StatementKind};
 use crate::keyword::Keyword as K;
 use crate::token::Token;
 
@@ -76,7 +76,9 @@ impl Parser<'_> {
             K::START => self.start(),
             K::STOP => {
                 self.advance();
-                self.expect_any(&[K::REPLICA, K::SLAVE])?;
+                if self.expect_any(&[K::REPLICA, K::SLAVE])? == K::SLAVE {
+                    self.remark(Remark::Instead("STOP SLAVE", "STOP REPLICA"));
+                }
                 self.stop_replica()
             }
             K::COMMIT => self.commit(),
@@ -319,7 +321,12 @@ impl Parser<'_> {
         self.advance();
         match self.expect_any(&[K::TRANSACTION, K::REPLICA, K::SLAVE])? {
             K::TRANSACTION => self.transaction_options(),
-            _ => self.start_replica(),
+            word => {
+                if word == K::SLAVE {
+                    self.remark(Remark::Instead("START SLAVE", "START REPLICA"));
+                }
+                self.start_replica()
+            }
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Sets of global transaction identifiers.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use binlog::gtid::GtidSet;
 
 use super::{Call, Function, Typing, f, not_null};
 use crate::expression::Expr;
+use crate::replica::channel::{Running, SourcePosition};
 use crate::session::Context;
 use datum::error::{self, Result};
 use datum::types::{Coercibility, Type};
@@ -16,8 +18,8 @@ type Value<'a> = Result<Datum<'a>>;
 pub(super) const FUNCTIONS: &[Function] = &[
     f("gtid_subset", (2, 2), super::boolean, gtid_subset),
     f("gtid_subtract", (2, 2), set_type, gtid_subtract),
-    f("source_pos_wait", (2, 4), super::int, no_source),
-    f("master_pos_wait", (2, 4), super::int, no_source),
+    f("source_pos_wait", (2, 4), super::int, source_pos_wait).volatile(),
+    f("master_pos_wait", (2, 4), super::int, source_pos_wait).volatile(),
     f("wait_for_executed_gtid_set", (1, 2), super::int, wait_for_executed_gtid_set).volatile(),
 ];
 
@@ -58,9 +60,52 @@ fn gtid_subtract<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     Ok(Datum::owned(left.to_string()))
 }
 
-/// Nothing is applied here from a source: MySQL's answer where no applier runs.
-fn no_source<'a>(_: &mut Context, _: Call<'a>) -> Value<'a> {
-    Ok(Datum::Null)
+/// Waits until a channel's applier has done all up to a place in its source's log: 0, -1 after so
+/// many seconds (0 is for ever), NULL if the applier does not run or stops. MySQL counts the events
+/// that it waited for; here only their end is known.
+fn source_pos_wait<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    let file = not_null!(call.text(cx, 0)).into_owned();
+    let offset = u64::try_from(not_null!(call.int(cx, 1))).unwrap_or(0);
+    let seconds = if call.count() > 2 { not_null!(call.double(cx, 2)) } else { 0.0 };
+    if seconds < 0.0 {
+        return Err(error::WRONG_ARGUMENTS.with(&[&"SOURCE_POS_WAIT."]));
+    }
+    let name = if call.count() > 3 { not_null!(call.text(cx, 3)).into_owned() } else { Vec::new() };
+    let name = String::from_utf8_lossy(&name).to_lowercase();
+    let channels = cx.instance.channels();
+    if call.count() < 4 && channels.all().iter().any(|channel| !channel.name().is_empty()) {
+        return Err(error::REPLICA_MULTIPLE_CHANNELS_CMD.plain());
+    }
+    let file = String::from_utf8_lossy(&file).into_owned();
+    let (Some(channel), false) = (channels.get(&name), file.is_empty()) else { return Ok(Datum::Null) };
+    let limit = Duration::from_secs_f64(seconds.min(1e9));
+    let mut waited = Duration::ZERO;
+    loop {
+        let (runs, executed) =
+            channel.with(|state| (state.applier.running != Running::No, state.progress.executed.clone()));
+        if !runs {
+            return Ok(Datum::Null);
+        }
+        if is_reached(&executed, &file, offset) {
+            return Ok(Datum::Int(0));
+        }
+        if !limit.is_zero() && waited >= limit {
+            return Ok(Datum::Int(-1));
+        }
+        cx.interrupt.sleep(PAUSE);
+        waited += PAUSE;
+        cx.check_interrupt()?;
+    }
+}
+
+/// Whether the place is behind another. Files are in the order of the numbers at their names' ends.
+fn is_reached(executed: &SourcePosition, file: &str, offset: u64) -> bool {
+    let number = |name: &str| name.rsplit_once('.').and_then(|(_, number)| number.parse::<u64>().ok());
+    match number(&executed.file).cmp(&number(file)) {
+        Ordering::Greater => true,
+        Ordering::Equal => executed.offset >= offset,
+        Ordering::Less => false,
+    }
 }
 
 /// 0 once the transactions are visible here, 1 after so many seconds (0 is for ever).

@@ -82,7 +82,6 @@ pub(super) const VARIABLES: &[Variable] = &[
         .admin()
         .help_text("Version of the server that committed the next transaction first"),
     choice("rbr_exec_mode", &["STRICT", "IDEMPOTENT"], 0).session().fixed().help_text("Row events are applied strictly"),
-    choice("replica_exec_mode", &["STRICT", "IDEMPOTENT"], 0).fixed().help_text("Row events are applied strictly"),
     uint("server_id", 1, 0, u32::MAX as u64).read_only().help_text("This server's number among replicas"),
     uint("server_id_bits", 32, 32, 32).fact().help_text("Bits of server_id in use"),
     text("server_uuid", "").fact().help_text("This server's UUID, made at its first start"),

@@ -47,15 +47,11 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("protocol_version", 10, 10, 10).fact().help_text("Version of the client protocol"),
     switch("require_secure_transport", false).help_text("Refuse connections without TLS or a Unix socket"),
     null_text("report_host")
-        .harmless()
         .read_only()
-        .help_text("Host that a replica tells its source; no effect yet: this server follows none"),
-    null_text("report_password").harmless().read_only().help_text("Likewise the password"),
-    uint("report_port", 0, 0, 65_535)
-        .harmless()
-        .read_only()
-        .help_text("Likewise the port; 0 is this server's own"),
-    null_text("report_user").harmless().read_only().help_text("Likewise the user"),
+        .help_text("Host that a source is told when this server follows it; shown by its SHOW REPLICAS"),
+    null_text("report_password").read_only().help_text("Likewise the password"),
+    uint("report_port", 0, 0, 65_535).read_only().help_text("Likewise the port; 0 is this server's own"),
+    null_text("report_user").read_only().help_text("Likewise the user"),
     switch("skip_name_resolve", true).fixed().read_only().help_text("Host names are never looked up"),
     switch("skip_networking", false).read_only().help_text("Listen on the Unix socket only"),
     switch("skip_show_database", false).fixed().read_only().help_text("SHOW DATABASES is for everyone"),

@@ -1,0 +1,139 @@
+//! All channels of this server, and the file that keeps what was said of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use env::Env;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::channel::{Channel, SourceThreads};
+use super::file::{ChannelsFile, StoredChannels};
+use super::filters::Filters;
+use datum::error::{self, Result, SqlError};
+
+/// As many as MySQL allows.
+pub const CHANNELS_MAX: usize = 256;
+
+/// All channels by name.
+#[derive(Default)]
+pub struct Channels {
+    by_name: Mutex<BTreeMap<String, Arc<Channel>>>,
+    threads: Mutex<Option<Arc<dyn SourceThreads>>>,
+    /// The rules of a channel that is made.
+    filters: Mutex<Filters>,
+    /// Where they are kept; none in tests.
+    file: Option<ChannelsFile>,
+    /// Why the file can't be used; `None` if it can be (F1 of `file.rs`).
+    damage: Mutex<Option<String>>,
+    /// Held by statements that change channels, while the file is written, too.
+    administration: Mutex<()>,
+}
+
+impl Channels {
+    /// Those that the file of a data directory has. One that can't be used is told of in the error
+    /// log, and stays as it is.
+    pub fn open(env: Arc<dyn Env>, datadir: &Path) -> Self {
+        let file = ChannelsFile::new(env, datadir);
+        let channels = Self { file: Some(file.clone()), ..Self::default() };
+        if let Err(damage) = channels.load() {
+            tracing::error!(
+                "{} can't be used: {damage}. This server follows no source until the file is mended or removed; it is \
+                 not changed. Everything else works",
+                file.path().display()
+            );
+        }
+        channels
+    }
+
+    fn load(&self) -> Result<(), String> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let stored = file.read().inspect_err(|damage| *self.damage.lock() = Some(damage.clone()))?;
+        *self.filters.lock() = stored.filters;
+        for (name, source, filters) in stored.channels {
+            let channel = Channel::new(&name, source);
+            channel.with(|state| state.filters = filters);
+            self.put(Arc::new(channel));
+        }
+        *self.damage.lock() = None;
+        Ok(())
+    }
+
+    /// Keeps other statements from changing channels. If the file could not be used, it is read
+    /// again: somebody may have mended or removed it.
+    ///
+    /// # Errors
+    /// 1201: the file can't be used.
+    pub(crate) fn administer(&self) -> Result<MutexGuard<'_, ()>> {
+        let guard = self.administration.lock();
+        if let (Some(file), true) = (&self.file, self.damage.lock().is_some()) {
+            self.load().map_err(|damage| SqlError {
+                message: format!(
+                    "Could not initialize connection metadata structure: {} can't be used: {damage}. Mend or \
+                     remove the file",
+                    file.path().display()
+                ),
+                ..error::CONNECTION_METADATA.plain()
+            })?;
+        }
+        Ok(guard)
+    }
+
+    /// What the file has to hold.
+    pub(crate) fn to_store(&self) -> StoredChannels {
+        let of = |channel: &Arc<Channel>| {
+            channel.with(|state| (channel.name().to_owned(), state.source.clone(), state.filters.clone()))
+        };
+        let channels = self.all().iter().map(of).collect();
+        StoredChannels { filters: self.filters(), channels }
+    }
+
+    /// Writes the file, before what it says takes effect.
+    ///
+    /// # Errors
+    /// 1026: it can't be written, and is as before.
+    pub(crate) fn store(&self, stored: &StoredChannels) -> Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        file.write(stored)
+            .map_err(|e| error::ERROR_ON_WRITE.with(&[&file.path().display(), &format_args!("{e}")]))
+    }
+
+    /// The channel of this name.
+    pub fn get(&self, name: &str) -> Option<Arc<Channel>> {
+        self.by_name.lock().get(name).cloned()
+    }
+
+    /// All, by name.
+    pub fn all(&self) -> Vec<Arc<Channel>> {
+        self.by_name.lock().values().cloned().collect()
+    }
+
+    /// Adds one; one of the same name goes. The file is not written.
+    pub fn put(&self, channel: Arc<Channel>) {
+        self.by_name.lock().insert(channel.name().to_owned(), channel);
+    }
+
+    /// Forgets one (RESET REPLICA ALL). The file is not written.
+    pub fn remove(&self, name: &str) {
+        self.by_name.lock().remove(name);
+    }
+
+    /// The rules for all channels.
+    pub fn filters(&self) -> Filters {
+        self.filters.lock().clone()
+    }
+
+    pub(crate) fn set_filters(&self, filters: Filters) {
+        *self.filters.lock() = filters;
+    }
+
+    /// Says who starts threads: without, START REPLICA is refused.
+    pub fn set_threads(&self, threads: Arc<dyn SourceThreads>) {
+        *self.threads.lock() = Some(threads);
+    }
+
+    /// Who starts threads.
+    pub fn threads(&self) -> Option<Arc<dyn SourceThreads>> {
+        self.threads.lock().clone()
+    }
+}

@@ -1,0 +1,338 @@
+//! The file that keeps what was said of channels: `replica-channels` in the data directory.
+//!
+//! It is lines of text, `name=value`, in sections: `[filters]`, for all channels, and `[channel]`,
+//! once for each. `docs/formats/replica-channels.md` lists them. It is written whole, beside, and
+//! renamed; only the server's own user may read it, for it has passwords. Its last line is a
+//! checksum of what stands before, which a person who changes the file removes.
+//!
+//! (F1) A file that can't be read, or has what is not understood, stays as it is: no channel is
+//!      known then, and no statement that would write it is done (R2 of ARCHITECTURE.md).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use env::Env;
+
+use super::filters::{Filter, FilterRule, Filters};
+use super::source::{AnonymousGtids, SourceConfig};
+
+/// Its name in the data directory.
+pub const FILE: &str = "replica-channels";
+
+const HEAD: &str =
+    "# What CHANGE REPLICATION SOURCE and CHANGE REPLICATION FILTER have said. It has passwords.\n";
+const CHECKSUM: &str = "# checksum: ";
+
+/// What the file holds.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StoredChannels {
+    /// The rules for all channels.
+    pub filters: Filters,
+    /// Name, source and rules of each.
+    pub channels: Vec<(String, SourceConfig, Filters)>,
+}
+
+/// Where it is.
+#[derive(Clone)]
+pub struct ChannelsFile {
+    env: Arc<dyn Env>,
+    path: PathBuf,
+}
+
+impl ChannelsFile {
+    /// The file of a data directory.
+    pub fn new(env: Arc<dyn Env>, datadir: &Path) -> Self {
+        Self { env, path: datadir.join(FILE) }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it holds; nothing if there is none.
+    ///
+    /// # Errors
+    /// It can't be read, or has what is not understood: the text says what and where.
+    pub fn read(&self) -> Result<StoredChannels, String> {
+        if !self.env.exists(&self.path) {
+            return Ok(StoredChannels::default());
+        }
+        let bytes = self.env.read_file(&self.path).map_err(|e| e.to_string())?;
+        parse(std::str::from_utf8(&bytes).map_err(|_| "it is not text".to_owned())?)
+    }
+
+    /// Replaces it; after a failure or a power cut it is as before or as asked for.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn write(&self, stored: &StoredChannels) -> std::io::Result<()> {
+        self.env.replace_private_file(&self.path, text(stored).as_bytes())
+    }
+}
+
+/// Its text.
+fn text(stored: &StoredChannels) -> String {
+    let mut out = HEAD.to_owned();
+    out += "[filters]\n";
+    write_filters(&mut out, &stored.filters);
+    for (name, source, filters) in &stored.channels {
+        out += "[channel]\n";
+        for (key, value) in values(name, source) {
+            out += &format!("{key}={}\n", escaped(&value));
+        }
+        write_filters(&mut out, filters);
+    }
+    let sum = crc32fast::hash(out.as_bytes());
+    out + &format!("{CHECKSUM}{sum:08x}\n")
+}
+
+fn write_filters(out: &mut String, filters: &Filters) {
+    for (rule, filter) in filters.iter() {
+        let of = if filter.of_channel { "channel" } else { "global" };
+        *out += &format!("{}={of}\t{}", rule.name().to_ascii_lowercase(), filter.since);
+        for (first, second) in &filter.values {
+            *out += &format!("\t{}\t{}", escaped(first), escaped(second));
+        }
+        out.push('\n');
+    }
+}
+
+/// The lines of a channel, but for its filters.
+fn values(name: &str, source: &SourceConfig) -> Vec<(&'static str, String)> {
+    let flag = |on: bool| u8::from(on).to_string();
+    let ids: Vec<_> = source.ignored_server_ids.iter().map(u32::to_string).collect();
+    vec![
+        ("name", name.to_owned()),
+        ("source_host", source.host.clone()),
+        ("source_port", source.port.to_string()),
+        ("source_user", source.user.clone()),
+        ("source_password", source.password.clone()),
+        ("source_log_file", source.log_file.clone()),
+        ("source_log_pos", source.log_position.to_string()),
+        ("position_given_at", source.position_given_at.to_string()),
+        ("source_auto_position", flag(source.auto_position)),
+        ("source_connect_retry", source.connect_retry.as_secs().to_string()),
+        ("source_retry_count", source.retry_count.to_string()),
+        ("source_heartbeat_period_ms", source.heartbeat_period.as_millis().to_string()),
+        ("source_delay", source.delay.as_secs().to_string()),
+        ("ignore_server_ids", ids.join(",")),
+        ("source_ssl", flag(source.tls)),
+        ("source_ssl_ca", source.tls_ca.clone()),
+        ("source_ssl_verify_server_cert", flag(source.tls_verify)),
+        ("get_source_public_key", flag(source.get_public_key)),
+        ("source_compression_algorithms", source.compression.clone()),
+        ("source_zstd_compression_level", source.zstd_level.to_string()),
+        ("assign_gtids_to_anonymous_transactions", source.anonymous.to_string()),
+    ]
+}
+
+/// What a line sets, of a channel whose section it stands in.
+fn assign(name: &mut String, source: &mut SourceConfig, key: &str, value: String) -> Option<()> {
+    let flag = |text: &str| match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    };
+    let seconds = |text: &str| text.parse().ok().map(Duration::from_secs);
+    match key {
+        "name" => *name = value,
+        "source_host" => source.host = value,
+        "source_port" => source.port = value.parse().ok()?,
+        "source_user" => source.user = value,
+        "source_password" => source.password = value,
+        "source_log_file" => source.log_file = value,
+        "source_log_pos" => source.log_position = value.parse().ok()?,
+        "position_given_at" => source.position_given_at = value.parse().ok()?,
+        "source_auto_position" => source.auto_position = flag(&value)?,
+        "source_connect_retry" => source.connect_retry = seconds(&value)?,
+        "source_retry_count" => source.retry_count = value.parse().ok()?,
+        "source_heartbeat_period_ms" => {
+            source.heartbeat_period = Duration::from_millis(value.parse().ok()?);
+        }
+        "source_delay" => source.delay = seconds(&value)?,
+        "ignore_server_ids" => {
+            let ids = value.split(',').filter(|id| !id.is_empty());
+            source.ignored_server_ids = ids.map(|id| id.parse().ok()).collect::<Option<_>>()?;
+        }
+        "source_ssl" => source.tls = flag(&value)?,
+        "source_ssl_ca" => source.tls_ca = value,
+        "source_ssl_verify_server_cert" => source.tls_verify = flag(&value)?,
+        "get_source_public_key" => source.get_public_key = flag(&value)?,
+        "source_compression_algorithms" => source.compression = value,
+        "source_zstd_compression_level" => source.zstd_level = value.parse().ok()?,
+        "assign_gtids_to_anonymous_transactions" => {
+            source.anonymous = match value.as_str() {
+                "OFF" => AnonymousGtids::Off,
+                "LOCAL" => AnonymousGtids::Local,
+                _ => AnonymousGtids::Uuid(value),
+            };
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn parse(text: &str) -> Result<StoredChannels, String> {
+    check_sum(text)?;
+    let mut stored = StoredChannels::default();
+    let mut in_section = false;
+    for (number, line) in text.lines().enumerate() {
+        let wrong = || format!("line {} is not understood", number + 1);
+        match line {
+            "" => {}
+            _ if line.starts_with('#') => {}
+            "[filters]" => in_section = true,
+            "[channel]" => {
+                in_section = true;
+                stored.channels.push((String::new(), SourceConfig::default(), Filters::default()));
+            }
+            _ => {
+                let (key, value) = line.split_once('=').filter(|_| in_section).ok_or_else(wrong)?;
+                let rule = FilterRule::find(&key.to_ascii_uppercase());
+                let done = match (rule, stored.channels.last_mut()) {
+                    (Some(rule), of) => {
+                        let filters = of.map_or(&mut stored.filters, |(.., filters)| filters);
+                        filter(value).map(|filter| filters.set(rule, filter))
+                    }
+                    (None, Some((name, source, _))) => {
+                        unescaped(value).and_then(|value| assign(name, source, key, value))
+                    }
+                    (None, None) => None,
+                };
+                done.ok_or_else(wrong)?;
+            }
+        }
+    }
+    let names: std::collections::BTreeSet<_> = stored.channels.iter().map(|(name, ..)| name).collect();
+    match names.len() == stored.channels.len() {
+        true => Ok(stored),
+        false => Err("two channels have the same name".to_owned()),
+    }
+}
+
+/// Verifies the last line if it is a checksum.
+fn check_sum(text: &str) -> Result<(), String> {
+    let Some(at) = text.rfind(CHECKSUM) else { return Ok(()) };
+    let sum = text[at + CHECKSUM.len()..].trim_end();
+    match u32::from_str_radix(sum, 16) == Ok(crc32fast::hash(text[..at].as_bytes())) {
+        true => Ok(()),
+        false => {
+            Err("it is not what was written, by its checksum; whoever changes it removes that line".into())
+        }
+    }
+}
+
+fn filter(value: &str) -> Option<Filter> {
+    let mut fields = value.split('\t');
+    let of_channel = match fields.next()? {
+        "channel" => true,
+        "global" => false,
+        _ => return None,
+    };
+    let since = fields.next()?.parse().ok()?;
+    let mut values = Vec::new();
+    while let Some(first) = fields.next() {
+        values.push((unescaped(first)?, unescaped(fields.next()?)?));
+    }
+    Some(Filter { values, of_channel, since })
+}
+
+/// A value in one line, without tabs.
+fn escaped(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for c in value.chars() {
+        match c {
+            '\\' => out += "\\\\",
+            '\n' => out += "\\n",
+            '\r' => out += "\\r",
+            '\t' => out += "\\t",
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The value again; `None` if there is no such escape.
+fn unescaped(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        out.push(match c {
+            '\\' => match chars.next()? {
+                '\\' => '\\',
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                _ => return None,
+            },
+            c => c,
+        });
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn stored() -> StoredChannels {
+        let mut filters = Filters::default();
+        let values = vec![("a\tb".to_owned(), "c\\\n".to_owned())];
+        filters.set(FilterRule::DoTable, Filter { values, of_channel: true, since: 7 });
+        filters.set(FilterRule::IgnoreDatabase, Filter::default());
+        let source = SourceConfig {
+            host: "h".into(),
+            password: "p=\\n\r[channel]".into(),
+            port: 1,
+            log_file: "b.000001".into(),
+            log_position: u64::MAX,
+            position_given_at: 5,
+            auto_position: true,
+            heartbeat_period: Duration::from_millis(1500),
+            ignored_server_ids: [1, u32::MAX].into(),
+            anonymous: AnonymousGtids::Uuid("u".into()),
+            tls: true,
+            ..SourceConfig::default()
+        };
+        let second = ("two".to_owned(), SourceConfig::default(), Filters::default());
+        StoredChannels { filters: filters.clone(), channels: vec![(String::new(), source, filters), second] }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for stored in [stored(), StoredChannels::default()] {
+            assert_eq!(parse(&text(&stored)), Ok(stored));
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_an_error_with_its_line() {
+        let changed = text(&stored()).replace("source_port=1", "source_port=x");
+        assert!(parse(&changed).unwrap_err().contains("checksum"));
+        let (without_sum, _) = changed.rsplit_once(CHECKSUM).unwrap();
+        let line = without_sum.lines().position(|line| line == "source_port=x").unwrap() + 1;
+        assert_eq!(parse(without_sum).unwrap_err(), format!("line {line} is not understood"));
+        assert!(parse("source_port=1\n").is_err() && parse("[channel]\nno_such=1\n").is_err());
+        assert!(parse("[channel]\nname=a\n[channel]\nname=a\n").is_err());
+        assert!(parse("[channel]\nname=a\n").is_ok());
+    }
+
+    #[test]
+    fn a_power_cut_leaves_the_file_as_it_was_or_as_it_is() {
+        for seed in 0..20 {
+            let env = Arc::new(env::SimEnv::new(seed));
+            let datadir = Path::new("/data");
+            env.create_dir_all(datadir).unwrap();
+            env.sync_dir(Path::new("/")).unwrap();
+            let file = ChannelsFile::new(env.clone(), datadir);
+            assert_eq!(file.read(), Ok(StoredChannels::default()));
+            file.write(&stored()).unwrap();
+            env.power_cut();
+            let again = ChannelsFile::new(Arc::new(env.reboot()), datadir);
+            assert_eq!(again.read(), Ok(stored()), "seed {seed}");
+        }
+    }
+}
