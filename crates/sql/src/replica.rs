@@ -12,8 +12,16 @@
 //!    or by the source's coordinates, which are in the log with each transaction.
 //! 5. show       SHOW REPLICA STATUS and its like read what the threads tell ([`channel::Progress`]).
 
+pub mod applier;
 pub mod channel;
+pub mod coordinates;
+mod error;
+mod pending;
+mod received;
 pub mod source;
 
+pub use applier::{Applied, Applier};
+pub use error::ApplyError;
+pub use received::ReceivedEvent;
 pub use source::{AnonymousGtids, SourceConfig};
 pub use channel::{Channel, Channels, ReplicaThread, SourceThreads, ThreadError};

@@ -62,7 +62,7 @@ struct Target {
 }
 
 /// Applies a row event.
-pub(super) fn rows(cx: &mut Context, map: &TableMapEvent, event: &RowsEvent<'_>) -> Result<()> {
+pub(crate) fn rows(cx: &mut Context, map: &TableMapEvent, event: &RowsEvent<'_>) -> Result<()> {
     let (database, name) = (String::from_utf8_lossy(&map.database), String::from_utf8_lossy(&map.table));
     let table = cx.open_table_to_write(Some(&database), &name)?;
     cx.check_writable_table(&table)?;
