@@ -79,14 +79,14 @@ struct Group {
     name: GroupName,
     /// This server has it, or it is to be skipped.
     is_passed_over: bool,
+    /// It is to be skipped: it is logged empty.
+    is_skipped: bool,
     /// BEGIN came, or stands in the GTID event.
     in_transaction: bool,
     /// A statement of row events has begun and not ended.
     in_rows: bool,
     /// Text of the statement whose rows come next.
     rows_text: Option<Vec<u8>>,
-    /// XA START has begun it.
-    is_branch: bool,
     /// Its events so far, to be done again; `None` once they are too many.
     kept: Option<Vec<Arc<ReceivedEvent>>>,
     kept_bytes: usize,
@@ -199,7 +199,7 @@ impl Applier {
 
     /// Does the group again that a deadlock or a lock wait has ended, up to this event.
     fn again(&mut self, event: &Arc<ReceivedEvent>, first: SqlError) -> Result<Applied> {
-        let retries = 10;
+        let retries = self.instance.globals().uint(ids::REPLICA_TRANSACTION_RETRIES);
         let mut error = first;
         for retry in 0..retries {
             let Some(kept) = self.group.as_mut().and_then(|group| group.kept.take()) else { break };
@@ -423,10 +423,10 @@ impl Applier {
         let mut group = Group {
             name,
             is_passed_over: is_executed || self.skip > 0,
+            is_skipped: !is_executed && self.skip > 0,
             in_transaction: false,
             in_rows: false,
             rows_text: None,
-            is_branch: false,
             kept: None,
             kept_bytes: 0,
         };
@@ -487,15 +487,12 @@ impl Applier {
             group.in_rows = false;
             self.session.context().end_statement(true);
         }
-        if passed_over && !self.is_skipped_anew() {
+        if passed_over && !group.is_skipped {
+            self.reached = self.reached_now();
+            self.group = None;
             return Ok(());
         }
         self.commit()
-    }
-
-    /// True if the group is passed over, and is not in the log: it is logged empty.
-    fn is_skipped_anew(&mut self) -> bool {
-        matches!(self.session.context().log.next(), GtidNext::Owned(_))
     }
 }
 

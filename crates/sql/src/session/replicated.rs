@@ -11,7 +11,6 @@ use syntax::ast::TransactionOptions;
 use super::grants::CachedGrants;
 use super::pending_reply::PendingReply;
 use super::{Context, Session};
-use crate::executor::row_events::LogReader;
 use crate::variables::{Value, ids};
 use datum::error::Result;
 use datum::sink::ResultSink;
@@ -152,11 +151,6 @@ impl Context {
     pub(crate) fn release_gtid(&self, gtid: Gtid) {
         self.instance.log().release_gtid(gtid);
         self.instance.owned_gtids().give_back(gtid);
-    }
-
-    /// Forgets what BINLOG statements have said: an applier has its own decoder.
-    pub(crate) fn forget_log_reader(&mut self) -> LogReader {
-        self.log.reader.take()
     }
 }
 

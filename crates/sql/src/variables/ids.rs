@@ -105,10 +105,16 @@ names! {
     PORT = "port";
     PSEUDO_THREAD_ID = "pseudo_thread_id";
     READ_ONLY = "read_only";
+    REPLICA_NET_TIMEOUT = "replica_net_timeout";
+    REPLICA_PENDING_JOBS_SIZE_MAX = "replica_pending_jobs_size_max";
+    REPLICA_TRANSACTION_RETRIES = "replica_transaction_retries";
+    REPLICATE_SAME_SERVER_ID = "replicate_same_server_id";
+    REPORT_HOST = "report_host";
     REPORT_PORT = "report_port";
     REQUIRE_SECURE_TRANSPORT = "require_secure_transport";
     RESTRICT_FK_ON_NON_STANDARD_KEY = "restrict_fk_on_non_standard_key";
     RESULTSET_METADATA = "resultset_metadata";
+    SKIP_REPLICA_START = "skip_replica_start";
     RPL_SEMI_SYNC_SOURCE_ENABLED = "rpl_semi_sync_source_enabled";
     RPL_SEMI_SYNC_SOURCE_TIMEOUT = "rpl_semi_sync_source_timeout";
     RPL_SEMI_SYNC_SOURCE_WAIT_FOR_REPLICA_COUNT = "rpl_semi_sync_source_wait_for_replica_count";

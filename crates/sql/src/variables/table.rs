@@ -6,6 +6,7 @@ mod character;
 mod engine;
 mod network;
 mod optimizer;
+mod replica;
 mod semi_sync;
 mod server;
 pub use server::VERSION;
@@ -16,12 +17,13 @@ pub(crate) use statement::BLOCK_ENCRYPTION_MODES;
 use super::definition::{Variable, VariableId};
 use std::sync::LazyLock;
 
-const SUBJECTS: [&[Variable]; 8] = [
+const SUBJECTS: [&[Variable]; 9] = [
     binlog::VARIABLES,
     character::VARIABLES,
     engine::VARIABLES,
     network::VARIABLES,
     optimizer::VARIABLES,
+    replica::VARIABLES,
     semi_sync::VARIABLES,
     server::VARIABLES,
     statement::VARIABLES,

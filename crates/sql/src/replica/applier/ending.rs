@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 impl Applier {
     /// Where the source's log is read up to once the group has ended.
-    fn reached_now(&self) -> Coordinates {
+    pub(super) fn reached_now(&self) -> Coordinates {
         let mut reached = self.reached.clone();
         reached.position = self.at.clone();
         if let Some(group) = &self.group
@@ -46,6 +46,12 @@ impl Applier {
     /// Enqueues the open transaction.
     pub(super) fn commit(&mut self) -> Result<()> {
         let reached = self.note_position();
+        if self.session.context().transactions.started_table.is_some() {
+            // CREATE TABLE .. START TRANSACTION: a definition.
+            self.settle()?;
+            self.session.execute(b"COMMIT", &mut Discard)?;
+            return self.end_statement_group(reached);
+        }
         let shown = self.shown(&reached);
         let (ending, channel) = (self.pending.next(), self.channel.clone());
         let ended = ending.clone();

@@ -156,6 +156,13 @@ impl Applier {
     fn statement(&mut self, header: &EventHeader, query: &QueryEvent<'_>) -> Result<()> {
         // It reads what is committed, and must see all before it.
         self.settle()?;
+        let in_transaction = self.group.as_ref().is_some_and(|group| group.in_transaction);
+        let starts = self.is_mariadb && in_transaction && creates_table(&query.sql);
+        let started = starts.then(|| QueryEvent {
+            sql: [query.sql.trim_ascii_end(), b" START TRANSACTION"].concat().into(),
+            ..query.clone()
+        });
+        let query = started.as_ref().unwrap_or(query);
         if let Some(set) = self.values.take() {
             self.session.execute(set.as_bytes(), &mut Discard)?;
         }
@@ -166,6 +173,14 @@ impl Applier {
             Ok(()) => Ok(()),
         }
     }
+}
+
+/// CREATE TABLE of MariaDB, whose rows follow in the same group: what MySQL logs as CREATE TABLE ..
+/// START TRANSACTION.
+fn creates_table(sql: &[u8]) -> bool {
+    let words: Vec<&[u8]> = sql.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(4).collect();
+    let is = |at: usize, word: &[u8]| words.get(at).is_some_and(|w| w.eq_ignore_ascii_case(word));
+    is(0, b"CREATE") && (is(1, b"TABLE") || is(1, b"OR") && is(2, b"REPLACE") && is(3, b"TABLE"))
 }
 
 /// An error with the statement that it came from.
