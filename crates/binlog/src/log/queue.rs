@@ -699,6 +699,27 @@ mod tests {
         assert_eq!(completed.load(Ordering::Relaxed), 1, "once");
     }
 
+    #[test]
+    fn who_never_leads_orders_and_calls_the_fallback_leader() {
+        let (queue, (applier, completed)) = (Queue::default(), deferring());
+        let fallback_leader = queue.fallback_leader();
+        assert_eq!(queue.assign_role(&fallback_leader, now), Role::Park(None));
+        applier.set_never_leads();
+        let waiter = applier.clone();
+        queue.enqueue(Entry { group: None, gtid: None, hook: Box::new(()), waiter, end: LogPosition::ZERO });
+        assert_eq!(queue.assign_role(&applier, now), Role::Order);
+        drop(queue.take());
+        queue.add_ordered([Member { waiter: applier.clone(), committed: COMMITTED }].into_iter());
+        assert!(queue.stop_ordering(false));
+        assert_eq!(queue.assign_role(&applier, now), Role::DeferReply);
+        assert!(fallback_leader.is_in(WaiterState::Called));
+        assert_eq!(queue.assign_role(&fallback_leader, now), LEAD);
+        let flight = queue.begin();
+        assert_eq!(flight.members, 1);
+        queue.publish(COMMITTED.position, &Mutex::default(), Some(flight)).wake(&Ok(()));
+        assert_eq!(completed.load(Ordering::Relaxed), 1);
+    }
+
     /// The third session deferred its reply, for there was a next leader; the first one's group
     /// took the next leader's entry, and not that of the third.
     #[test]
