@@ -36,7 +36,7 @@ use stdx::cursor::Truncated;
 pub use compressed::{Compressed, QueryCompressedEvent};
 pub use control::{
     HeartbeatEvent, IgnorableEvent, IntvarEvent, LogResetEvent, RandEvent, RotateEvent, RowsQueryEvent,
-    StopEvent, UserVarEvent, UserVarValue, XaPrepareEvent, XidEvent,
+    SourcePositionEvent, StopEvent, UserVarEvent, UserVarValue, XaPrepareEvent, XidEvent,
 };
 pub use decoder::Decoder;
 pub use format_description::{ChecksumAlgorithm, FormatDescription};

@@ -21,6 +21,7 @@ pub mod log_tool;
 mod metrics;
 pub mod options;
 pub mod probe;
+mod replica;
 pub mod repair;
 mod resources;
 mod results;

@@ -13,6 +13,7 @@ use crate::event_scheduler::EventScheduler;
 use crate::listener::Listener;
 use crate::metrics::Endpoint;
 use crate::options::Options;
+use crate::replica::ReplicaThreads;
 use crate::stop::Stop;
 use crate::threads::Threads;
 use crate::unsupported::Unsupported;
@@ -130,6 +131,7 @@ pub struct Running {
     accepting: Vec<JoinHandle<()>>,
     metrics: Endpoint,
     events: Option<EventScheduler>,
+    replica: Arc<ReplicaThreads>,
     keys_ahead: Ahead,
     /// Ours until the database is closed.
     _datadir: Datadir,
@@ -181,7 +183,8 @@ impl Running {
         match started {
             Ok(((metrics, listeners, accepting), events)) => {
                 announce(&server, &listeners, datadir.is_new());
-                Ok(Self { server, listeners, accepting, metrics, events, keys_ahead, _datadir: datadir })
+                let replica = ReplicaThreads::start(&server);
+                Ok(Self { server, listeners, accepting, metrics, events, replica, keys_ahead, _datadir: datadir })
             }
             Err(e) => {
                 close(&server);
@@ -213,6 +216,7 @@ impl Running {
             let _ = thread.join();
         }
         self.metrics.end();
+        self.replica.end();
         end_sessions(server);
         self.events.into_iter().for_each(EventScheduler::end);
         server.threads.close();

@@ -17,6 +17,7 @@ use binlog::log::Log;
 use env::Env;
 use parking_lot::{Mutex, RwLock};
 use storage::check::{Damage, StoreFiles};
+use storage::engine::Replicated;
 use storage::lock::Killed;
 use storage::{Cause, Engine, Interrupt, STORE_FOLDER, StoreError, TreeId, Xid};
 
@@ -665,7 +666,7 @@ impl Instance {
             let event = QueryEvent::new(0, b"", sql.as_bytes());
             let batch = checked_records(&plan.changes, &event, seconds, &state, &[])?;
             drop(state);
-            let position = self.engine.commit_ddl(context, &event, batch, None)?.position;
+            let position = self.engine.commit_ddl(context, &event, batch, Replicated::default())?.position;
             self.catalog.publish(&plan.changes, position);
         }
         Ok(())

@@ -13,13 +13,21 @@
 //!    or by the source's coordinates, which are in the log with each transaction.
 //! 5. show       SHOW REPLICA STATUS and its like read what the threads tell ([`channel::Progress`]).
 
+pub mod applier;
 pub mod channel;
 pub mod channels;
+pub mod coordinates;
+mod error;
 pub mod file;
 pub mod filters;
+mod pending;
+mod received;
 pub mod source;
 
+pub use applier::{Applied, Applier};
 pub use channel::{Channel, ReplicaThread, SourceThreads, ThreadError};
 pub use channels::Channels;
+pub use error::ApplyError;
 pub use filters::Filters;
+pub use received::ReceivedEvent;
 pub use source::{AnonymousGtids, SourceConfig};

@@ -26,6 +26,7 @@ pub(crate) mod named_locks;
 pub(crate) mod open_transaction;
 mod pending_reply;
 mod prepared;
+pub(crate) mod replicated;
 pub(crate) mod read_only;
 pub(crate) mod series;
 mod statement_cache;

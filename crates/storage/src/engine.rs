@@ -52,12 +52,13 @@ use crate::lock::{Interrupt, LockManager, OwnerId, TransactionLocks};
 use crate::prepared::{self, Content, Prepared, Xid};
 use crate::replay::{self, Cause, ReplayError, ReplayTarget, Replayed};
 use crate::snapshot::Snapshot;
+use crate::source_position::SourcePosition;
 use crate::store::{ExaminedStore, GapsDue, LogDurability, Store, StoreOptions};
 use crate::temporary::Temporary;
 use crate::transaction::{Transaction, TransactionError, TransactionOptions};
 use pending::Apply;
 
-pub use pending::PendingCommit;
+pub use pending::{GapsToLearn, PendingCommit};
 
 /// How to open an engine.
 #[derive(Debug, Clone)]
@@ -169,6 +170,15 @@ pub enum FinishedBranch {
     Unchanged,
     /// Its end is in the log.
     Logged(Committed),
+}
+
+/// What names a group that is committed for a source, or by `gtid_next`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Replicated<'a> {
+    /// Its GTID; `None` for this server's next one.
+    pub gtid: Option<Gtid>,
+    /// Where it ends in the source's log, if that is not known by its GTID.
+    pub source_position: Option<&'a SourcePosition>,
 }
 
 /// Log, store and locks.
@@ -611,11 +621,16 @@ impl Engine {
         &self,
         context: GroupContext,
         query: &QueryEvent<'_>,
-        batch: WriteBatch,
-        gtid: Option<Gtid>,
+        mut batch: WriteBatch,
+        replicated: Replicated<'_>,
     ) -> Result<Committed, TransactionError> {
+        let mut group = GroupBuilder::new(context);
+        if let Some(position) = replicated.source_position {
+            group.event(&position.event());
+            position.record(&mut batch);
+        }
         self.store.admit(batch.size())?;
-        let group = GroupBuilder::new(context).finish_ddl(query);
+        let (group, gtid) = (group.finish_ddl(query), replicated.gtid);
         let committed = self.enqueue(group, batch, None, gtid).wait()?;
         self.shared.status.ddl.fetch_add(1, Ordering::Relaxed);
         Ok(committed)
@@ -630,11 +645,15 @@ impl Engine {
         context: GroupContext,
         begin: &QueryEvent<'_>,
         commit: &QueryEvent<'_>,
-        gtid: Option<Gtid>,
+        replicated: Replicated<'_>,
     ) -> Result<Committed, TransactionError> {
-        let mut group = GroupBuilder::new(context);
+        let (mut group, mut batch) = (GroupBuilder::new(context), WriteBatch::new());
         group.begin(begin);
-        self.enqueue(group.finish_ddl(commit), WriteBatch::new(), None, gtid).wait()
+        if let Some(position) = replicated.source_position {
+            group.event(&position.event());
+            position.record(&mut batch);
+        }
+        self.enqueue(group.finish_ddl(commit), batch, None, replicated.gtid).wait()
     }
 
     /// Where checkpoints get their notes from: bytes that mean something to whoever sits on the

@@ -29,7 +29,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use binlog::event::{
-    EVENT_LENGTH_MAX, Event, FormatDescription, QueryEvent, RowChange, RowsEvent, TableMapEvent,
+    EVENT_LENGTH_MAX, Event, FormatDescription, QueryEvent, RowChange, RowsEvent, SourcePositionEvent,
+    TableMapEvent,
     TransactionPayloadEvent, decode,
 };
 use binlog::log::{Examined, Log, LogError, ReplayedEvent};
@@ -43,6 +44,7 @@ use crate::error::StoreError;
 use crate::layout::Layouts;
 use crate::prepared::{self, Content, Xid};
 use crate::schema::{KeyPart, Row, TableSchema, row_changes};
+use crate::source_position::SourcePosition;
 use crate::store::Store;
 use crate::write_set::{Mark, WriteSet};
 
@@ -275,6 +277,8 @@ struct Group {
     /// Keys that its rows have, and its tables: what it locks if it is prepared.
     locks: Vec<(TreeId, Vec<u8>)>,
     named: Vec<(String, String)>,
+    /// Where it ends in the log of a source.
+    source_position: Option<SourcePosition>,
 }
 
 impl Replay<'_> {
@@ -334,7 +338,13 @@ impl Replay<'_> {
                 self.group.ddl = Some(batch);
                 Ok(())
             }
-            Event::Gtid(_) | Event::Xid(_) | Event::RowsQuery(_) | Event::Ignorable(_) => Ok(()),
+            Event::Ignorable(body) => {
+                let position = SourcePositionEvent::decode(body)?;
+                self.group.source_position =
+                    position.map(|event| SourcePosition::of_event(&event)).or(self.group.source_position.take());
+                Ok(())
+            }
+            Event::Gtid(_) | Event::Xid(_) | Event::RowsQuery(_) => Ok(()),
             _ => Err(Cause::text("an event that this server does not write")),
         }
     }
@@ -430,6 +440,9 @@ impl Replay<'_> {
             }
         };
         let mut batch = batch;
+        if let Some(position) = &group.source_position {
+            position.record(&mut batch);
+        }
         if !group.aside.is_empty() {
             batch.append(&group.aside);
         }

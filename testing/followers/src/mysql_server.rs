@@ -1,4 +1,5 @@
-//! A MySQL replica that goes by auto-position and applies in parallel.
+//! A replica that speaks MySQL's statements: a MySQL that applies in parallel, or a Duramen. It goes by
+//! auto-position, or by file and offset where the source is a MariaDB.
 
 use crate::{Result, await_that, compare, connect, row_by_column};
 use servers::{Launch, Running, ServerKind};
@@ -56,6 +57,16 @@ impl Replica {
         Ok(Self { server: launch.start()? })
     }
 
+    /// A fresh Duramen; `args` are further options.
+    pub fn duramen(folder: &Path, args: &[&str]) -> Result<Self> {
+        let launch = Launch::new(ServerKind::Duramen, folder)?
+            .arg("--server-id=4")
+            .arg("--replica-net-timeout=10")
+            .arg("--replica-transaction-retries=1000");
+        let launch = args.iter().fold(launch, |launch, arg| launch.arg(*arg));
+        Ok(Self { server: launch.start()? })
+    }
+
     /// The running process, to connect to, stop or kill.
     pub fn server(&self) -> &Running {
         &self.server
@@ -70,6 +81,29 @@ impl Replica {
              START REPLICA;"
         ))?;
         Ok(())
+    }
+
+    /// Follows a MariaDB from its log's beginning.
+    pub fn follow_mariadb(&self, port: u16) -> Result<()> {
+        self.server.sql(&format!(
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, SOURCE_USER='replica',
+             SOURCE_PASSWORD='secret', SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=100000, SOURCE_HEARTBEAT_PERIOD=0.5;
+             START REPLICA;"
+        ))?;
+        Ok(())
+    }
+
+    /// Waits until it has applied all of a MariaDB's log; no session may change that meanwhile.
+    pub fn await_mariadb(&self, source: &Running, patience: Duration) -> Result<()> {
+        let status = row_by_column(source.address(), "SHOW MASTER STATUS")?;
+        let there = |name: &str| status.get(name).cloned().unwrap_or_default();
+        let end = (there("File"), there("Position"));
+        await_that(&format!("all up to {end:?}"), patience, || {
+            self.check()?;
+            let status = self.status()?;
+            let here = |name: &str| status.get(name).cloned().unwrap_or_default();
+            Ok((here("Relay_Source_Log_File"), here("Exec_Source_Log_Pos")) == end)
+        })
     }
 
     /// `SHOW REPLICA STATUS`, by column.

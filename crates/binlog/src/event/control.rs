@@ -1,7 +1,7 @@
 //! The small events: XID, rotate, stop, rows query, ignorable, heartbeat, and what old
 //! statement-format files hold.
 
-use stdx::cursor::Cursor;
+use stdx::cursor::{Cursor, put_lenenc_bytes};
 
 use super::{EncodeEvent, EventError, EventType, header::flags};
 
@@ -110,6 +110,49 @@ impl EncodeEvent for IgnorableEvent {
 
     fn encode_body(&self, out: &mut Vec<u8>) {
         out.resize(out.len() + self.room, 0);
+    }
+}
+
+/// In an event group that a replica has committed: where the group ends in its source's log, for a
+/// source that is not followed by GTIDs. An ignorable event, so that other readers pass over it:
+/// [`Self::MARK`], the channel's name after a length-encoded length, then what the applier wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourcePositionEvent<'a> {
+    /// The channel that the group came by; empty for the default channel.
+    pub channel: &'a [u8],
+    /// The place in the source's log, in the replica's own form.
+    pub position: &'a [u8],
+}
+
+impl<'a> SourcePositionEvent<'a> {
+    /// What distinguishes it from other ignorable events.
+    pub(crate) const MARK: &'static [u8] = b"source_position\0";
+
+    /// Reads the body of an ignorable event; `None` if it is another's.
+    ///
+    /// # Errors
+    /// `EventError::Truncated` if it ends in the channel's name.
+    pub fn decode(body: &'a [u8]) -> Result<Option<Self>, EventError> {
+        let Some(rest) = body.strip_prefix(Self::MARK) else { return Ok(None) };
+        let mut c = Cursor::new(rest);
+        let channel = c.lenenc_bytes()?;
+        Ok(Some(Self { channel, position: c.take_remaining() }))
+    }
+}
+
+impl EncodeEvent for SourcePositionEvent<'_> {
+    fn event_type(&self) -> EventType {
+        EventType::IGNORABLE
+    }
+
+    fn header_flags(&self) -> u16 {
+        flags::IGNORABLE
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(Self::MARK);
+        put_lenenc_bytes(out, self.channel);
+        out.extend_from_slice(self.position);
     }
 }
 
@@ -281,6 +324,11 @@ pub struct RandEvent {
 }
 
 impl RandEvent {
+    /// Both seeds.
+    pub fn seeds(&self) -> (u64, u64) {
+        (self.seed1, self.seed2)
+    }
+
     pub(super) fn decode(body: &[u8]) -> Result<Self, EventError> {
         let mut c = Cursor::new(body);
         Ok(Self { seed1: c.u64()?, seed2: c.u64()? })

@@ -146,6 +146,19 @@ impl Ticket {
         await_outcome(&self.shared, &waiter)
     }
 
+    /// As [`Ticket::on_complete`], but the calling thread leads no group: it orders what is queued, so
+    /// that row locks are released, and leaves write and flush to others. For a replica's applier,
+    /// which goes on with the next transaction meanwhile.
+    pub fn complete_in_background(
+        self,
+        callback: impl FnOnce(Result<Committed, CommitError>) + Send + 'static,
+    ) {
+        if let Some(waiter) = &self.waiter {
+            waiter.set_never_leads();
+        }
+        self.on_complete(callback);
+    }
+
     /// As [`Ticket::wait`], but without blocking: the calling thread takes the roles that it is
     /// assigned, and returns instead of parking. `callback` is called once, by this thread or by
     /// the one that finishes the transaction, in the middle of the log's work: it must neither

@@ -46,6 +46,8 @@ pub(super) struct CommitWaiter {
     outcome: OnceLock<Outcome>,
     /// The session's completion callback, if it registered one instead of waiting.
     on_complete: Mutex<Option<OnComplete>>,
+    /// Its session has other work to do than a flush: it orders, and leads no group.
+    never_leads: AtomicBool,
     /// For tests that play its thread.
     #[cfg(test)]
     unparked: AtomicBool,
@@ -207,6 +209,7 @@ impl CommitWaiter {
             thread: OnceLock::new(),
             outcome: OnceLock::new(),
             on_complete: Mutex::default(),
+            never_leads: AtomicBool::new(false),
             #[cfg(test)]
             unparked: AtomicBool::new(false),
         }
@@ -245,6 +248,11 @@ impl CommitWaiter {
     /// From here on its session may defer its reply instead of parking.
     pub(super) fn set_on_complete(&self, on_complete: OnComplete) {
         *self.on_complete.lock() = Some(on_complete);
+    }
+
+    /// From here on its session leads no group, but leaves that to others; it has a callback.
+    pub(super) fn set_never_leads(&self) {
+        self.never_leads.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn finish(&self, outcome: Outcome) {
@@ -339,7 +347,12 @@ impl Queue {
         }
         let leads_next = queue.next_leader.as_ref().is_some_and(|next| Arc::ptr_eq(next, waiter));
         let idle = waiter.set_idle(!leads_next && queue.fallback_leader.is_some());
+        // Who never leads is nobody's leader while it is awake either: it calls one.
+        let leaves = idle == Some(WaiterState::Deferred) && waiter.never_leads.load(Ordering::Relaxed);
+        let called = if leaves { queue.call_a_leader() } else { None };
         queue.check_invariants();
+        drop(queue);
+        drop(called);
         match idle {
             None => Role::Done,
             Some(WaiterState::Deferred) => Role::DeferReply,
@@ -480,7 +493,7 @@ impl QueueState {
         free && if self.is_fallback_leader(waiter) {
             self.unbegun > 0
         } else {
-            !waiter.taken.load(Ordering::Relaxed)
+            !waiter.taken.load(Ordering::Relaxed) && !waiter.never_leads.load(Ordering::Relaxed)
         }
     }
 
@@ -684,6 +697,27 @@ mod tests {
         assert_eq!(completed.load(Ordering::Relaxed), 1);
         third.run_on_complete();
         assert_eq!(completed.load(Ordering::Relaxed), 1, "once");
+    }
+
+    #[test]
+    fn who_never_leads_orders_and_calls_the_fallback_leader() {
+        let (queue, (applier, completed)) = (Queue::default(), deferring());
+        let fallback_leader = queue.fallback_leader();
+        assert_eq!(queue.assign_role(&fallback_leader, now), Role::Park(None));
+        applier.set_never_leads();
+        let waiter = applier.clone();
+        queue.enqueue(Entry { group: None, gtid: None, hook: Box::new(()), waiter, end: LogPosition::ZERO });
+        assert_eq!(queue.assign_role(&applier, now), Role::Order);
+        drop(queue.take());
+        queue.add_ordered([Member { waiter: applier.clone(), committed: COMMITTED }].into_iter());
+        assert!(queue.stop_ordering(false));
+        assert_eq!(queue.assign_role(&applier, now), Role::DeferReply);
+        assert!(fallback_leader.is_in(WaiterState::Called));
+        assert_eq!(queue.assign_role(&fallback_leader, now), LEAD);
+        let flight = queue.begin();
+        assert_eq!(flight.members, 1);
+        queue.publish(COMMITTED.position, &Mutex::default(), Some(flight)).wake(&Ok(()));
+        assert_eq!(completed.load(Ordering::Relaxed), 1);
     }
 
     /// The third session deferred its reply, for there was a next leader; the first one's group

@@ -129,7 +129,7 @@ catalogue! {
     UNKNOWN_SYSTEM_VARIABLE = 1193, "HY000", "Unknown system variable '%'";
     TRANS_CACHE_FULL = 1197, "HY000", "Multi-statement transaction required more than % bytes of storage; increase duramen_transaction_size_max and try again";
     BAD_REPLICA = 1200, "HY000", "The server is not configured as replica; fix in config file or with CHANGE REPLICATION SOURCE TO";
-    CONNECTION_METADATA = 1201, "HY000", "Could not initialize connection metadata structure; more error messages can be found in the MySQL error log";
+    MASTER_INFO = 1201, "HY000", "Could not initialize connection metadata structure for channel '%'; more error messages can be found in the error log";
     TOO_MANY_USER_CONNECTIONS = 1203, "42000", "User % already has more than 'max_user_connections' active connections";
     SET_CONSTANTS_ONLY = 1204, "HY000", "You may only use constant expressions with SET";
     LOCK_WAIT_TIMEOUT = 1205, "HY000", "Lock wait timeout exceeded; try restarting transaction";
@@ -318,6 +318,7 @@ catalogue! {
     NATIVE_FCT_NAME_COLLISION = 1585, "HY000", "This function '%' has the same name as a native function";
     EVENT_CANNOT_CREATE_IN_THE_PAST = 1588, "HY000", "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was dropped immediately after creation.";
     EVENT_CANNOT_ALTER_IN_THE_PAST = 1589, "HY000", "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was not changed. Specify a time in the future.";
+    SLAVE_RELAY_LOG_READ_FAILURE = 1594, "HY000", "Relay log read failure: %";
     ERROR_ON_LOG = 1598, "HY000", "Binary logging not possible. Message: %";
     NO_FORMAT_DESCRIPTION_EVENT_BEFORE_BINLOG_STATEMENT = 1609, "HY000", "The BINLOG statement of type `%` was not preceded by a format description BINLOG statement.";
     SLAVE_CORRUPT_EVENT = 1610, "HY000", "Corrupted replication event was detected";

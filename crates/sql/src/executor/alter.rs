@@ -321,7 +321,7 @@ impl Running<'_> {
             counting.apply(cx, old, new)?;
         }
         catalog.put_counters(&plan.changes);
-        let committed = engine.commit_ddl(cx.group_context(), &event, batch, cx.log.owned_gtid());
+        let committed = engine.commit_ddl(cx.group_context(), &event, batch, cx.log.replicated());
         let committed = committed.inspect_err(|_| catalog.forget_counters())?;
         cx.committed(committed.gtid);
         catalog.publish(&plan.changes, committed.position);

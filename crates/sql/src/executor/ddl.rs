@@ -174,7 +174,7 @@ fn commit(cx: &mut Context, plan: &Plan, sent: LoggedText) -> Result<Option<LogP
     let batch = batch.map_err(|e| datum::bounds::check().err().unwrap_or(e))?;
     drop(state);
     let committed =
-        cx.instance.engine().commit_ddl(cx.group_context(), &event, batch, cx.log.owned_gtid())?;
+        cx.instance.engine().commit_ddl(cx.group_context(), &event, batch, cx.log.replicated())?;
     cx.committed(committed.gtid);
     Ok(Some(committed.position))
 }

@@ -11,7 +11,7 @@
 //! What is not a row event stands as a statement of its own in what `mysqlbinlog` prints. A
 //! statement whose second event fails takes the first one back.
 
-mod apply;
+pub(crate) mod apply;
 mod check;
 
 use binlog::event::{Decoder, Event, EventHeader, EventType, RowsEvent};

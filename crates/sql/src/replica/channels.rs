@@ -73,7 +73,7 @@ impl Channels {
                      remove the file",
                     file.path().display()
                 ),
-                ..error::CONNECTION_METADATA.plain()
+                ..error::MASTER_INFO.plain()
             })?;
         }
         Ok(guard)

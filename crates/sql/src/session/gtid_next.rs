@@ -52,7 +52,7 @@ impl OwnedGtids {
         is_free
     }
 
-    fn give_back(&self, gtid: Gtid) {
+    pub(super) fn give_back(&self, gtid: Gtid) {
         self.0.lock().remove(&gtid);
     }
 
@@ -116,6 +116,7 @@ impl Context {
     pub(crate) fn committed(&mut self, gtid: Gtid) {
         self.tracker.committed(gtid);
         self.forget_original_commit();
+        self.set_origin_position(None);
         self.gtid_used();
     }
 
@@ -132,7 +133,7 @@ impl Context {
     }
 
     /// The session begins anew, or ends.
-    pub(super) fn forget_gtid(&mut self) {
+    pub(crate) fn forget_gtid(&mut self) {
         self.gtid_used();
         self.log.gtid_next = GtidNext::Automatic;
     }
@@ -165,7 +166,7 @@ impl Context {
     /// COMMIT of nothing, by a session that owns a GTID: the log gets a transaction without
     /// changes.
     pub(crate) fn commit_empty(&mut self) -> Result<()> {
-        if self.log.owned_gtid().is_none() {
+        if self.log.owned_gtid().is_none() && self.log.replicated().source_position.is_none() {
             return Ok(());
         }
         let _pass = self.enter_commit()?;
@@ -174,10 +175,12 @@ impl Context {
 
     /// The same for a definition that changes nothing.
     pub(crate) fn log_empty(&mut self) -> Result<()> {
-        let Some(gtid) = self.log.owned_gtid() else { return Ok(()) };
+        if self.log.owned_gtid().is_none() && self.log.replicated().source_position.is_none() {
+            return Ok(());
+        }
         let (begin, commit) = (self.bracket_event(b"BEGIN".to_vec()), self.bracket_event(b"COMMIT".to_vec()));
         let committed =
-            self.instance.engine().commit_empty(self.group_context(), &begin, &commit, Some(gtid))?;
+            self.instance.engine().commit_empty(self.group_context(), &begin, &commit, self.log.replicated())?;
         self.committed(committed.gtid);
         Ok(())
     }

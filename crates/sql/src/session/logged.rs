@@ -35,6 +35,10 @@ impl Context {
         context.compress = self.settings.variables().bool(ids::BINLOG_TRANSACTION_COMPRESSION);
         context.rows_flags = self.settings.decoded().rows_flags;
         context.original = self.original_commit();
+        if let Some(origin) = &self.log.origin {
+            context.server_id = origin.server_id;
+            context.original = origin.commit;
+        }
         context.full_metadata = globals.uint(ids::BINLOG_ROW_METADATA) == FULL_METADATA;
         context
     }

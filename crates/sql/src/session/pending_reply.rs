@@ -47,6 +47,14 @@ impl PendingReply {
         }
     }
 
+    /// What a commit holds; the other way round for a read.
+    pub(super) fn into_commit(self) -> std::result::Result<(PendingCommit, Guards, Option<Pass>), Self> {
+        match self.0 {
+            PendingWork::Commit { pending, tables, pass } => Ok((pending, tables, pass)),
+            read => Err(Self(read)),
+        }
+    }
+
     /// Does not wait: `witness` is called once, inline or by the thread that makes it durable; it
     /// must neither block nor panic.
     pub fn on_complete(self, witness: impl FnOnce(Result<()>) + Send + 'static) {

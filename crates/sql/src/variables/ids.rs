@@ -122,6 +122,7 @@ names! {
     REQUIRE_SECURE_TRANSPORT = "require_secure_transport";
     RESTRICT_FK_ON_NON_STANDARD_KEY = "restrict_fk_on_non_standard_key";
     RESULTSET_METADATA = "resultset_metadata";
+    SKIP_REPLICA_START = "skip_replica_start";
     RPL_SEMI_SYNC_SOURCE_ENABLED = "rpl_semi_sync_source_enabled";
     RPL_SEMI_SYNC_SOURCE_TIMEOUT = "rpl_semi_sync_source_timeout";
     RPL_SEMI_SYNC_SOURCE_WAIT_FOR_REPLICA_COUNT = "rpl_semi_sync_source_wait_for_replica_count";
@@ -138,7 +139,6 @@ names! {
     SESSION_TRACK_TRANSACTION_INFO = "session_track_transaction_info";
     SHOW_GENERATED_KEY = "show_gipk_in_create_table_and_information_schema";
     SKIP_NETWORKING = "skip_networking";
-    SKIP_REPLICA_START = "skip_replica_start";
     SLOW_QUERY_LOG = "slow_query_log";
     SLOW_QUERY_LOG_FILE = "slow_query_log_file";
     SOCKET = "socket";

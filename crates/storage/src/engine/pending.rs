@@ -68,6 +68,36 @@ impl PendingCommit {
             complete(outcome.map_err(TransactionError::from));
         });
     }
+
+    /// As [`PendingCommit::on_complete`], but the calling thread leads no group. Blocks only where
+    /// locks would be held until then that the next transaction may ask for. What is left to do
+    /// once the transaction is durable is returned.
+    pub fn complete_in_background(
+        mut self,
+        complete: impl FnOnce(Result<Committed, TransactionError>) + Send + 'static,
+    ) -> Option<GapsToLearn> {
+        if self.late_locks.is_some() || self.temporary.is_some() {
+            complete(self.wait());
+            return None;
+        }
+        let (shared, learn) = (self.shared, self.learn.take());
+        self.ticket.complete_in_background(move |outcome| {
+            count(&shared.status, &outcome);
+            complete(outcome.map_err(TransactionError::from));
+        });
+        learn.map(GapsToLearn)
+    }
+}
+
+/// Deleted keys around which gaps are recorded once their transaction is durable.
+pub struct GapsToLearn(Box<(Arc<Store>, GapsDue)>);
+
+impl GapsToLearn {
+    /// Records them: the transaction is durable.
+    pub fn learn(self) {
+        let (store, due) = &*self.0;
+        store.learn_gaps(due);
+    }
 }
 
 fn count(status: &EngineStatus, outcome: &Result<Committed, CommitError>) {

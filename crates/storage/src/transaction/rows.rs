@@ -11,6 +11,7 @@ use crate::batch::WriteBatch;
 use crate::entry::{TREE_LEN, TreeId};
 use crate::lock::{Acquired, OwnerId, WaitPolicy};
 use crate::schema::{Index, Row, RowKeys, TableSchema, row_changes};
+use crate::source_position::SourcePosition;
 use crate::write_set::{Mark, OwnWrite};
 use binlog::LogPosition;
 use binlog::event::QueryEvent;
@@ -117,6 +118,21 @@ impl Transaction {
                 None => self.writes.delete(tree, key),
             }
         }
+    }
+
+    /// Has it logged, though it may change nothing.
+    pub fn begin_empty(&mut self) {
+        self.begin_rows();
+    }
+
+    /// Says where the transaction ends in the log of the source that it came from: behind all of its
+    /// changes, which may be none.
+    pub fn set_source_position(&mut self, position: &SourcePosition) {
+        self.begin_rows();
+        self.group.end_statement();
+        self.group.event(&position.event());
+        let (tree, channel) = position.key();
+        self.writes.put(tree, channel, &position.position);
     }
 
     /// Names tables that the running statement may change, so that their maps precede its first

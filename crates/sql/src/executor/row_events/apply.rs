@@ -26,7 +26,7 @@ use crate::expression::row::Offsets;
 use crate::session::Context;
 use crate::status::Counter;
 use datum::error::{self, Result, SqlError};
-use datum::types::Collation;
+use datum::types::{Charset, Collation};
 use datum::value::json::edit::{self, Mode};
 use datum::value::json::path::{Leg, Path};
 use datum::value::json::{self, convert};
@@ -62,7 +62,7 @@ struct Target {
 }
 
 /// Applies a row event.
-pub(super) fn rows(cx: &mut Context, map: &TableMapEvent, event: &RowsEvent<'_>) -> Result<()> {
+pub(crate) fn rows(cx: &mut Context, map: &TableMapEvent, event: &RowsEvent<'_>) -> Result<()> {
     let (database, name) = (String::from_utf8_lossy(&map.database), String::from_utf8_lossy(&map.table));
     let table = cx.open_table_to_write(Some(&database), &name)?;
     cx.check_writable_table(&table)?;
@@ -361,13 +361,25 @@ impl Target {
     }
 }
 
+/// The character set of a collation by its number, MariaDB's own collations included.
+fn charset_of(number: u16) -> Option<Charset> {
+    /// Those without padding are so much above those with.
+    const NOPAD: u16 = 1024;
+    match number {
+        NOPAD..2048 => Collation::by_id(number - NOPAD).map(Collation::charset),
+        // UCA 14.0.0
+        2048..2304 => Some(Charset::Utf8mb3),
+        2304..2560 => Some(Charset::Utf8mb4),
+        _ => Collation::by_id(number).map(Collation::charset),
+    }
+}
+
 /// True if both columns' values have the same bytes, and these mean the same.
 fn is_same(from: &ColumnType, to: &ColumnType) -> bool {
-    let charset = |number: u16| Collation::by_id(number).map(Collation::charset);
     let is_known = from.charset != 0 && to.charset != 0;
     from.code == to.code
         && from.meta == to.meta
-        && (!is_known || from.charset == to.charset || charset(from.charset) == charset(to.charset))
+        && (!is_known || from.charset == to.charset || charset_of(from.charset) == charset_of(to.charset))
 }
 
 /// Appends a value so that different ones have different bytes: each says how long it is.

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use binlog::event::EncodedQuery;
 use binlog::gtid::Gtid;
+use storage::engine::Replicated;
 
 use crate::executor::row_events::LogReader;
 use crate::session::gtid_next::GtidNext;
 use crate::session::pending_reply::PendingReply;
+use crate::session::replicated::Origin;
 
 /// The session's side of the log. COM_RESET_CONNECTION sets `gtid_next` to AUTOMATIC; the rest is
 /// made and taken as its items say.
@@ -19,6 +21,10 @@ pub(crate) struct LogState {
     pub(in crate::session) begin_event: Option<Arc<EncodedQuery>>,
     /// What BINLOG statements have said of the log that they come from.
     pub(crate) reader: LogReader,
+    /// It is a replica's applier: `read_only` does not bind it.
+    pub(in crate::session) applies: bool,
+    /// Where its transactions were committed first, if it is an applier.
+    pub(in crate::session) origin: Option<Origin>,
     /// The reply to the statement that runs may be sent later, by another thread. Each statement
     /// sets it.
     pub(in crate::session) may_defer_reply: bool,
@@ -33,6 +39,24 @@ impl LogState {
             GtidNext::Owned(gtid) => Some(gtid),
             _ => None,
         }
+    }
+
+    /// What names the next group.
+    pub(crate) fn next(&self) -> GtidNext {
+        self.gtid_next
+    }
+
+    /// What names the group that is committed now.
+    pub(crate) fn replicated(&self) -> Replicated<'_> {
+        let source_position = self.origin.as_ref().and_then(|origin| origin.position.as_ref());
+        Replicated { gtid: self.owned_gtid(), source_position }
+    }
+
+    /// The GTID that the session owns, which somebody else gives back.
+    pub(in crate::session) fn disown_gtid(&mut self) -> Option<Gtid> {
+        let gtid = self.owned_gtid();
+        self.gtid_next = GtidNext::Automatic;
+        gtid
     }
 
     /// `gtid_next`, as the client sees it.

@@ -178,7 +178,7 @@ impl StatementState {
 
     /// A statement of the client begins. The pattern has every field, so that who adds one says
     /// here what becomes of it.
-    pub(super) fn begin(&mut self, moment: i64, keeps_diagnostics: bool) {
+    pub(in crate::session) fn begin(&mut self, moment: i64, keeps_diagnostics: bool) {
         let Self {
             diagnostics,
             status,

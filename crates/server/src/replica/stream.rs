@@ -1,0 +1,131 @@
+//! The source's stream, event by event: in which file each ends, and which are for the applier.
+
+use binlog::event::{
+    Event, EventError, EventHeader, EventType, FormatDescription, decode, decode_format_description, flags,
+};
+use binlog::gtid::Gtid;
+use sql::replica::ReceivedEvent;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What an event of the stream is.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    /// For the applier.
+    Event(ReceivedEvent, Option<Gtid>),
+    /// The source lives.
+    Heartbeat,
+    /// Of no meaning here.
+    Passed,
+}
+
+/// Where the stream is.
+pub(super) struct StreamPosition {
+    file: Arc<str>,
+    offset: u64,
+    format: Option<FormatDescription>,
+    /// Events of these servers are not taken.
+    ignored: BTreeSet<u32>,
+}
+
+impl StreamPosition {
+    pub(super) fn new(ignored: BTreeSet<u32>) -> Self {
+        Self { file: "".into(), offset: 0, format: None, ignored }
+    }
+
+    pub(super) fn file(&self) -> &str {
+        &self.file
+    }
+
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Takes the next event.
+    ///
+    /// # Errors
+    /// It is none, or its checksum is wrong.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Incoming, EventError> {
+        let header = EventHeader::decode(bytes)?;
+        let is_artificial = header.flags & flags::ARTIFICIAL != 0 || header.end_log_pos == 0;
+        match header.event_type {
+            EventType::HEARTBEAT | EventType::HEARTBEAT_V2 => return Ok(Incoming::Heartbeat),
+            EventType::ROTATE => {
+                let format = self.format.clone().unwrap_or_else(|| without_checksum(bytes));
+                if let Event::Rotate(rotate) = decode(bytes, &format)? {
+                    self.file = String::from_utf8_lossy(rotate.file_name).into();
+                    self.offset = rotate.position;
+                }
+                return Ok(Incoming::Passed);
+            }
+            EventType::FORMAT_DESCRIPTION => self.format = Some(decode_format_description(bytes)?),
+            _ => {}
+        }
+        let format = self.format.as_ref().ok_or(EventError::Malformed("no format description came"))?;
+        let mut end = 0;
+        if !is_artificial {
+            // The header has the lower 32 bits.
+            let high = self.offset & !u64::from(u32::MAX);
+            end = high | u64::from(header.end_log_pos);
+            if end < self.offset {
+                end += 1 << 32;
+            }
+            self.offset = end;
+        }
+        let is_format = header.event_type == EventType::FORMAT_DESCRIPTION;
+        if !is_format && self.ignored.contains(&header.server_id) {
+            return Ok(Incoming::Passed);
+        }
+        let gtid = match header.event_type {
+            EventType::GTID | EventType::GTID_TAGGED => match decode(bytes, format)? {
+                Event::Gtid(event) => event.gtid.filter(|_| event.tag.is_empty()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let received = ReceivedEvent { bytes: bytes.to_vec(), file: self.file.clone(), end };
+        Ok(Incoming::Event(received, gtid))
+    }
+}
+
+/// The first event of a stream comes before its format description: an artificial Rotate, with a
+/// checksum or without.
+fn without_checksum(bytes: &[u8]) -> FormatDescription {
+    use binlog::event::{ChecksumAlgorithm, verify_checksum};
+    let mut format = FormatDescription::new("", 0);
+    if verify_checksum(bytes).is_err() {
+        format.checksum = ChecksumAlgorithm::Off;
+    }
+    format
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use binlog::event::{ChecksumAlgorithm, EventOrigin, RotateEvent, XidEvent, append_event};
+
+    fn event(of: &impl binlog::event::EncodeEvent, start: u64, server_id: u32) -> Vec<u8> {
+        let mut out = Vec::new();
+        let origin = EventOrigin { server_id, ..EventOrigin::default() };
+        append_event(&mut out, of, origin, start, ChecksumAlgorithm::Crc32);
+        out
+    }
+
+    #[test]
+    fn positions_go_on_beyond_32_bits() {
+        let mut stream = StreamPosition::new(BTreeSet::from([9]));
+        let rotate = RotateEvent { position: 4, file_name: b"b.000003" };
+        assert!(matches!(stream.take(&event(&rotate, 0, 1)).unwrap(), Incoming::Passed));
+        assert!(stream.take(&event(&XidEvent(1), 4, 1)).is_err(), "no format yet");
+        let format = event(&FormatDescription::new("8.4.8", 0), 4, 1);
+        assert!(matches!(stream.take(&format).unwrap(), Incoming::Event(..)));
+        let mut take = |start| match stream.take(&event(&XidEvent(1), start, 1)).unwrap() {
+            Incoming::Event(received, None) => received.end,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(take((1 << 32) - 40), (1 << 32) - 9);
+        assert_eq!(take((1 << 32) - 9), (1 << 32) + 22);
+        assert!(matches!(stream.take(&event(&XidEvent(1), 1 << 32, 9)).unwrap(), Incoming::Passed));
+        assert_eq!(stream.file(), "b.000003");
+    }
+}

@@ -1,0 +1,545 @@
+//! The applier: does a source's event groups again, one after the other, in a session of its own.
+//!
+//! 1. begin   A GTID event begins a group. One that this server has already is passed over.
+//! 2. rows    Row events change their tables as BINLOG statements do ([`row_events::apply`]): by row
+//!    images, without SQL. They keep their timestamps and flags.
+//! 3. text    A statement is run with the settings that its event says ([`statements`]), once all
+//!    before it is visible; what it changes is logged as rows.
+//! 4. commit  The group goes to the log under its own GTID, with the source's `server_id` and first
+//!    commit time. The applier does not wait for the flush ([`pending`]): its row locks are free as
+//!    soon as its place in the log is fixed, so the next group can follow.
+//!
+//! (A1) Groups are enqueued in the source's order, and so are in this server's log in that order.
+//! (A2) A group is committed as a whole, or not at all: what a broken connection has left of one is
+//!      rolled back, and the group fetched again.
+//! (A3) What can't be done as the source did it stops the applier, with the group rolled back. It
+//!      goes on from there when it is started again.
+//! (A4) Where a source is not followed by GTIDs, each group's place in the source's log is committed
+//!      with it ([`coordinates`]).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use binlog::event::{
+    ChecksumAlgorithm, Decoder, EVENT_LENGTH_MAX, Event, EventHeader, FormatDescription, GtidEvent,
+    MariadbGtid, MariadbGtidEvent, RowsEvent, RowsKind, TransactionPayloadEvent, gtid_flags, rows_flags,
+};
+use binlog::group::OriginalCommit;
+use binlog::gtid::Gtid;
+use storage::source_position::{self, SourcePosition as StoredPosition};
+
+use super::channel::{Channel, SourcePosition, Until};
+use super::coordinates::Coordinates;
+use super::error::ApplyError;
+use super::pending::{PendingCommits, Reached};
+use super::received::ReceivedEvent;
+use crate::executor::row_events::apply;
+use crate::instance::Instance;
+use crate::session::gtid_next::GtidNext;
+use crate::session::replicated::Origin;
+use crate::session::{Connection, Session};
+use crate::variables::ids;
+use datum::error::{self, Result, SqlError};
+use statements::StatementValues;
+
+mod statements;
+
+/// Events of a group that are kept to do it again after a deadlock, in bytes.
+const KEPT_MAX: usize = 32 << 20;
+
+/// What became of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// More may come.
+    Done,
+    /// START REPLICA UNTIL: here it ends.
+    UntilReached,
+}
+
+/// What a group is called at the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GroupName {
+    Mysql(Gtid),
+    Anonymous,
+    Mariadb(MariadbGtid),
+}
+
+impl std::fmt::Display for GroupName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Mysql(gtid) => gtid.fmt(f),
+            Self::Anonymous => f.write_str("ANONYMOUS"),
+            Self::Mariadb(gtid) => gtid.fmt(f),
+        }
+    }
+}
+
+/// The group that is being applied.
+struct Group {
+    name: GroupName,
+    /// This server has it, or it is to be skipped.
+    is_passed_over: bool,
+    /// It is to be skipped: it is logged empty.
+    is_skipped: bool,
+    /// BEGIN came, or stands in the GTID event.
+    in_transaction: bool,
+    /// A statement of row events has begun and not ended.
+    in_rows: bool,
+    /// Text of the statement whose rows come next.
+    rows_text: Option<Vec<u8>>,
+    /// Its events so far, to be done again; `None` once they are too many.
+    kept: Option<Vec<Arc<ReceivedEvent>>>,
+    kept_bytes: usize,
+}
+
+/// One channel's applier.
+pub struct Applier {
+    session: Session,
+    instance: Arc<Instance>,
+    channel: Arc<Channel>,
+    decoder: Option<Decoder>,
+    group: Option<Group>,
+    pending: PendingCommits,
+    /// Up to where groups were enqueued.
+    reached: Coordinates,
+    /// Where the event ends that is being applied.
+    at: SourcePosition,
+    /// The next groups are skipped, so many.
+    skip: u64,
+    /// What the next statement's functions return.
+    values: StatementValues,
+    is_mariadb: bool,
+}
+
+impl Applier {
+    /// An applier that goes on where the channel's transactions in this server's log end.
+    ///
+    /// # Errors
+    /// 1040 and its like; 1201 if what the log says of the channel can't be read.
+    pub fn new(instance: &Arc<Instance>, channel: &Arc<Channel>) -> Result<Self> {
+        let id = instance.reserve_id();
+        let mut session = instance.connect(Connection::local(id, "system user"))?;
+        session.begin_applying();
+        let reached = committed_position(instance, channel)?;
+        let skip = channel.with(|state| {
+            state.applier.process = id;
+            if !reached.position.file.is_empty() {
+                state.progress.executed = reached.position.clone();
+            }
+            state.progress.mariadb_gtids = reached.gtids_text();
+            std::mem::take(&mut state.skip)
+        });
+        Ok(Self {
+            session,
+            instance: instance.clone(),
+            channel: channel.clone(),
+            decoder: None,
+            group: None,
+            pending: PendingCommits::default(),
+            at: reached.position.clone(),
+            reached,
+            skip,
+            values: StatementValues::default(),
+            is_mariadb: false,
+        })
+    }
+
+    /// What ends a wait of its session.
+    pub fn interrupter(&mut self) -> impl Fn() + Send + 'static {
+        let interrupt = self.session.context().interrupt.clone();
+        move || interrupt.kill(storage::lock::Killed::Query)
+    }
+
+    /// The source's events begin anew behind what was committed: what there is of a group is rolled
+    /// back (A2).
+    ///
+    /// # Errors
+    /// Of the first group that was enqueued and is not in the log.
+    pub fn begin_stream(&mut self) -> std::result::Result<(), ApplyError> {
+        self.abandon_group();
+        self.decoder = None;
+        self.settle().map_err(|e| ApplyError::of_commit(&e))
+    }
+
+    /// Applies the next event.
+    ///
+    /// # Errors
+    /// Why the applier stops; the group is rolled back.
+    pub fn apply(&mut self, event: &Arc<ReceivedEvent>) -> std::result::Result<Applied, ApplyError> {
+        self.session.context().interrupt.statement_begins();
+        let outcome = self.try_event(event);
+        let outcome = match outcome {
+            Err(e) if is_temporary(&e) => self.again(event, e),
+            outcome => outcome,
+        };
+        outcome.map_err(|e| {
+            let gtid = self.group.as_ref().map(|group| group.name.to_string());
+            self.abandon_group();
+            // What came before it stays: it is told first if it failed too.
+            let earlier = self.settle().err();
+            match earlier {
+                Some(earlier) => ApplyError::of_commit(&earlier),
+                None => ApplyError::new(&e, gtid.as_deref(), event),
+            }
+        })
+    }
+
+    /// Waits until all that was enqueued is durable.
+    ///
+    /// # Errors
+    /// Of the first that is not.
+    pub fn finish(mut self) -> std::result::Result<(), ApplyError> {
+        self.abandon_group();
+        self.settle().map_err(|e| ApplyError::of_commit(&e))
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        self.pending.settle(self.session.context())
+    }
+
+    /// Does the group again that a deadlock or a lock wait has ended, up to this event.
+    fn again(&mut self, event: &Arc<ReceivedEvent>, first: SqlError) -> Result<Applied> {
+        let retries = self.instance.globals().uint(ids::REPLICA_TRANSACTION_RETRIES);
+        let mut error = first;
+        for retry in 0..retries {
+            let Some(kept) = self.group.as_mut().and_then(|group| group.kept.take()) else { break };
+            self.abandon_group();
+            if !self.channel.is_wanted(super::ReplicaThread::Applier) {
+                break;
+            }
+            tracing::info!(channel = self.channel.name(), retry, "a transaction is applied again: {error}");
+            self.session.context().interrupt.sleep(Duration::from_millis((retry * 10).min(1000)));
+            let mut events = kept.into_iter();
+            let outcome = events.try_fold(Applied::Done, |_, event| self.try_event(&event));
+            match outcome {
+                Err(e) if is_temporary(&e) => error = e,
+                outcome => return outcome,
+            }
+        }
+        let _ = event;
+        Err(error)
+    }
+
+    fn abandon_group(&mut self) {
+        self.group = None;
+        self.values = StatementValues::default();
+        let cx = self.session.context();
+        cx.rollback_all();
+        cx.set_origin(None);
+    }
+
+    fn try_event(&mut self, received: &Arc<ReceivedEvent>) -> Result<Applied> {
+        if let Some(group) = &mut self.group
+            && let Some(kept) = &mut group.kept
+        {
+            group.kept_bytes += received.memory();
+            if group.kept_bytes > KEPT_MAX {
+                group.kept = None;
+            } else {
+                kept.push(received.clone());
+            }
+        }
+        let mut decoder = match self.decoder.take() {
+            Some(decoder) => decoder,
+            None => {
+                let format = binlog::event::decode_format_description(&received.bytes).map_err(corrupt)?;
+                self.is_mariadb = format.server_version.contains("MariaDB");
+                Decoder::new(format)
+            }
+        };
+        let outcome = decoder.decode(&received.bytes).map_err(corrupt).and_then(|(header, event)| {
+            self.event(&decoder, &header, event, received)
+        });
+        self.decoder = Some(decoder);
+        outcome
+    }
+
+    fn event(
+        &mut self,
+        decoder: &Decoder,
+        header: &EventHeader,
+        event: Event<'_>,
+        received: &Arc<ReceivedEvent>,
+    ) -> Result<Applied> {
+        if received.end != 0 {
+            self.at = SourcePosition { file: received.file.to_string(), offset: received.end };
+        }
+        match event {
+            Event::Gtid(gtid) => return self.begin_gtid(header, &gtid, received),
+            Event::MariadbGtid(gtid) => return self.begin_mariadb(header, &gtid, received),
+            Event::TransactionPayload(payload) => {
+                self.expand(&payload, decoder.format())?;
+                return self.end_at(received);
+            }
+            Event::FormatDescription(format) => self.is_mariadb = format.server_version.contains("MariaDB"),
+            Event::Rotate(_)
+            | Event::PreviousGtids(_)
+            | Event::Stop
+            | Event::Heartbeat(_)
+            | Event::MariadbGtidList(_)
+            | Event::MariadbBinlogCheckpoint(_)
+            | Event::Ignorable(_) => {}
+            event => {
+                self.part(decoder, header, event)?;
+                return self.end_at(received);
+            }
+        }
+        Ok(Applied::Done)
+    }
+
+    /// A part of a group.
+    fn part(&mut self, decoder: &Decoder, header: &EventHeader, event: Event<'_>) -> Result<()> {
+        if self.group.is_none() {
+            // An old log, without GTID events.
+            self.begin_group(GroupName::Anonymous, header, None)?;
+        }
+        let passed_over = self.group.as_ref().is_some_and(|group| group.is_passed_over);
+        match event {
+            Event::Query(query) => self.query(header, &query, passed_over),
+            Event::MariadbQueryCompressed(query) => {
+                let query = query.uncompress(EVENT_LENGTH_MAX as usize).map_err(corrupt)?;
+                self.query(header, &query, passed_over)
+            }
+            Event::Xid(_) => self.end_group(passed_over),
+            Event::XaPrepare(end) => self.xa_prepare(&end, passed_over),
+            _ if passed_over => Ok(()),
+            Event::TableMap(_) => Ok(()),
+            Event::Rows(rows) => self.rows(decoder, header, &rows),
+            Event::RowsQuery(text) => {
+                self.rows_text(text.sql);
+                Ok(())
+            }
+            Event::MariadbAnnotateRows(text) => {
+                self.rows_text(text);
+                Ok(())
+            }
+            Event::Intvar(value) => {
+                self.values.intvar(&value);
+                Ok(())
+            }
+            Event::Rand(seeds) => {
+                self.values.rand(&seeds);
+                Ok(())
+            }
+            Event::UserVar(variable) => self.values.user_variable(&variable),
+            other => {
+                let _ = other;
+                match header.flags & binlog::event::flags::IGNORABLE {
+                    0 => Err(error::SLAVE_RELAY_LOG_READ_FAILURE.with(&[&format_args!(
+                        "an event of type {} is not known to this version",
+                        header.event_type.name()
+                    )])),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn rows_text(&mut self, text: &[u8]) {
+        if self.instance.globals().bool(ids::BINLOG_ROWS_QUERY_LOG_EVENTS)
+            && let Some(group) = &mut self.group
+        {
+            group.rows_text = Some(text.to_vec());
+        }
+    }
+
+    fn expand(&mut self, payload: &TransactionPayloadEvent<'_>, format: &FormatDescription) -> Result<()> {
+        let format = FormatDescription { checksum: ChecksumAlgorithm::Off, ..format.clone() };
+        let mut decoder = Decoder::new(format);
+        let mut events = payload.events(EVENT_LENGTH_MAX as usize).map_err(corrupt)?;
+        while let Some(bytes) = events.next_event().map_err(corrupt)? {
+            let (header, event) = decoder.decode(bytes).map_err(corrupt)?;
+            self.part(&decoder, &header, event)?;
+        }
+        Ok(())
+    }
+
+    fn begin_gtid(
+        &mut self,
+        header: &EventHeader,
+        event: &GtidEvent,
+        received: &Arc<ReceivedEvent>,
+    ) -> Result<Applied> {
+        if !event.tag.is_empty() {
+            return Err(SqlError::unsupported("GTIDs with tags"));
+        }
+        let name = event.gtid.map_or(GroupName::Anonymous, GroupName::Mysql);
+        if let GroupName::Mysql(gtid) = name
+            && self.is_before_gtids(gtid)
+        {
+            return Ok(Applied::UntilReached);
+        }
+        let commit = event.commit.map(|commit| OriginalCommit {
+            timestamp: commit.original_commit_timestamp.unwrap_or(commit.immediate_commit_timestamp),
+            server_version: commit
+                .original_server_version
+                .or(commit.immediate_server_version)
+                .unwrap_or(syntax::parser::VERSION),
+        });
+        let committed = event.commit.map(|commit| commit.immediate_commit_timestamp);
+        self.delay(committed.unwrap_or(u64::from(header.timestamp) * 1_000_000))?;
+        self.begin_group(name, header, commit)?;
+        self.keep(received);
+        Ok(Applied::Done)
+    }
+
+    fn begin_mariadb(
+        &mut self,
+        header: &EventHeader,
+        event: &MariadbGtidEvent<'_>,
+        received: &Arc<ReceivedEvent>,
+    ) -> Result<Applied> {
+        self.delay(u64::from(header.timestamp) * 1_000_000)?;
+        self.begin_group(GroupName::Mariadb(event.gtid), header, None)?;
+        self.keep(received);
+        let is_xa = event.flags & (gtid_flags::PREPARED_XA | gtid_flags::COMPLETED_XA) != 0;
+        let passed_over = self.group.as_ref().is_some_and(|group| group.is_passed_over);
+        if let (true, Some(xid)) = (event.flags & gtid_flags::PREPARED_XA != 0, &event.xid) {
+            self.start_branch(*xid, passed_over)?;
+        } else if event.begins_transaction() && !is_xa && !passed_over {
+            self.begin_transaction()?;
+        }
+        Ok(Applied::Done)
+    }
+
+    fn keep(&mut self, received: &Arc<ReceivedEvent>) {
+        if let Some(group) = &mut self.group {
+            group.kept = Some(vec![received.clone()]);
+            group.kept_bytes = received.memory();
+        }
+    }
+
+    fn begin_group(
+        &mut self,
+        name: GroupName,
+        header: &EventHeader,
+        commit: Option<OriginalCommit>,
+    ) -> Result<()> {
+        self.abandon_group();
+        let is_executed = match (name, self.reached.gtids.get(&domain_of(name))) {
+            (GroupName::Mariadb(gtid), Some(last)) => gtid.sequence <= last.sequence,
+            _ => false,
+        };
+        let mut group = Group {
+            name,
+            is_passed_over: is_executed || self.skip > 0,
+            is_skipped: !is_executed && self.skip > 0,
+            in_transaction: false,
+            in_rows: false,
+            rows_text: None,
+            kept: None,
+            kept_bytes: 0,
+        };
+        if self.skip > 0 {
+            self.skip -= 1;
+        }
+        let cx = self.session.context();
+        cx.set_origin(Some(Origin { server_id: header.server_id, commit, position: None }));
+        if let GroupName::Mysql(gtid) = name {
+            cx.set_gtid_next(Some(gtid))?;
+            group.is_passed_over |= matches!(cx.log.next(), GtidNext::Executed(_));
+        }
+        self.channel.with(|state| state.progress.applying_since = header.timestamp);
+        self.group = Some(group);
+        Ok(())
+    }
+
+    fn begin_transaction(&mut self) -> Result<()> {
+        self.session.context().begin_replicated()?;
+        if let Some(group) = &mut self.group {
+            group.in_transaction = true;
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, decoder: &Decoder, header: &EventHeader, rows: &RowsEvent<'_>) -> Result<()> {
+        // What says that a statement ends, and has no rows: its tables were dropped or filtered.
+        const DUMMY: u64 = 0x00ff_ffff;
+        let is_dummy = rows.table_id == DUMMY && decoder.table(rows.table_id).is_none();
+        let Some(group) = &mut self.group else { return Ok(()) };
+        let cx = self.session.context();
+        if !group.in_rows {
+            let text = group.rows_text.take();
+            cx.begin_replicated_rows(header.timestamp, rows.flags, text.as_deref());
+            group.in_rows = true;
+        }
+        if !is_dummy {
+            let map = decoder.table_of(rows).map_err(corrupt)?;
+            let outcome = cx.with_own_results(|cx| apply::rows(cx, map, rows));
+            if let Err(e) = outcome {
+                cx.end_statement(false);
+                group.in_rows = false;
+                return Err(in_event(rows.kind, map, e));
+            }
+        }
+        if rows.flags & rows_flags::STMT_END != 0 {
+            cx.end_statement(true);
+            group.in_rows = false;
+        }
+        Ok(())
+    }
+
+    /// The group has all its events: it is enqueued for the log.
+    fn end_group(&mut self, passed_over: bool) -> Result<()> {
+        let Some(group) = &mut self.group else { return Ok(()) };
+        group.in_transaction = false;
+        if group.in_rows {
+            group.in_rows = false;
+            self.session.context().end_statement(true);
+        }
+        if passed_over && !group.is_skipped {
+            self.reached = self.reached_now();
+            self.group = None;
+            return Ok(());
+        }
+        self.commit()
+    }
+}
+
+mod ending;
+
+fn domain_of(name: GroupName) -> u32 {
+    match name {
+        GroupName::Mariadb(gtid) => gtid.domain_id,
+        _ => 0,
+    }
+}
+
+/// Up to where the channel's transactions are in this server's log, by the source's coordinates.
+///
+/// # Errors
+/// 1201 if what is kept of it can't be read.
+pub fn committed_position(instance: &Instance, channel: &Channel) -> Result<Coordinates> {
+    let kept = source_position::load(instance.engine().store(), channel.name()).map_err(SqlError::internal)?;
+    match kept {
+        None => Ok(Coordinates::default()),
+        Some(bytes) => {
+            Coordinates::decode(&bytes).ok_or_else(|| error::MASTER_INFO.with(&[&channel.name()]))
+        }
+    }
+}
+
+/// A lock was not to be had: the group can be done again.
+fn is_temporary(e: &SqlError) -> bool {
+    e.is(error::LOCK_WAIT_TIMEOUT) || e.is(error::LOCK_DEADLOCK)
+}
+
+/// Error 1594: the event is none, or not one that can be applied.
+fn corrupt(e: impl std::fmt::Display) -> SqlError {
+    error::SLAVE_RELAY_LOG_READ_FAILURE.with(&[&e])
+}
+
+/// An error with the event and the table that it came from.
+fn in_event(kind: RowsKind, map: &binlog::event::TableMapEvent, e: SqlError) -> SqlError {
+    let kind = match kind {
+        RowsKind::Write => "Write_rows",
+        RowsKind::Update => "Update_rows",
+        RowsKind::Delete => "Delete_rows",
+    };
+    let (database, table) = (String::from_utf8_lossy(&map.database), String::from_utf8_lossy(&map.table));
+    let message = format!(
+        "Could not execute {kind} event on table {database}.{table}; {}, Error_code: {}",
+        e.message, e.number
+    );
+    SqlError { message: message.into(), ..e }
+}

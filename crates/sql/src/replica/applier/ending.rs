@@ -1,0 +1,203 @@
+//! How a group ends: it is enqueued for the log, or was a statement that committed itself; and where
+//! the applier waits or stops between two groups.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use binlog::event::XaPrepareEvent;
+use binlog::gtid::{Gtid, GtidSet};
+
+use super::{Applied, Applier, GroupName, Reached, ReceivedEvent, SourcePosition, StoredPosition, Until};
+use crate::executor::Discard;
+use crate::replica::ReplicaThread;
+use crate::replica::coordinates::Coordinates;
+use crate::session::gtid_next::GtidNext;
+use datum::error::Result;
+
+/// The longest sleep of a delayed applier before it looks whether it is still wanted.
+const PAUSE: Duration = Duration::from_millis(500);
+
+impl Applier {
+    /// Where the source's log is read up to once the group has ended.
+    pub(super) fn reached_now(&self) -> Coordinates {
+        let mut reached = self.reached.clone();
+        reached.position = self.at.clone();
+        if let Some(group) = &self.group
+            && let GroupName::Mariadb(gtid) = group.name
+        {
+            reached.gtids.insert(gtid.domain_id, gtid);
+        }
+        reached
+    }
+
+    /// The position goes to the log where GTIDs don't say it (A4).
+    pub(super) fn note_position(&mut self) -> Coordinates {
+        let reached = self.reached_now();
+        let has_gtid = matches!(self.group.as_ref().map(|group| group.name), Some(GroupName::Mysql(_)));
+        let by_gtids = has_gtid && self.channel.with(|state| state.source.auto_position);
+        let position = (!by_gtids).then(|| StoredPosition {
+            channel: self.channel.name().to_owned(),
+            position: reached.encode(),
+        });
+        self.session.context().set_origin_position(position);
+        reached
+    }
+
+    /// Enqueues the open transaction.
+    pub(super) fn commit(&mut self) -> Result<()> {
+        let reached = self.note_position();
+        if self.session.context().transactions.started_table.is_some() {
+            // CREATE TABLE .. START TRANSACTION: a definition.
+            self.settle()?;
+            self.session.execute(b"COMMIT", &mut Discard)?;
+            return self.end_statement_group(reached);
+        }
+        let shown = self.shown(&reached);
+        let (ending, channel) = (self.pending.next(), self.channel.clone());
+        let ended = ending.clone();
+        let cx = self.session.context();
+        let left = cx.commit_in_background(move |outcome| {
+            if outcome.is_ok() {
+                shown.show(&channel);
+            }
+            ended.end(outcome);
+        })?;
+        self.reached = reached;
+        self.group = None;
+        self.pending.add(self.session.context(), &ending, left)
+    }
+
+    fn shown(&self, reached: &Coordinates) -> Reached {
+        let mariadb_gtids = self.is_mariadb.then(|| reached.gtids_text());
+        Reached { position: reached.position.clone(), mariadb_gtids }
+    }
+
+    /// The group was one statement, which has committed itself; if it is not in the log, because it
+    /// changed nothing, the group is logged empty.
+    pub(super) fn end_statement_group(&mut self, reached: Coordinates) -> Result<()> {
+        let cx = self.session.context();
+        let is_logged =
+            !matches!(cx.log.next(), GtidNext::Owned(_)) && cx.log.replicated().source_position.is_none();
+        let is_executed = matches!(cx.log.next(), GtidNext::Executed(_));
+        if !is_logged && !is_executed {
+            cx.log_empty()?;
+        }
+        cx.forget_gtid();
+        cx.set_origin(None);
+        self.shown(&reached).show(&self.channel);
+        self.reached = reached;
+        self.group = None;
+        Ok(())
+    }
+
+    /// XA PREPARE, or XA COMMIT .. ONE PHASE.
+    pub(super) fn xa_prepare(&mut self, end: &XaPrepareEvent<'_>, passed_over: bool) -> Result<()> {
+        let reached = self.note_position();
+        if !passed_over {
+            self.settle()?;
+            let xid = xid_text(end.format_id, end.gtrid, end.bqual);
+            let sql = match end.one_phase {
+                true => format!("XA COMMIT {xid} ONE PHASE"),
+                false => format!("XA PREPARE {xid}"),
+            };
+            self.session.execute(sql.as_bytes(), &mut Discard)?;
+        }
+        self.end_statement_group(reached)
+    }
+
+    /// MariaDB's GTID event stands for XA START too.
+    pub(super) fn start_branch(&mut self, xid: (u32, &[u8], &[u8]), passed_over: bool) -> Result<()> {
+        if let Some(group) = &mut self.group {
+            group.in_transaction = true;
+        }
+        if passed_over {
+            return Ok(());
+        }
+        let sql = format!("XA START {}", xid_text(xid.0 as i32, xid.1, xid.2));
+        self.session.execute(sql.as_bytes(), &mut Discard)
+    }
+
+    /// START REPLICA UNTIL SQL_BEFORE_GTIDS: the transaction is one of those.
+    pub(super) fn is_before_gtids(&self, gtid: Gtid) -> bool {
+        self.channel.with(|state| match &state.until {
+            Some(Until::BeforeGtids(gtids)) => gtids.contains(gtid),
+            _ => false,
+        })
+    }
+
+    /// After an event that may have ended a group.
+    pub(super) fn end_at(&mut self, _: &Arc<ReceivedEvent>) -> Result<Applied> {
+        if self.group.is_some() {
+            return Ok(Applied::Done);
+        }
+        let until = self.channel.with(|state| {
+            state.progress.applying_since = 0;
+            state.until.clone()
+        });
+        let is_reached = match until {
+            None | Some(Until::BeforeGtids(_)) => false,
+            Some(Until::AfterGtids(gtids)) => gtids.is_subset(&self.executed()?),
+            Some(Until::Position { file, offset }) => {
+                is_at_or_behind(&self.reached.position, &SourcePosition { file, offset })
+            }
+        };
+        Ok(if is_reached { Applied::UntilReached } else { Applied::Done })
+    }
+
+    fn executed(&mut self) -> Result<GtidSet> {
+        self.settle()?;
+        Ok(self.instance.log().gtid_executed())
+    }
+
+    /// SOURCE_DELAY: waits until so long after a transaction was committed (microseconds since 1970,
+    /// by the source's clock).
+    pub(super) fn delay(&mut self, committed: u64) -> Result<()> {
+        let (delay, difference) =
+            self.channel.with(|state| (state.source.delay, state.progress.clock_difference));
+        if delay.is_zero() {
+            return Ok(());
+        }
+        self.settle()?;
+        let due = (committed as i64 + delay.as_micros() as i64) - difference * 1_000_000;
+        while self.channel.is_wanted(ReplicaThread::Applier) {
+            let left = due - self.instance.env().now() as i64;
+            if left <= 0 {
+                break;
+            }
+            let left = Duration::from_micros(left as u64);
+            self.channel.with(|state| {
+                state.applier.state = "Waiting until SOURCE_DELAY seconds after source executed event";
+                state.progress.remaining_delay = Some(left.as_secs().min(u64::from(u32::MAX)) as u32);
+            });
+            self.session.context().interrupt.sleep(left.min(PAUSE));
+        }
+        self.channel.with(|state| state.progress.remaining_delay = None);
+        self.session.context().check_interrupt()
+    }
+}
+
+/// Log files of one name are numbered: a longer number is a later one.
+fn is_at_or_behind(reached: &SourcePosition, wanted: &SourcePosition) -> bool {
+    let key = |position: &SourcePosition| (position.file.len(), position.file.clone(), position.offset);
+    key(reached) >= key(wanted)
+}
+
+fn xid_text(format: i32, gtrid: &[u8], bqual: &[u8]) -> String {
+    let xid =
+        storage::Xid { format: format as u32, gtrid: gtrid.to_vec(), bqual: bqual.to_vec() };
+    xid.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_later_file_is_behind_any_offset_of_an_earlier_one() {
+        let at = |file: &str, offset| SourcePosition { file: file.into(), offset };
+        assert!(is_at_or_behind(&at("b.000002", 4), &at("b.000001", 900)));
+        assert!(is_at_or_behind(&at("b.1000000", 4), &at("b.999999", 4)));
+        assert!(!is_at_or_behind(&at("b.000001", 899), &at("b.000001", 900)));
+        assert!(is_at_or_behind(&at("b.000001", 900), &at("b.000001", 900)));
+    }
+}

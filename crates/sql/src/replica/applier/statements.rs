@@ -1,0 +1,217 @@
+//! Statements of a source's log: definitions, and changes that the source logged as text.
+
+use binlog::event::{
+    EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEvent, UserVarValue,
+};
+
+use super::{Applier, corrupt};
+use crate::executor::Discard;
+use datum::error::{Result, SqlError};
+use datum::types::Collation;
+
+/// What the source's log says of functions and variables in the next statement.
+#[derive(Debug, Default)]
+pub(super) struct StatementValues {
+    /// Assignments, in SET's words.
+    assignments: Vec<String>,
+}
+
+impl StatementValues {
+    /// LAST_INSERT_ID(), or the next number of an AUTO_INCREMENT column.
+    pub(super) fn intvar(&mut self, event: &IntvarEvent) {
+        const LAST_INSERT_ID: u8 = 1;
+        let name = if event.kind == LAST_INSERT_ID { "last_insert_id" } else { "insert_id" };
+        self.assignments.push(format!("{name} = {}", event.value));
+    }
+
+    /// RAND()'s seeds.
+    pub(super) fn rand(&mut self, event: &RandEvent) {
+        let (first, second) = event.seeds();
+        self.assignments.push(format!("rand_seed1 = {first}, rand_seed2 = {second}"));
+    }
+
+    /// A user variable.
+    ///
+    /// # Errors
+    /// 1115 for a character set that is not known here.
+    pub(super) fn user_variable(&mut self, event: &UserVarEvent<'_>) -> Result<()> {
+        let name = String::from_utf8_lossy(event.name).replace('`', "``");
+        let value = match &event.value {
+            None => "NULL".to_owned(),
+            Some(value) => text_of(value)?,
+        };
+        self.assignments.push(format!("@`{name}` := {value}"));
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<String> {
+        if self.assignments.is_empty() {
+            return None;
+        }
+        Some(format!("SET {}", std::mem::take(&mut self.assignments).join(", ")))
+    }
+}
+
+/// A value in SET's words.
+fn text_of(value: &UserVarValue<'_>) -> Result<String> {
+    const STRING: u8 = 0;
+    const REAL: u8 = 1;
+    const INTEGER: u8 = 2;
+    const DECIMAL: u8 = 4;
+    let eight = || -> Result<[u8; 8]> {
+        value.bytes.try_into().map_err(|_| corrupt("a user variable's value of another length"))
+    };
+    Ok(match value.kind {
+        STRING => {
+            let number = u16::try_from(value.charset).unwrap_or(u16::MAX);
+            let unknown = || {
+                let shown = format!("#{}", value.charset);
+                datum::error::UNKNOWN_CHARACTER_SET.with(&[&shown])
+            };
+            let collation = Collation::by_id(number).ok_or_else(unknown)?;
+            let (charset, collation) = (collation.charset().name(), collation.name());
+            let hex: String = value.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("_{charset} X'{hex}' COLLATE {collation}")
+        }
+        REAL => format!("{:e}", f64::from_le_bytes(eight()?)),
+        INTEGER if value.unsigned => u64::from_le_bytes(eight()?).to_string(),
+        INTEGER => i64::from_le_bytes(eight()?).to_string(),
+        DECIMAL => match value.bytes {
+            [precision, scale, bytes @ ..]
+                if *scale <= *precision && bytes.len() == binlog::row::decimal::encoded_len(*precision, *scale) =>
+            {
+                datum::value::Decimal::from_binary(bytes, *precision, *scale).to_string()
+            }
+            _ => return Err(corrupt("a user variable's decimal")),
+        },
+        _ => return Err(corrupt("a user variable of an unknown type")),
+    })
+}
+
+/// What a Query event is for its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Begin,
+    Commit,
+    Rollback,
+    XaStart,
+    Statement,
+}
+
+fn role_of(sql: &[u8]) -> Role {
+    let text = sql.trim_ascii();
+    let is = |word: &[u8]| text.eq_ignore_ascii_case(word);
+    if is(b"BEGIN") {
+        Role::Begin
+    } else if is(b"COMMIT") {
+        Role::Commit
+    } else if is(b"ROLLBACK") {
+        Role::Rollback
+    } else if text.get(..9).is_some_and(|start| start.eq_ignore_ascii_case(b"XA START ")) {
+        Role::XaStart
+    } else {
+        Role::Statement
+    }
+}
+
+impl Applier {
+    /// A Query event.
+    pub(super) fn query(
+        &mut self,
+        header: &EventHeader,
+        query: &QueryEvent<'_>,
+        passed_over: bool,
+    ) -> Result<()> {
+        let role = role_of(&query.sql);
+        let in_transaction = self.group.as_ref().is_some_and(|group| group.in_transaction);
+        match role {
+            Role::Begin if !passed_over => return self.begin_transaction(),
+            Role::Begin | Role::XaStart => {
+                if let Some(group) = &mut self.group {
+                    group.in_transaction = true;
+                }
+                if passed_over {
+                    return Ok(());
+                }
+            }
+            Role::Commit => return self.end_group(passed_over),
+            Role::Rollback => {
+                // It is logged empty.
+                self.session.context().rollback_changes();
+                return self.end_group(passed_over);
+            }
+            Role::Statement => {}
+        }
+        if in_transaction || role == Role::XaStart {
+            return if passed_over { Ok(()) } else { self.statement(header, query) };
+        }
+        let reached = self.note_position();
+        if !passed_over {
+            self.statement(header, query)?;
+        }
+        self.end_statement_group(reached)
+    }
+
+    /// Runs a statement with the settings of its event.
+    fn statement(&mut self, header: &EventHeader, query: &QueryEvent<'_>) -> Result<()> {
+        // It reads what is committed, and must see all before it.
+        self.settle()?;
+        let in_transaction = self.group.as_ref().is_some_and(|group| group.in_transaction);
+        let starts = self.is_mariadb && in_transaction && creates_table(&query.sql);
+        let started = starts.then(|| QueryEvent {
+            sql: [query.sql.trim_ascii_end(), b" START TRANSACTION"].concat().into(),
+            ..query.clone()
+        });
+        let query = started.as_ref().unwrap_or(query);
+        if let Some(set) = self.values.take() {
+            self.session.execute(set.as_bytes(), &mut Discard)?;
+        }
+        match self.session.execute_logged(query, header.timestamp, &mut Discard) {
+            // The source has logged that it failed so.
+            Err(e) if query.error_code != 0 && e.number == query.error_code => Ok(()),
+            Err(e) => Err(in_statement(query, e)),
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+/// CREATE TABLE of MariaDB, whose rows follow in the same group: what MySQL logs as CREATE TABLE ..
+/// START TRANSACTION.
+fn creates_table(sql: &[u8]) -> bool {
+    let words: Vec<&[u8]> = sql.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(4).collect();
+    let is = |at: usize, word: &[u8]| words.get(at).is_some_and(|w| w.eq_ignore_ascii_case(word));
+    is(0, b"CREATE") && (is(1, b"TABLE") || is(1, b"OR") && is(2, b"REPLACE") && is(3, b"TABLE"))
+}
+
+/// An error with the statement that it came from.
+fn in_statement(query: &QueryEvent<'_>, e: SqlError) -> SqlError {
+    const SHOWN_MAX: usize = 1024;
+    let shown = &query.sql[..query.sql.len().min(SHOWN_MAX)];
+    let message = format!(
+        "Error '{}' on query. Default database: '{}'. Query: '{}'",
+        e.message,
+        String::from_utf8_lossy(&query.database),
+        String::from_utf8_lossy(shown)
+    );
+    SqlError { message, ..e }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_that_begins_or_ends_a_group_is_known() {
+        for (sql, role) in [
+            ("BEGIN", Role::Begin),
+            (" commit ", Role::Commit),
+            ("ROLLBACK", Role::Rollback),
+            ("XA START X'61',X'',1", Role::XaStart),
+            ("ROLLBACK TO `a`", Role::Statement),
+            ("XA COMMIT X'61',X'',1", Role::Statement),
+            ("BEGINNING", Role::Statement),
+        ] {
+            assert_eq!(role_of(sql.as_bytes()), role, "{sql}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Duramen as a replica: of itself, of a MySQL and of a MariaDB, under a mixed workload, over a network
+//! that fails, and with servers that are killed. All tables are equal in the end, and so are the
+//! executed GTIDs.
+//!
+//! `DURAMEN_MYSQLD` names a MySQL server; where there is none a test says so and has shown nothing.
+//! `DURAMEN_FOLLOW_SECONDS` is how long the source works in each test, `DURAMEN_SEED` what it does.
+#![allow(clippy::unwrap_used)]
+
+use followers::mysql_server::{Replica, is_at_hand, let_in};
+use followers::proxy::Proxy;
+use followers::workload::{Features, Workload, prepare};
+use followers::{compare, connect, patience, seed, working_time};
+use servers::{Launch, Running, ServerKind};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use stdx::random::Random;
+
+fn source(kind: ServerKind, folder: &Path) -> Running {
+    let source = Launch::new(kind, &folder.join("source")).unwrap().arg("--max-binlog-size=4M");
+    let source = match kind {
+        ServerKind::Duramen => source.arg("--binlog-large-commit-threshold=1M"),
+        ServerKind::MySql => source.arg("--log-bin-trust-function-creators=ON"),
+        ServerKind::MariaDb => source.arg("--log-bin-trust-function-creators=ON"),
+    };
+    let source = source.start().unwrap();
+    match kind {
+        ServerKind::MariaDb => {
+            let account = "CREATE USER replica@'%' IDENTIFIED BY 'secret'; GRANT REPLICATION SLAVE ON *.* TO replica@'%'";
+            source.sql(account).unwrap();
+        }
+        _ => let_in(&source).unwrap(),
+    }
+    source
+}
+
+fn check_equal(source: &Running, replica: &Replica) {
+    let begun = Instant::now();
+    if source.kind() == ServerKind::MariaDb {
+        replica.await_mariadb(source, patience().unwrap()).unwrap();
+    } else {
+        replica.await_source(source, patience().unwrap()).unwrap();
+    }
+    println!("caught up after {:.1} s", begun.elapsed().as_secs_f64());
+    let mut ours = connect(source.address()).unwrap();
+    let mut theirs = connect(replica.server().address()).unwrap();
+    assert_eq!(compare::differences(&mut ours, &mut theirs).unwrap(), Vec::<String>::new());
+}
+
+fn follow(replica: &Replica, source: &Running) {
+    match source.kind() {
+        ServerKind::MariaDb => replica.follow_mariadb(source.port()).unwrap(),
+        _ => replica.follow(source.port()).unwrap(),
+    }
+}
+
+/// What a source of this kind can do that a Duramen can follow.
+fn features(kind: ServerKind) -> Features {
+    match kind {
+        ServerKind::Duramen | ServerKind::MySql => Features::ALL,
+        // Its JSON is text, and its accounts are its own.
+        ServerKind::MariaDb => Features { json: false, accounts: false, ..Features::ALL },
+    }
+}
+
+fn under_work(kind: ServerKind) {
+    let folder = tempfile::tempdir().unwrap();
+    let source = source(kind, folder.path());
+    let features = features(kind);
+    prepare(source.address(), features).unwrap();
+    let replica = Replica::duramen(folder.path(), &[]).unwrap();
+    follow(&replica, &source);
+    let time = working_time(Duration::from_secs(10)).unwrap();
+    let work = Workload::start(source.address(), features, 6, seed().unwrap());
+    std::thread::sleep(time);
+    println!("{}", work.stop().unwrap());
+    check_equal(&source, &replica);
+    // All of it is in its own log and tables.
+    let replica = replica.crash().unwrap();
+    check_equal(&source, &replica);
+}
+
+#[test]
+fn a_replica_of_duramen() {
+    under_work(ServerKind::Duramen);
+}
+
+#[test]
+fn a_replica_of_mysql() {
+    if is_at_hand() {
+        under_work(ServerKind::MySql);
+    }
+}
+
+#[test]
+fn a_replica_of_mariadb() {
+    under_work(ServerKind::MariaDb);
+}
+
+#[test]
+fn through_kills_restarts_and_cuts() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut source = source(ServerKind::Duramen, folder.path());
+    prepare(source.address(), Features::ALL).unwrap();
+    let mut replica = Replica::duramen(folder.path(), &[]).unwrap();
+    let proxy = Proxy::to(source.port()).unwrap();
+    replica.follow(proxy.port()).unwrap();
+    let seed = seed().unwrap();
+    let work = Workload::start(source.address(), Features::ALL, 4, seed);
+    let (mut random, start) = (Random::new(seed), Instant::now());
+    let time = working_time(Duration::from_secs(20)).unwrap();
+    let mut round = 0;
+    while round < 5 || start.elapsed() < time {
+        std::thread::sleep(Duration::from_millis(300 + random.below(1500)));
+        match if round < 5 { round } else { random.below(6) } {
+            0 => proxy.cut(),
+            1 => {
+                source.kill().unwrap();
+                source = source.restart().unwrap();
+            }
+            2 | 5 => replica = replica.crash().unwrap(),
+            3 => source = source.restart().unwrap(),
+            _ => replica = replica.restart().unwrap(),
+        }
+        work.moved(source.address());
+        proxy.point_to(source.port());
+        replica.check().unwrap();
+        round += 1;
+    }
+    println!("{round} interruptions; {}", work.stop().unwrap());
+    check_equal(&source, &replica);
+}
+
+/// What it has applied goes on to a replica of its own.
+#[test]
+fn in_the_middle_of_a_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = source(ServerKind::Duramen, folder.path());
+    prepare(first.address(), Features::ALL).unwrap();
+    let middle = Replica::duramen(&folder.path().join("middle"), &[]).unwrap();
+    middle.follow(first.port()).unwrap();
+    let last = Replica::duramen(&folder.path().join("last"), &["--server-id=5"]).unwrap();
+    last.follow(middle.server().port()).unwrap();
+    let time = working_time(Duration::from_secs(5)).unwrap();
+    let work = Workload::start(first.address(), Features::ALL, 4, seed().unwrap());
+    std::thread::sleep(time);
+    println!("{}", work.stop().unwrap());
+    check_equal(&first, &middle);
+    check_equal(&first, &last);
+}
