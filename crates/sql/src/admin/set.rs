@@ -302,6 +302,9 @@ impl Plan<'_> {
         let session = self.session;
         cx.change_variables(|variables| *variables = session);
         self.assigned.iter().for_each(|&id| cx.tracker.variable(id));
+        if self.assigned.iter().any(|&id| matches!(id, ids::RAND_SEED1 | ids::RAND_SEED2)) {
+            cx.seed_random();
+        }
         for step in self.actions {
             match step {
                 SetAction::Global(..) | SetAction::GtidPurged { .. } | SetAction::GtidNext(_) => {}

@@ -104,6 +104,8 @@ names! {
     PID_FILE = "pid_file";
     PORT = "port";
     PSEUDO_THREAD_ID = "pseudo_thread_id";
+    RAND_SEED1 = "rand_seed1";
+    RAND_SEED2 = "rand_seed2";
     READ_ONLY = "read_only";
     RELAY_LOG = "relay_log";
     REPLICATE_SAME_SERVER_ID = "replicate_same_server_id";

@@ -10,6 +10,7 @@ use storage::lock::Killed;
 use super::Context;
 use crate::catalog::ObjectKey;
 use crate::expression::functions::regexp;
+use crate::session::series::SeededRandom;
 use crate::routine::{Routine, RoutinePlans};
 use crate::variables::ids;
 use datum::error::{self, Result};
@@ -24,6 +25,8 @@ pub(crate) struct FunctionState {
     pub(crate) plans: RoutinePlans,
     /// What `RAND()` draws from.
     random: Random,
+    /// The same once `rand_seed1` or `rand_seed2` was set.
+    seeded_random: Option<SeededRandom>,
 }
 
 impl FunctionState {
@@ -34,16 +37,27 @@ impl FunctionState {
             regexps: regexp::Cache::default(),
             plans: RoutinePlans::default(),
             random: Random::new(u64::from_le_bytes(seed)),
+            seeded_random: None,
         }
     }
 
     /// `RAND()`
     pub(crate) fn random(&mut self) -> f64 {
+        if let Some(series) = &mut self.seeded_random {
+            return series.draw();
+        }
         (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
 impl Context {
+    /// `rand_seed1` or `rand_seed2` was set: `RAND()` goes on from there.
+    pub(crate) fn seed_random(&mut self) {
+        let variables = self.settings.variables();
+        let seeds = (variables.uint(ids::RAND_SEED1), variables.uint(ids::RAND_SEED2));
+        self.functions.seeded_random = Some(SeededRandom::of_seeds(seeds.0, seeds.1));
+    }
+
     /// A stored function, compiled; error 1305.
     pub(crate) fn routine(&self, database: &str, name: &str) -> Result<Arc<Routine>> {
         let missing = || {
