@@ -14,6 +14,7 @@
 pub(crate) mod apply;
 mod check;
 
+use apply::RowsOptions;
 use binlog::event::{Decoder, Event, EventHeader, EventType, RowsEvent};
 
 use crate::session::Context;
@@ -70,7 +71,7 @@ fn events(cx: &mut Context, reader: &mut LogReader, mut bytes: &[u8]) -> Result<
         if let Event::Rows(rows) = event {
             let map = decoder.table_of(&rows).map_err(corrupt)?.clone();
             cx.begin_row_event(header.timestamp);
-            let outcome = cx.with_own_results(|cx| apply::rows(cx, &map, &rows));
+            let outcome = cx.with_own_results(|cx| apply::rows(cx, &map, &rows, RowsOptions::default()));
             cx.end_statement(outcome.is_ok());
             outcome?;
         }

@@ -40,8 +40,10 @@ use crate::session::replicated::Origin;
 use crate::session::{Connection, Session};
 use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
+use rules::Rules;
 use statements::StatementValues;
 
+mod rules;
 mod statements;
 
 /// Events of a group that are kept to do it again after a deadlock, in bytes.
@@ -106,6 +108,7 @@ pub struct Applier {
     at: SourcePosition,
     /// The next groups are skipped, so many.
     skip: u64,
+    rules: Rules,
     /// What the next statement's functions return.
     values: StatementValues,
     is_mariadb: bool,
@@ -139,6 +142,7 @@ impl Applier {
             at: reached.position.clone(),
             reached,
             skip,
+            rules: Rules::of(instance, channel),
             values: StatementValues::default(),
             is_mariadb: false,
         })
@@ -465,11 +469,18 @@ impl Applier {
         }
         if !is_dummy {
             let map = decoder.table_of(rows).map_err(corrupt)?;
-            let outcome = cx.with_own_results(|cx| apply::rows(cx, map, rows));
+            let outcome = match self.rules.rows_options(map) {
+                Some(options) => cx.with_own_results(|cx| apply::rows(cx, map, rows, options)),
+                None => Ok(()),
+            };
             if let Err(e) = outcome {
                 cx.end_statement(false);
                 group.in_rows = false;
-                return Err(in_event(rows.kind, map, e));
+                if !self.rules.passes_over(&e) {
+                    return Err(in_event(rows.kind, map, e));
+                }
+                tracing::warn!(channel = self.channel.name(), number = e.number, "an event is passed over: {e}");
+                return Ok(());
             }
         }
         if rows.flags & rows_flags::STMT_END != 0 {

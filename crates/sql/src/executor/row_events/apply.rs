@@ -59,17 +59,35 @@ struct Target {
     table: Arc<TableDef>,
     /// How many columns both have.
     common: usize,
+    /// See [`RowsOptions::idempotent`].
+    idempotent: bool,
+}
+
+/// How a row event is applied.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RowsOptions<'a> {
+    /// The database here of the source's table; `None` if it is that of the source.
+    pub(crate) database: Option<&'a str>,
+    /// `replica_exec_mode=IDEMPOTENT`: a row that is there already is replaced, and one that is not
+    /// there is passed over.
+    pub(crate) idempotent: bool,
 }
 
 /// Applies a row event.
-pub(crate) fn rows(cx: &mut Context, map: &TableMapEvent, event: &RowsEvent<'_>) -> Result<()> {
-    let (database, name) = (String::from_utf8_lossy(&map.database), String::from_utf8_lossy(&map.table));
-    let table = cx.open_table_to_write(Some(&database), &name)?;
+pub(crate) fn rows(
+    cx: &mut Context,
+    map: &TableMapEvent,
+    event: &RowsEvent<'_>,
+    options: RowsOptions<'_>,
+) -> Result<()> {
+    let (of_source, name) = (String::from_utf8_lossy(&map.database), String::from_utf8_lossy(&map.table));
+    let database = options.database.unwrap_or(&of_source);
+    let table = cx.open_table_to_write(Some(database), &name)?;
     cx.check_writable_table(&table)?;
     // The log of a MySQL that has no cascades in it says neither.
     const WITHOUT: u16 = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::USE_SQL_FOREIGN_KEY;
     cx.statement.ignores_foreign_keys = event.flags & WITHOUT != 0;
-    let target = Target::new(table, map)?;
+    let target = Target::new(table, map, options.idempotent)?;
     let bytes = event.rows.bytes(ROWS_MAX).map_err(corrupt)?;
     let mut changes = Vec::new();
     for change in event.iter(map, &bytes).map_err(corrupt)? {
@@ -100,7 +118,7 @@ fn check_interrupt(cx: &mut Context, number: usize) -> Result<()> {
 }
 
 impl Target {
-    fn new(table: Arc<TableDef>, map: &TableMapEvent) -> Result<Self> {
+    fn new(table: Arc<TableDef>, map: &TableMapEvent, idempotent: bool) -> Result<Self> {
         let common = map.columns.len().min(table.columns.len());
         for (number, from) in map.columns[..common].iter().enumerate() {
             if !is_same(from, &table.column_types[number]) {
@@ -120,7 +138,7 @@ impl Target {
                 ]));
             }
         }
-        Ok(Self { table, common })
+        Ok(Self { table, common, idempotent })
     }
 
     /// An image's columns that the table has, each of them good.
@@ -191,7 +209,33 @@ impl Target {
             computed::complete(cx, table, &mut image, &defaulted, RowRules { row: 1, rules }, false)?;
         }
         let outcome = foreign_keys::insert_row(cx, table, &image);
-        self.stored(cx, outcome, &image, Counter::HandlerWrite)
+        match self.stored(cx, outcome, &image, Counter::HandlerWrite) {
+            Err(e) if self.idempotent && e.is(error::DUP_ENTRY) => {
+                self.delete_equals(cx, &image)?;
+                let outcome = foreign_keys::insert_row(cx, table, &image);
+                self.stored(cx, outcome, &image, Counter::HandlerWrite)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Deletes the rows that have a unique key of this one.
+    fn delete_equals(&self, cx: &mut Context, image: &[u8]) -> Result<()> {
+        let table = &self.table;
+        let keys = table.schema.keys(image).map_err(SqlError::internal)?;
+        for number in 0..table.indexes.len() {
+            let primary = match (number, keys.unique(number)) {
+                (0, _) => Some(keys.primary().to_vec()),
+                (_, Some(unique)) => self.primary_by(cx, number, unique)?,
+                (_, None) => None,
+            };
+            if let Some(primary) = primary
+                && let Some(found) = self.lock(cx, &primary)?
+            {
+                self.change(cx, &found, None)?;
+            }
+        }
+        Ok(())
     }
 
     /// What becomes of a row that was given to the engine.
@@ -237,8 +281,11 @@ impl Target {
                 Some(primary) => self.lock(cx, &primary)?,
                 None => None,
             };
-            let found = found.ok_or_else(|| self.not_found())?;
-            self.change(cx, &found, *after)?;
+            match found {
+                Some(found) => self.change(cx, &found, *after)?,
+                None if self.idempotent => {}
+                None => return Err(self.not_found()),
+            }
         }
         Ok(())
     }
@@ -302,7 +349,7 @@ impl Target {
                 left -= 1;
             }
         }
-        if left == 0 { Ok(()) } else { Err(self.not_found()) }
+        if left == 0 || self.idempotent { Ok(()) } else { Err(self.not_found()) }
     }
 
     fn values_of(

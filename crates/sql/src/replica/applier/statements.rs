@@ -5,7 +5,9 @@ use binlog::event::{
 };
 
 use super::{Applier, corrupt};
+use crate::catalog::parse_one;
 use crate::executor::Discard;
+use crate::privilege::tables_used;
 use datum::error::{Result, SqlError};
 use datum::types::Collation;
 
@@ -163,15 +165,45 @@ impl Applier {
             ..query.clone()
         });
         let query = started.as_ref().unwrap_or(query);
+        let Some(database) = self.rules.default_database(query) else { return Ok(()) };
+        let rewritten =
+            database.map(|database| QueryEvent { database: database.into_bytes().into(), ..query.clone() });
+        let query = rewritten.as_ref().unwrap_or(query);
+        if !self.takes_tables_of(query) {
+            return Ok(());
+        }
         if let Some(set) = self.values.take() {
             self.session.execute(set.as_bytes(), &mut Discard)?;
         }
         match self.session.execute_logged(query, header.timestamp, &mut Discard) {
             // The source has logged that it failed so.
             Err(e) if query.error_code != 0 && e.number == query.error_code => Ok(()),
+            Err(e) if self.rules.passes_over(&e) => {
+                tracing::warn!(channel = self.channel.name(), number = e.number, "a statement is passed over: {e}");
+                Ok(())
+            }
             Err(e) => Err(in_statement(query, e)),
             Ok(()) => Ok(()),
         }
+    }
+}
+
+impl Applier {
+    /// Whether the tables that a statement changes or defines pass the filters: the first of them
+    /// decides. A statement that can't be read passes, and fails when it is run.
+    fn takes_tables_of(&self, query: &QueryEvent<'_>) -> bool {
+        if self.rules.takes_all() {
+            return true;
+        }
+        let sql_mode = query.status.sql_mode.unwrap_or(0);
+        let Ok(statement) = parse_one(&query.sql, sql_mode) else { return true };
+        let default = String::from_utf8_lossy(&query.database);
+        let used = tables_used(&statement.kind, &|_, _| false);
+        let first = used.iter().find(|used| used.writes || used.defines);
+        first.is_none_or(|used| {
+            let database = used.name.database.as_deref().unwrap_or(&default);
+            self.rules.takes_table(database, &used.name.name)
+        })
     }
 }
 

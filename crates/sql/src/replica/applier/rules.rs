@@ -1,0 +1,112 @@
+//! What an applier leaves out, and what it goes on after.
+
+use binlog::event::{QueryEvent, TableMapEvent};
+
+use crate::executor::row_events::apply::RowsOptions;
+use crate::instance::Instance;
+use crate::replica::{Channel, Filters};
+use crate::variables::ids;
+use datum::error::SqlError;
+
+/// The channel's filters and the server's settings, as of the applier's start.
+pub(super) struct Rules {
+    filters: Filters,
+    skipped: SkippedErrors,
+    idempotent: bool,
+    /// Databases and names of the source's tables, and what becomes of their rows.
+    tables: std::collections::HashMap<(Vec<u8>, Vec<u8>), Option<Option<String>>>,
+}
+
+/// `replica_skip_errors`
+#[derive(Debug, PartialEq, Eq)]
+enum SkippedErrors {
+    All,
+    These(Vec<u16>),
+}
+
+impl SkippedErrors {
+    fn parse(text: &str) -> Self {
+        /// What MySQL means by `ddl_exist_errors`: objects that are there already, or are not there.
+        const DDL_EXIST: [u16; 10] = [1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1146];
+        let mut numbers = Vec::new();
+        for word in text.split(',').map(str::trim) {
+            match word {
+                _ if word.eq_ignore_ascii_case("all") => return Self::All,
+                _ if word.eq_ignore_ascii_case("ddl_exist_errors") => numbers.extend(DDL_EXIST),
+                _ => numbers.extend(word.parse::<u16>()),
+            }
+        }
+        Self::These(numbers)
+    }
+}
+
+impl Rules {
+    pub(super) fn of(instance: &Instance, channel: &Channel) -> Self {
+        const IDEMPOTENT: u64 = 1;
+        let globals = instance.globals();
+        Self {
+            filters: channel.with(|state| state.filters.clone()),
+            skipped: SkippedErrors::parse(&globals.text(ids::REPLICA_SKIP_ERRORS)),
+            idempotent: globals.uint(ids::REPLICA_EXEC_MODE) == IDEMPOTENT,
+            tables: std::collections::HashMap::new(),
+        }
+    }
+
+    /// How rows of a table are applied; `None` if they are left out.
+    pub(super) fn rows_options(&mut self, map: &TableMapEvent) -> Option<RowsOptions<'_>> {
+        let idempotent = self.idempotent;
+        if self.filters.is_empty() {
+            return Some(RowsOptions { database: None, idempotent });
+        }
+        let filters = &self.filters;
+        let known = self.tables.entry((map.database.clone(), map.table.clone())).or_insert_with(|| {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let (of_source, table) = (text(&map.database), text(&map.table));
+            let here = filters.rewritten(&of_source);
+            filters.takes(here, &table).then(|| (here != of_source).then(|| here.to_owned()))
+        });
+        known.as_ref().map(|database| RowsOptions { database: database.as_deref(), idempotent })
+    }
+
+    /// The database here that a statement has as its default; `None` if the statement is left out.
+    pub(super) fn default_database(&self, query: &QueryEvent<'_>) -> Option<Option<String>> {
+        if self.filters.is_empty() {
+            return Some(None);
+        }
+        let of_source = String::from_utf8_lossy(&query.database).into_owned();
+        let here = self.filters.rewritten(&of_source);
+        let takes = here.is_empty() || self.filters.takes_database(here);
+        takes.then(|| (here != of_source).then(|| here.to_owned()))
+    }
+
+    /// True if nothing is left out.
+    pub(super) fn takes_all(&self) -> bool {
+        self.filters.is_empty()
+    }
+
+    /// Whether a table that a statement names passes.
+    pub(super) fn takes_table(&self, database: &str, table: &str) -> bool {
+        self.filters.is_empty() || self.filters.takes_table(database, table)
+    }
+
+    /// The applier goes on after this error (`replica_skip_errors`).
+    pub(super) fn passes_over(&self, e: &SqlError) -> bool {
+        match &self.skipped {
+            SkippedErrors::All => true,
+            SkippedErrors::These(numbers) => numbers.contains(&e.number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_to_go_on_after_are_numbers_or_words() {
+        assert_eq!(SkippedErrors::parse("OFF"), SkippedErrors::These(vec![]));
+        assert_eq!(SkippedErrors::parse("1032, 1062"), SkippedErrors::These(vec![1032, 1062]));
+        assert_eq!(SkippedErrors::parse("1032,ALL"), SkippedErrors::All);
+        assert!(matches!(SkippedErrors::parse("ddl_exist_errors"), SkippedErrors::These(n) if n.contains(&1050)));
+    }
+}
