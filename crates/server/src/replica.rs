@@ -16,6 +16,7 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+mod acknowledgement;
 mod applier;
 mod connection;
 mod queue;

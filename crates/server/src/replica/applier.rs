@@ -45,6 +45,7 @@ fn apply_all(
                 continue;
             }
             Next::Nothing => {
+                applier.idle()?;
                 if !is_idle {
                     is_idle = true;
                     channel.with(|state| state.applier.state = IDLE);

@@ -51,6 +51,8 @@ const UNKNOWN_SYSTEM_VARIABLE: u16 = 1193;
 pub(super) struct SourceConnection {
     pub(super) client: Client,
     pub(super) is_mariadb: bool,
+    /// The source is semi-synchronous, and so is this replica.
+    pub(super) acknowledges: bool,
 }
 
 /// What ends a read of a connection: both directions are shut.
@@ -126,7 +128,7 @@ impl SourceConnection {
         };
         let client = Client::connect(Box::new(socket), server.env.clone(), &options).map_err(lost)?;
         let is_mariadb = client.server_version.contains("MariaDB");
-        Ok(Self { client, is_mariadb })
+        Ok(Self { client, is_mariadb, acknowledges: false })
     }
 
     /// What this server has to know of the source, and the source of its replica.
@@ -178,7 +180,19 @@ impl SourceConnection {
         } else {
             self.run(&format!("SET @slave_uuid = '{own_uuid}', @replica_uuid = '{own_uuid}'"))?;
         }
+        if variables.bool(ids::RPL_SEMI_SYNC_REPLICA_ENABLED) && self.is_semi_synchronous()? {
+            self.run("SET @rpl_semi_sync_replica = 1, @rpl_semi_sync_slave = 1")?;
+            self.acknowledges = true;
+        }
         self.register(server)
+    }
+
+    /// Whether the source can wait for replicas. Whether it does is its own matter: it asks for an
+    /// answer when it wants one.
+    fn is_semi_synchronous(&mut self) -> Result<bool, SourceError> {
+        const NAMES: &str =
+            "SHOW GLOBAL VARIABLES WHERE variable_name IN ('rpl_semi_sync_source_enabled', 'rpl_semi_sync_master_enabled')";
+        Ok(!self.client.query(NAMES).map_err(lost)?.rows.is_empty())
     }
 
     /// COM_REGISTER_SLAVE: the source lists this server among its replicas.

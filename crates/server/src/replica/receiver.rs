@@ -1,5 +1,6 @@
 //! The receiver's thread: reads the source's log, and connects again when the connection is lost.
 
+use super::acknowledgement::{self, Acknowledgement};
 use super::connection::{self, SourceConnection, SourceError, lost};
 use super::queue::EventQueue;
 use super::stream::{Incoming, StreamPosition};
@@ -87,6 +88,7 @@ fn follow(
     let patience = Duration::from_secs(server.variables.uint(ids::REPLICA_NET_TIMEOUT).max(1));
     let socket = connection::open(source, patience)?;
     channel.set_wake(THREAD, connection::shutter(&socket));
+    let poll = socket.try_clone().ok();
     let mut connection = SourceConnection::log_in(server, source, socket, patience)?;
     connection.introduce(server, channel, source)?;
     if !queue.begin_stream(is_wanted) {
@@ -96,6 +98,9 @@ fn follow(
         .map_err(|e| SourceError::fatal(e.number, e.message))?;
     let executed = server.database.log().gtid_executed();
     connection.request(server, source, &reached, &executed)?;
+    let acknowledges = connection.acknowledges;
+    channel.with(|state| state.progress.acknowledges = acknowledges);
+    let mut acknowledgement = Acknowledgement::new(acknowledges.then_some(poll).flatten());
     *was_connected = true;
     let (host, port) = (&source.host, source.port);
     tracing::info!(channel = channel.name(), "following {host}:{port}, {}", connection.client.server_version);
@@ -110,6 +115,9 @@ fn follow(
     }
     let mut stream = StreamPosition::new(ignored);
     while is_wanted() {
+        if !acknowledgement.send_if_due(channel, &mut connection)? {
+            return Ok(());
+        }
         let packet = connection.client.read_packet().map_err(reading)?;
         const EVENT: u8 = 0x00;
         const EOF: u8 = 0xfe;
@@ -117,6 +125,11 @@ fn follow(
             Some((&EVENT, bytes)) => bytes,
             Some((&EOF, _)) => return Err(SourceError::passing(2013, "the source has ended the stream")),
             _ => return Err(SourceError::passing(2027, "Malformed packet")),
+        };
+        let (bytes, is_asked) = match connection.acknowledges {
+            true => acknowledgement::strip(bytes)
+                .ok_or_else(|| SourceError::passing(2027, "Malformed packet of a semi-synchronous source"))?,
+            false => (bytes, false),
         };
         let incoming = stream.take(bytes).map_err(|e| {
             let place = format!("{}:{}", stream.file(), stream.offset());
@@ -151,6 +164,9 @@ fn follow(
                 }
                 read.offset = offset;
             });
+        }
+        if is_asked {
+            acknowledgement.is_asked(&event);
         }
         match queue.push(event, is_wanted) {
             Some(Ok(())) => {}

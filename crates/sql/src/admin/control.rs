@@ -109,11 +109,15 @@ pub(crate) fn reset(cx: &mut Context, what: &[ResetWhat]) -> Result<()> {
     })
 }
 
-/// INSTALL PLUGIN: the semi-synchronous source is there without, by either of MySQL's names;
+/// INSTALL PLUGIN: the semi-synchronous source and replica are there without, by MySQL's names;
 /// nothing else can be installed.
 pub(crate) fn install_plugin(name: &Ident, library: &Text) -> Result<()> {
-    const BUILT_IN: [(&str, &str); 2] =
-        [("rpl_semi_sync_source", "semisync_source.so"), ("rpl_semi_sync_master", "semisync_master.so")];
+    const BUILT_IN: [(&str, &str); 4] = [
+        ("rpl_semi_sync_source", "semisync_source.so"),
+        ("rpl_semi_sync_master", "semisync_master.so"),
+        ("rpl_semi_sync_replica", "semisync_replica.so"),
+        ("rpl_semi_sync_slave", "semisync_slave.so"),
+    ];
     let library = library.to_str_lossy();
     let is_it =
         |&(built_in, of): &(&str, &str)| built_in.eq_ignore_ascii_case(name.as_str()) && of == library;

@@ -28,6 +28,7 @@ use binlog::group::OriginalCommit;
 use binlog::gtid::Gtid;
 use storage::source_position::{self, SourcePosition as StoredPosition};
 
+use super::AnonymousGtids;
 use super::channel::{Channel, SourcePosition, Until};
 use super::coordinates::Coordinates;
 use super::error::ApplyError;
@@ -109,6 +110,8 @@ pub struct Applier {
     /// The next groups are skipped, so many.
     skip: u64,
     rules: Rules,
+    /// The number that an anonymous group got last.
+    last_named: u64,
     /// What the next statement's functions return.
     values: StatementValues,
     is_mariadb: bool,
@@ -143,6 +146,7 @@ impl Applier {
             reached,
             skip,
             rules: Rules::of(instance, channel),
+            last_named: 0,
             values: StatementValues::default(),
             is_mariadb: false,
         })
@@ -186,6 +190,14 @@ impl Applier {
                 None => ApplyError::new(&e, gtid.as_deref(), event),
             }
         })
+    }
+
+    /// Nothing comes: what is durable by now is released.
+    ///
+    /// # Errors
+    /// Of the first group that was enqueued and is not in the log.
+    pub fn idle(&mut self) -> std::result::Result<(), ApplyError> {
+        self.pending.collect(self.session.context()).map_err(|e| ApplyError::of_commit(&e))
     }
 
     /// Waits until all that was enqueued is durable.
@@ -437,15 +449,33 @@ impl Applier {
         if self.skip > 0 {
             self.skip -= 1;
         }
+        let named = self.name_here(name)?;
         let cx = self.session.context();
         cx.set_origin(Some(Origin { server_id: header.server_id, commit, position: None }));
-        if let GroupName::Mysql(gtid) = name {
+        if let Some(gtid) = named {
             cx.set_gtid_next(Some(gtid))?;
             group.is_passed_over |= matches!(cx.log.next(), GtidNext::Executed(_));
         }
         self.channel.with(|state| state.progress.applying_since = header.timestamp);
         self.group = Some(group);
         Ok(())
+    }
+
+    /// The GTID that the group gets here; `None` for this server's next one.
+    fn name_here(&mut self, name: GroupName) -> Result<Option<Gtid>> {
+        let uuid = match name {
+            GroupName::Mysql(gtid) => return Ok(Some(gtid)),
+            GroupName::Mariadb(_) => return Ok(None),
+            GroupName::Anonymous => match self.channel.with(|state| state.source.anonymous.clone()) {
+                AnonymousGtids::Off | AnonymousGtids::Local => return Ok(None),
+                AnonymousGtids::Uuid(uuid) => uuid,
+            },
+        };
+        let uuid = uuid.parse().map_err(|_| error::MALFORMED_GTID_SPECIFICATION.with(&[&uuid]))?;
+        // What was enqueued last may not be ordered yet.
+        let gno = self.instance.log().gtid_ordered().next_gno(uuid).max(self.last_named + 1);
+        self.last_named = gno;
+        Ok(Some(Gtid { uuid, gno }))
     }
 
     fn begin_transaction(&mut self) -> Result<()> {
@@ -501,6 +531,9 @@ impl Applier {
         if passed_over && !group.is_skipped {
             self.reached = self.reached_now();
             self.group = None;
+            // It is not told to be there before all in front of it is.
+            self.settle()?;
+            self.shown(&self.reached).show(&self.channel);
             return Ok(());
         }
         self.commit()

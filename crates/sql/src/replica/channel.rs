@@ -94,6 +94,8 @@ pub struct Progress {
     pub source_uuid: String,
     /// `version()` of the source, once connected.
     pub source_version: String,
+    /// The source waits for acknowledgements, and gets them.
+    pub acknowledges: bool,
     /// Up to where the receiver has read.
     pub read: SourcePosition,
     /// Up to where the applier has committed.

@@ -83,7 +83,7 @@ impl PendingCommits {
     }
 
     /// Takes those off that have ended.
-    fn collect(&mut self, cx: &mut Context) -> Result<()> {
+    pub(super) fn collect(&mut self, cx: &mut Context) -> Result<()> {
         let mut outcome = Ok(());
         while self.waiting.front().is_some_and(|first| first.outcome.get().is_some())
             && let Some(first) = self.waiting.pop_front()

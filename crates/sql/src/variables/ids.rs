@@ -125,6 +125,7 @@ names! {
     RESTRICT_FK_ON_NON_STANDARD_KEY = "restrict_fk_on_non_standard_key";
     RESULTSET_METADATA = "resultset_metadata";
     SKIP_REPLICA_START = "skip_replica_start";
+    RPL_SEMI_SYNC_REPLICA_ENABLED = "rpl_semi_sync_replica_enabled";
     RPL_SEMI_SYNC_SOURCE_ENABLED = "rpl_semi_sync_source_enabled";
     RPL_SEMI_SYNC_SOURCE_TIMEOUT = "rpl_semi_sync_source_timeout";
     RPL_SEMI_SYNC_SOURCE_WAIT_FOR_REPLICA_COUNT = "rpl_semi_sync_source_wait_for_replica_count";

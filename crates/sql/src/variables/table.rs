@@ -65,8 +65,10 @@ const ALIASES: [(&str, &str); 4] = [
 
 /// Names of old that are listed too: MariaDB's replicas look for `rpl_semi_sync_master_enabled` with
 /// SHOW VARIABLES, and MySQL lists the others.
-const LISTED_ALIASES: [(&str, &str); 29] = [
+const LISTED_ALIASES: [(&str, &str); 31] = [
     ("rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled"),
+    ("rpl_semi_sync_slave_enabled", "rpl_semi_sync_replica_enabled"),
+    ("rpl_semi_sync_slave_trace_level", "rpl_semi_sync_replica_trace_level"),
     ("rpl_semi_sync_master_timeout", "rpl_semi_sync_source_timeout"),
     ("rpl_semi_sync_master_trace_level", "rpl_semi_sync_source_trace_level"),
     ("rpl_semi_sync_master_wait_for_slave_count", "rpl_semi_sync_source_wait_for_replica_count"),

@@ -67,7 +67,7 @@ impl Applier {
         self.pending.add(self.session.context(), &ending, left)
     }
 
-    fn shown(&self, reached: &Coordinates) -> Reached {
+    pub(super) fn shown(&self, reached: &Coordinates) -> Reached {
         let mariadb_gtids = self.is_mariadb.then(|| reached.gtids_text());
         Reached { position: reached.position.clone(), mariadb_gtids }
     }

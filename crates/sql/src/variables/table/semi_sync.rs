@@ -1,8 +1,13 @@
-//! The semi-synchronous source.
+//! The semi-synchronous source, and its replica.
 
 use super::super::definition::{Variable, choice, switch, uint};
 
 pub(super) const VARIABLES: &[Variable] = &[
+    switch("rpl_semi_sync_replica_enabled", false)
+        .help_text("Receivers acknowledge to their source what is durable here"),
+    uint("rpl_semi_sync_replica_trace_level", 32, 0, u32::MAX as u64)
+        .harmless()
+        .help_text("No effect: no such traces"),
     switch("rpl_semi_sync_source_enabled", false)
         .help_text("Commits wait until replicas that acknowledge have them"),
     uint("rpl_semi_sync_source_timeout", 10_000, 0, u32::MAX as u64)
