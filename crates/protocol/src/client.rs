@@ -41,6 +41,9 @@ pub struct ConnectOptions<'a> {
     pub tls: Tls<'a>,
     /// The plugin to answer the greeting with; `None` for the one that it proposes.
     pub plugin: Option<&'a str>,
+    /// Without TLS: whether to ask the server for the key that the password is sent with. Who sits
+    /// between can give another one.
+    pub requests_public_key: bool,
     /// Connection attributes.
     pub attributes: &'a [(&'a [u8], &'a [u8])],
     /// How to compress, if the server can.
@@ -59,6 +62,7 @@ impl Default for ConnectOptions<'_> {
             database: b"",
             tls: Tls::Off,
             plugin: None,
+            requests_public_key: true,
             attributes: &[],
             compression: None,
             without: Capabilities(0),
@@ -100,6 +104,10 @@ impl From<Truncated> for ClientError {
     }
 }
 
+/// What a client says that may neither send a password as it is nor ask for a key.
+const NEEDS_SECURITY: &str = "Authentication plugin 'caching_sha2_password' reported error: Authentication requires secure \
+     connection.";
+
 /// A connection to a server.
 pub struct Client {
     packets: Packets,
@@ -124,7 +132,7 @@ impl Client {
         let (challenge, proposed) = client.read_greeting(options)?;
         let plugin = options.plugin.map_or(proposed, str::to_owned);
         client.send_response(options, &plugin, &challenge)?;
-        client.prove(options.password, challenge)?;
+        client.prove(options.password, challenge, options.requests_public_key)?;
         if let Some(algorithm) = Algorithm::of(client.capabilities) {
             client.packets.start_compression(algorithm);
         }
@@ -225,7 +233,12 @@ impl Client {
     }
 
     /// Answers what the server asks until it says OK or ERR.
-    fn prove(&mut self, password: &[u8], mut challenge: Challenge) -> Result<(), ClientError> {
+    fn prove(
+        &mut self,
+        password: &[u8],
+        mut challenge: Challenge,
+        requests_public_key: bool,
+    ) -> Result<(), ClientError> {
         loop {
             self.read()?;
             let mut c = Cursor::new(&self.packet);
@@ -241,6 +254,9 @@ impl Client {
                 0x01 if c.remaining_slice() == [3] => continue,
                 0x01 if c.remaining_slice() == [4] && self.packets.channel.is_secure() => {
                     [password, &[0]].concat()
+                }
+                0x01 if c.remaining_slice() == [4] && !requests_public_key => {
+                    return Err(ClientError::Unexpected(NEEDS_SECURITY));
                 }
                 0x01 if c.remaining_slice() == [4] => vec![2],
                 0x01 => {
@@ -266,7 +282,7 @@ impl Client {
         put_nul(&mut packet, plugin.as_bytes());
         self.packets.continue_sequence(0);
         self.send_packet(&packet)?;
-        self.prove(password, Challenge::default())
+        self.prove(password, Challenge::default(), true)
     }
 
     /// Runs one statement, or the first of several; the others' results are read by

@@ -121,6 +121,7 @@ impl SourceConnection {
             user: source.user.as_bytes(),
             password: source.password.as_bytes(),
             tls,
+            requests_public_key: source.get_public_key,
             compression,
             timeouts: Timeouts { idle: patience, read: patience, write: patience, connect: patience },
             attributes: &[(b"program_name", b"duramen"), (b"_client_role", b"binary_log_listener")],
