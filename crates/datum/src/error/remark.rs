@@ -31,6 +31,9 @@ pub fn warning(remark: &Remark) -> SqlError {
         Remark::Variable(name) => {
             advice(&format!("'@@{name}' is deprecated and will be removed in a future release."))
         }
+        Remark::RenamedVariable(name, today) => advice(&format!(
+            "'@@{name}' is deprecated and will be removed in a future release. Please use {today} instead."
+        )),
         Remark::TightComment => error::WARN_NO_SPACE_VERSION_COMMENT.plain(),
         Remark::ProcessList => instead("INFORMATION_SCHEMA.PROCESSLIST", "performance_schema.processlist"),
         Remark::National => error::DEPRECATED_NATIONAL.plain(),

@@ -32,7 +32,7 @@ pub(super) fn run(
         let source = channel.with(|state| {
             state.receiver.running = Running::Connecting;
             state.receiver.state = "Connecting to source";
-            state.source.clone()
+            state.source_to_log_in()
         });
         let mut was_connected = false;
         let outcome = follow(server, channel, queue, &source, &mut was_connected);

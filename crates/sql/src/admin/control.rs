@@ -55,7 +55,6 @@ pub(crate) fn flush(cx: &mut Context, flush: &Flush) -> Result<()> {
 
 fn unsupported(option: &FlushOption) -> Option<&'static str> {
     match option {
-        FlushOption::RelayLogs { .. } => Some("FLUSH RELAY LOGS"),
         FlushOption::UserResources => Some("FLUSH USER_RESOURCES"),
         FlushOption::OptimizerCosts => Some("FLUSH OPTIMIZER_COSTS"),
         FlushOption::Hosts => Some("FLUSH HOSTS"),
@@ -85,6 +84,8 @@ fn flush_one(cx: &mut Context, option: &FlushOption) -> Result<()> {
             cx.instance.status().restart(&cx.statistics.counters);
             Ok(())
         }
+        // There are none.
+        FlushOption::RelayLogs { channel } => super::replica::channels_of(cx, channel.as_ref()).map(drop),
         FlushOption::Privileges => {
             cx.instance.flush_privileges();
             Ok(())

@@ -82,7 +82,7 @@ pub(crate) fn reset(cx: &mut Context, all: bool, channel: Option<&Text>) -> Resu
         stored.channels.retain(|(name, ..)| !names.contains(name));
     } else {
         let reset = stored.channels.iter_mut().filter(|(name, ..)| names.contains(name));
-        reset.for_each(|(_, source, _)| source.forget_position(given_at));
+        reset.for_each(|(_, source, _)| source.begin_anew(given_at));
     }
     channels.store(&stored)?;
     for channel in affected {
@@ -91,7 +91,7 @@ pub(crate) fn reset(cx: &mut Context, all: bool, channel: Option<&Text>) -> Resu
             continue;
         }
         channel.with(|state| {
-            state.source.forget_position(given_at);
+            state.source.begin_anew(given_at);
             state.begin_anew();
             state.receiver.last_error = None;
             state.applier.last_error = None;

@@ -555,12 +555,13 @@ fn domain_of(name: GroupName) -> u32 {
 /// 1201 if what is kept of it can't be read.
 pub fn committed_position(instance: &Instance, channel: &Channel) -> Result<Coordinates> {
     let kept = source_position::load(instance.engine().store(), channel.name()).map_err(SqlError::internal)?;
-    match kept {
-        None => Ok(Coordinates::default()),
+    let kept = match kept {
+        None => Coordinates::default(),
         Some(bytes) => {
-            Coordinates::decode(&bytes).ok_or_else(|| error::MASTER_INFO.with(&[&channel.name()]))
+            Coordinates::decode(&bytes).ok_or_else(|| error::MASTER_INFO.with(&[&channel.name()]))?
         }
-    }
+    };
+    Ok(channel.with(|state| kept.of_source(&state.source)))
 }
 
 /// A lock was not to be had: the group can be done again.

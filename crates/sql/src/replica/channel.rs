@@ -210,6 +210,12 @@ impl ChannelState {
         }
     }
 
+    /// The source, with the user and password that the receiver logs in with.
+    pub fn source_to_log_in(&self) -> SourceConfig {
+        let (user, password) = self.user_and_password();
+        SourceConfig { user: user.to_owned(), password: password.to_owned(), ..self.source.clone() }
+    }
+
     /// With which user and password the receiver logs in.
     pub fn user_and_password(&self) -> (&str, &str) {
         match &self.login {
@@ -292,5 +298,28 @@ impl Channel {
     pub fn wait_until(&self, patience: Duration, mut is_so: impl FnMut(&ChannelState) -> bool) -> bool {
         let mut state = self.state.lock();
         !self.changed.wait_while_for(&mut state, |state| !is_so(state), patience).timed_out()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_behind_the_source_are_reckoned_as_mysql_does() {
+        let mut state = ChannelState::default();
+        assert_eq!(state.seconds_behind(100), None, "no applier");
+        state.applier.running = Running::Yes;
+        assert_eq!(state.seconds_behind(100), None, "all done, and nobody to ask for more");
+        state.receiver.running = Running::Yes;
+        assert_eq!(state.seconds_behind(100), Some(0));
+        state.progress.applying_since = 70;
+        state.progress.clock_difference = -10;
+        assert_eq!(state.seconds_behind(100), Some(20));
+        state.progress.clock_difference = -40;
+        assert_eq!(state.seconds_behind(100), Some(0), "never negative");
+        state.receiver.running = Running::No;
+        state.progress.clock_difference = 0;
+        assert_eq!(state.seconds_behind(100), Some(30), "what was received is still applied");
     }
 }

@@ -137,3 +137,38 @@ impl Channels {
         self.threads.lock().clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::replica::SourceConfig;
+    use env::SimEnv;
+
+    /// A start destroys nothing, and what a person mends is taken without another start.
+    #[test]
+    fn a_damaged_file_stays_and_is_read_again_once_it_is_mended() {
+        let env: Arc<dyn Env> = Arc::new(SimEnv::new(1));
+        let datadir = Path::new("/data");
+        env.create_dir_all(datadir).unwrap();
+        let channels = Channels::open(env.clone(), datadir);
+        let source = SourceConfig { host: "h".into(), ..SourceConfig::default() };
+        let mut stored = channels.to_store();
+        stored.channels.push(("c".into(), source, Filters::default()));
+        channels.store(&stored).unwrap();
+        let path = datadir.join(crate::replica::file::FILE);
+        let whole = env.read_file(&path).unwrap();
+
+        let damaged = [&whole[..whole.len() / 2], b"x", &whole[whole.len() / 2..]].concat();
+        env.replace_file(&path, &damaged).unwrap();
+        let channels = Channels::open(env.clone(), datadir);
+        assert!(channels.all().is_empty());
+        let refused = channels.administer().err().unwrap();
+        assert!(refused.number == 1201 && refused.message.contains("replica-channels"), "{refused}");
+        assert_eq!(env.read_file(&path).unwrap(), damaged);
+
+        env.replace_file(&path, &whole).unwrap();
+        assert!(channels.administer().is_ok());
+        assert_eq!(channels.get("c").unwrap().with(|state| state.source.host.clone()), "h");
+    }
+}

@@ -4,6 +4,7 @@
 //! | bytes | field |
 //! | --- | --- |
 //! | 1 | form: 1 |
+//! | 8 | for which position of CHANGE REPLICATION SOURCE (`SourceConfig::position_given_at`) |
 //! | lenenc | the log file's name |
 //! | 8 | the offset in it |
 //! | lenenc | MariaDB's GTIDs, the last of each domain, as `gtid_slave_pos` has them; empty of MySQL |
@@ -14,12 +15,16 @@ use binlog::event::MariadbGtid;
 use stdx::cursor::{Cursor, put_lenenc_bytes};
 
 use super::channel::SourcePosition;
+use super::source::SourceConfig;
 
 const FORM: u8 = 1;
 
 /// A place in the log of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Coordinates {
+    /// `SourceConfig::position_given_at` when they were written: after another CHANGE REPLICATION
+    /// SOURCE they are void.
+    pub given_at: u64,
     /// By file and offset.
     pub position: SourcePosition,
     /// MariaDB's GTIDs, by domain.
@@ -30,6 +35,7 @@ impl Coordinates {
     /// What the log keeps.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = vec![FORM];
+        out.extend_from_slice(&self.given_at.to_le_bytes());
         put_lenenc_bytes(&mut out, self.position.file.as_bytes());
         out.extend_from_slice(&self.position.offset.to_le_bytes());
         put_lenenc_bytes(&mut out, self.gtids_text().as_bytes());
@@ -42,10 +48,21 @@ impl Coordinates {
         if c.u8().ok()? != FORM {
             return None;
         }
+        let given_at = c.u64().ok()?;
         let file = String::from_utf8(c.lenenc_bytes().ok()?.to_vec()).ok()?;
         let offset = c.u64().ok()?;
         let gtids = parse_gtids(std::str::from_utf8(c.lenenc_bytes().ok()?).ok()?)?;
-        Some(Self { position: SourcePosition { file, offset }, gtids })
+        Some(Self { given_at, position: SourcePosition { file, offset }, gtids })
+    }
+
+    /// What of them counts for a source as it is configured now: MariaDB's GTIDs outlive another
+    /// host, or position, but not RESET REPLICA.
+    pub(super) fn of_source(self, source: &SourceConfig) -> Self {
+        if self.given_at == source.position_given_at {
+            return self;
+        }
+        let gtids = if self.given_at >= source.begun_at { self.gtids } else { BTreeMap::new() };
+        Self { given_at: source.position_given_at, gtids, ..Self::default() }
     }
 
     /// As `gtid_slave_pos` has them.
@@ -75,7 +92,7 @@ mod tests {
         let position = SourcePosition { file: "mysql-bin.000007".into(), offset: 1 << 33 };
         let gtids = parse_gtids("0-1-270, 3-9-18446744073709551615").unwrap();
         for gtids in [BTreeMap::new(), gtids] {
-            let coordinates = Coordinates { position: position.clone(), gtids };
+            let coordinates = Coordinates { given_at: u64::MAX, position: position.clone(), gtids };
             assert_eq!(Coordinates::decode(&coordinates.encode()), Some(coordinates.clone()));
         }
         assert_eq!(Coordinates::decode(b""), None);
@@ -83,5 +100,18 @@ mod tests {
         for text in ["1-2", "1-2-3-4", "a-1-2", "1-2--3"] {
             assert_eq!(parse_gtids(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn another_position_voids_those_of_before_and_a_reset_the_gtids_too() {
+        let source = |position_given_at, begun_at| SourceConfig { position_given_at, begun_at, ..Default::default() };
+        let gtids = parse_gtids("0-1-270").unwrap();
+        let position = SourcePosition { file: "b.000007".into(), offset: 9 };
+        let old = Coordinates { given_at: 5, position, gtids: gtids.clone() };
+        assert_eq!(old.clone().of_source(&source(5, 5)), old);
+        let moved = Coordinates { given_at: 7, gtids, ..Coordinates::default() };
+        assert_eq!(old.clone().of_source(&source(7, 5)), moved);
+        let reset = Coordinates { given_at: 7, ..Coordinates::default() };
+        assert_eq!(old.of_source(&source(7, 7)), reset);
     }
 }

@@ -23,6 +23,9 @@ pub struct SourceConfig {
     /// (`LogPosition::to_u64`): coordinates of the source that the log has with transactions before
     /// it are of another source, or void.
     pub position_given_at: u64,
+    /// Where this server's log ended when the channel was made, or reset: what the log has of it
+    /// before is void altogether, MariaDB's GTIDs, too.
+    pub begun_at: u64,
     /// SOURCE_AUTO_POSITION: begin behind what this server has, by GTIDs.
     pub auto_position: bool,
     /// SOURCE_CONNECT_RETRY: the wait before it connects again.
@@ -52,6 +55,12 @@ pub struct SourceConfig {
 }
 
 impl SourceConfig {
+    /// RESET REPLICA, or a new channel.
+    pub(crate) fn begin_anew(&mut self, given_at: u64) {
+        self.forget_position(given_at);
+        self.begun_at = given_at;
+    }
+
     /// The source's log begins at its start, until another position is given. `given_at` is where
     /// this server's log ends.
     pub(crate) fn forget_position(&mut self, given_at: u64) {
@@ -93,6 +102,7 @@ impl Default for SourceConfig {
             log_file: String::new(),
             log_position: 4,
             position_given_at: 0,
+            begun_at: 0,
             auto_position: false,
             connect_retry: Duration::from_secs(60),
             retry_count: 10,

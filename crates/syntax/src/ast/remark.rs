@@ -45,6 +45,8 @@ pub enum Remark {
     National,
     /// A variable that will be removed.
     Variable(&'static str),
+    /// A variable that will be removed, and its name of today.
+    RenamedVariable(&'static str, &'static str),
     /// `/*!80000SELECT */`
     TightComment,
     /// `SHOW PROCESSLIST`

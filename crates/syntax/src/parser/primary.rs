@@ -10,6 +10,34 @@ use crate::keyword::Keyword as K;
 use crate::token::Token;
 use stdx::memory::Unfinished;
 
+/// Variables that have other names today.
+const RENAMED_VARIABLES: &[(&str, &str)] = &[
+    ("init_slave", "init_replica"),
+    ("log_slave_updates", "log_replica_updates"),
+    ("log_slow_slave_statements", "log_slow_replica_statements"),
+    ("master_verify_checksum", "source_verify_checksum"),
+    ("rpl_stop_slave_timeout", "rpl_stop_replica_timeout"),
+    ("skip_slave_start", "skip_replica_start"),
+    ("slave_allow_batching", "replica_allow_batching"),
+    ("slave_checkpoint_group", "replica_checkpoint_group"),
+    ("slave_checkpoint_period", "replica_checkpoint_period"),
+    ("slave_compressed_protocol", "replica_compressed_protocol"),
+    ("slave_exec_mode", "replica_exec_mode"),
+    ("slave_load_tmpdir", "replica_load_tmpdir"),
+    ("slave_max_allowed_packet", "replica_max_allowed_packet"),
+    ("slave_net_timeout", "replica_net_timeout"),
+    ("slave_parallel_type", "replica_parallel_type"),
+    ("slave_parallel_workers", "replica_parallel_workers"),
+    ("slave_pending_jobs_size_max", "replica_pending_jobs_size_max"),
+    ("slave_preserve_commit_order", "replica_preserve_commit_order"),
+    ("slave_skip_errors", "replica_skip_errors"),
+    ("slave_sql_verify_checksum", "replica_sql_verify_checksum"),
+    ("slave_transaction_retries", "replica_transaction_retries"),
+    ("slave_type_conversions", "replica_type_conversions"),
+    ("sql_slave_skip_counter", "sql_replica_skip_counter"),
+    ("sync_master_info", "sync_source_info"),
+];
+
 /// Variables that MySQL has announced to remove.
 const DEPRECATED_VARIABLES: &[&str] = &[
     "binlog_format",
@@ -211,6 +239,9 @@ impl Parser<'_> {
         }
         if let Some(name) = DEPRECATED_VARIABLES.iter().find(|name| component.is(name)) {
             self.remark(Remark::Variable(name));
+        }
+        if let Some((old, new)) = RENAMED_VARIABLES.iter().find(|(old, _)| component.is(old)) {
+            self.remark(Remark::RenamedVariable(old, new));
         }
         Ok(VariableName { component: None, name: component })
     }

@@ -4,6 +4,7 @@
 mod expressions;
 mod programs;
 mod queries;
+mod replicas;
 mod soup;
 mod statements;
 

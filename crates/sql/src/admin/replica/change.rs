@@ -95,6 +95,9 @@ pub(super) fn change(cx: &mut Context, options: &[SourceOption], channel: Option
     }
     let moves = asked.moves() || existing.is_none();
     let given_at = if moves { log_end(cx)? } else { source.position_given_at };
+    if existing.is_none() {
+        source.begin_anew(given_at);
+    }
     asked.apply(&mut source, net_timeout, given_at);
 
     let mut stored = channels.to_store();

@@ -1,0 +1,58 @@
+//! What administers replicas: names of today and of before, what is refused and where.
+
+use super::*;
+use crate::ast::*;
+
+#[test]
+fn replicas() {
+    for sql in [
+        "change replication source to source_host = 'h', source_port = 1, source_heartbeat_period = 1.5, ignore_server_ids = (1, 2)",
+        "change replication source to ignore_server_ids = (), privilege_checks_user = null, source_tls_ciphersuites = null",
+        "change replication source to privilege_checks_user = 'u'@'h', require_table_primary_key_check = stream",
+        "change replication source to privilege_checks_user = `u`@`h`",
+        "change replication source to assign_gtids_to_anonymous_transactions = local for channel 'c'",
+        "change replication source to assign_gtids_to_anonymous_transactions = '3e11fa47-71ca-11e1-9e33-c80aa9429562'",
+        "change replication filter replicate_do_db = (), replicate_ignore_db = (a, `b c`) for channel 'c'",
+        "change replication filter replicate_do_table = (a.b), replicate_wild_do_table = ('a.%'), replicate_rewrite_db = ((a, b), (c, d))",
+        "start replica io_thread, sql_thread until sql_after_gtids = 'x' user = 'u' password = 'p' for channel 'c'",
+        "start replica until sql_after_mts_gaps",
+        "start slave until master_log_file = 'b', master_log_pos = 4",
+        "stop replica sql_thread for channel 'c'",
+        "reset replica all for channel 'c'",
+        "show replica status for channel 'c'",
+        "show relaylog events in 'b' from 4 limit 1 for channel 'c'",
+    ] {
+        accepts(sql);
+    }
+    refuses("change replication source to source_nope = 1", "source_nope = 1", 1);
+    refuses("change replication source to source_port = '1'", "'1'", 1);
+    refuses("change replication source to source_host = 1", "1", 1);
+    refuses("change replication source to source_port = 1.5", "1.5", 1);
+    refuses("change replication source to source_host = null", "null", 1);
+    refuses("change replication filter replicate_do_db = ('a')", "'a')", 1);
+    refuses("change replication filter replicate_do_table = (a)", ")", 1);
+    refuses("change replication filter replicate_nope = (a)", "replicate_nope = (a)", 1);
+    refuses("start replica until sql_after_gtids = 'a', sql_before_gtids = 'b'", ", sql_before_gtids = 'b'", 1);
+    refuses("start replica until source_host = 'a'", "source_host = 'a'", 1);
+    refuses("start replica until source_log_pos = '4'", "'4'", 1);
+}
+
+#[test]
+fn old_names_are_those_of_today_with_a_remark() {
+    let statement = parse_one("change master to master_host = 'h', get_master_public_key = 1");
+    let StatementKind::ChangeReplicationSource { options, .. } = &statement.kind else { panic!() };
+    let names: Vec<_> = options.iter().map(|option| option.name.as_str()).collect();
+    assert_eq!(names, ["SOURCE_HOST", "GET_SOURCE_PUBLIC_KEY"]);
+    assert_eq!(
+        statement.remarks.list,
+        [
+            Remark::Instead("CHANGE MASTER", "CHANGE REPLICATION SOURCE"),
+            Remark::Instead("MASTER_HOST", "SOURCE_HOST"),
+            Remark::Instead("GET_MASTER_PUBLIC_KEY", "GET_SOURCE_PUBLIC_KEY"),
+        ]
+    );
+    for (sql, old_names) in [("show slave status", true), ("show replica status", false)] {
+        let StatementKind::Show(show) = parse_one(sql).kind else { panic!() };
+        assert_eq!(show.what, ShowWhat::ReplicaStatus { channel: None, old_names });
+    }
+}
