@@ -1,8 +1,8 @@
 //! The log as a stream.
 //!
 //! [`source`] sends the log to replicas and to `mysqlbinlog`. No packets live here: `server` hands
-//! in a [`Stream`]. [`semi_sync`] has commits wait until replicas have them. Not here yet: the
-//! replica's side.
+//! in a [`Stream`]. [`semi_sync`] has commits wait until replicas have them. The replica's
+//! side is in `sql` (the applier) and `server` (the receiver).
 
 #![warn(clippy::missing_errors_doc)]
 
