@@ -44,7 +44,7 @@ pub use gtid::{CommitInfo, GtidEvent, PreviousGtids, PurgedGtids};
 pub use header::{EventHeader, EventType, flags};
 pub use mariadb::{
     MariadbAnnotateRowsEvent, MariadbGtid, MariadbGtidEvent, MariadbGtidListEvent, StartEncryptionEvent,
-    gtid_flags,
+    gtid_extra_flags, gtid_flags,
 };
 pub use metadata::{DefaultCharset, MetadataField, OptionalMetadata, TableDetails};
 pub use payload::{Compression, Depth, PayloadEvents, TransactionPayloadEvent};

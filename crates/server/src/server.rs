@@ -184,7 +184,16 @@ impl Running {
             Ok(((metrics, listeners, accepting), events)) => {
                 announce(&server, &listeners, datadir.is_new());
                 let replica = ReplicaThreads::start(&server);
-                Ok(Self { server, listeners, accepting, metrics, events, replica, keys_ahead, _datadir: datadir })
+                Ok(Self {
+                    server,
+                    listeners,
+                    accepting,
+                    metrics,
+                    events,
+                    replica,
+                    keys_ahead,
+                    _datadir: datadir,
+                })
             }
             Err(e) => {
                 close(&server);

@@ -9,6 +9,7 @@ use binlog::group::GroupContext;
 use common::{Printed, Server, rows, run, value};
 use sql::{Session, SqlError};
 use storage::WriteBatch;
+use storage::engine::Replicated;
 
 /// The text as a client of latin1 sends it.
 fn latin1(text: &str) -> Vec<u8> {
@@ -200,7 +201,7 @@ fn statements_that_older_versions_logged_in_the_client_s_character_set_are_repla
     let status = StatusVars { charset: Some([8, 8, 255]), ..StatusVars::default() };
     let event = QueryEvent { status, ..QueryEvent::new(0, b"d", &sql) };
     let context = GroupContext::new(1, 0, 80408);
-    server.instance.engine().commit_ddl(context, &event, WriteBatch::new(), None).unwrap();
+    server.instance.engine().commit_ddl(context, &event, WriteBatch::new(), Replicated::default()).unwrap();
     let server = server.power_cut();
     let shown = rows(&mut server.session(), "SHOW CREATE TABLE d.t").concat().concat();
     assert!(shown.contains("`ä` int DEFAULT '1' COMMENT 'ö'") && shown.contains("enum('Ö')"), "{shown}");

@@ -38,9 +38,9 @@ fn apply(server: &Server, channel: &Arc<Channel>, events: &[Arc<ReceivedEvent>])
         let by_gtids = channel.with(|state| state.source.auto_position);
         let is_new = |event: &&Arc<ReceivedEvent>| by_gtids || event.end > reached.position.offset;
         let format = &events[0];
-        let outcome = std::iter::once(format).chain(events.iter().skip(1).filter(is_new)).try_for_each(|event| {
-            applier.apply(event).map(|applied| assert_eq!(applied, Applied::Done))
-        });
+        let outcome = std::iter::once(format)
+            .chain(events.iter().skip(1).filter(is_new))
+            .try_for_each(|event| applier.apply(event).map(|applied| assert_eq!(applied, Applied::Done)));
         applier.finish().unwrap();
         match outcome {
             Ok(()) => return failed,

@@ -12,6 +12,7 @@ use binlog::group::GroupContext;
 use common::{Server, rows, run, value};
 use env::{Env, OpenMode, SimEnv};
 use sql::Session;
+use storage::engine::Replicated;
 use storage::{TreeId, WriteBatch};
 
 /// The catalog's tree.
@@ -22,7 +23,11 @@ fn damage(server: &Server, records: &[(&[u8], &[u8])]) {
     let mut batch = WriteBatch::new();
     records.iter().for_each(|(key, value)| batch.put(CATALOG, key, value));
     let event = QueryEvent::new(0, b"", b"CREATE DATABASE IF NOT EXISTS d");
-    server.instance.engine().commit_ddl(GroupContext::new(1, 0, 80408), &event, batch, None).unwrap();
+    server
+        .instance
+        .engine()
+        .commit_ddl(GroupContext::new(1, 0, 80408), &event, batch, Replicated::default())
+        .unwrap();
 }
 
 /// What lies in the data directory.
@@ -115,7 +120,7 @@ fn no_root_is_made_while_an_administrator_is_set_aside() {
 fn log(server: &Server, sql: &str) {
     let event = QueryEvent::new(0, b"d", sql.as_bytes());
     let context = GroupContext::new(1, 0, 80408);
-    server.instance.engine().commit_ddl(context, &event, WriteBatch::new(), None).unwrap();
+    server.instance.engine().commit_ddl(context, &event, WriteBatch::new(), Replicated::default()).unwrap();
 }
 
 #[test]

@@ -30,8 +30,7 @@ use std::sync::Arc;
 
 use binlog::event::{
     EVENT_LENGTH_MAX, Event, FormatDescription, QueryEvent, RowChange, RowsEvent, SourcePositionEvent,
-    TableMapEvent,
-    TransactionPayloadEvent, decode,
+    TableMapEvent, TransactionPayloadEvent, decode,
 };
 use binlog::log::{Examined, Log, LogError, ReplayedEvent};
 use binlog::row::{RowError, RowImage, RowImageBuilder};
@@ -340,8 +339,9 @@ impl Replay<'_> {
             }
             Event::Ignorable(body) => {
                 let position = SourcePositionEvent::decode(body)?;
-                self.group.source_position =
-                    position.map(|event| SourcePosition::of_event(&event)).or(self.group.source_position.take());
+                self.group.source_position = position
+                    .map(|event| SourcePosition::of_event(&event))
+                    .or(self.group.source_position.take());
                 Ok(())
             }
             Event::Gtid(_) | Event::Xid(_) | Event::RowsQuery(_) => Ok(()),

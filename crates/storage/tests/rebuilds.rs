@@ -29,6 +29,7 @@ use env::{Env, File, OpenMode, SimEnv, UnixMicros, Whose};
 use parking_lot::Mutex;
 use stdx::random::Random;
 use storage::build::TreeBuilder;
+use storage::engine::Replicated;
 use storage::layout::Layouts;
 use storage::schema::TableSchema;
 use storage::{BegunCheckpoint, Cause, Engine, ReplayError, ReplayTarget, Store, TreeId, WriteBatch};
@@ -300,7 +301,7 @@ impl World {
                 put(&mut batch, &mut tables, name, tree);
                 let sql = format!("REBUILD {name}");
                 let query = QueryEvent::new(1, b"d", sql.as_bytes());
-                engine.commit_ddl(database::context(), &query, batch, None).ok()?;
+                engine.commit_ddl(database::context(), &query, batch, Replicated::default()).ok()?;
                 self.pending.lock().remove(&(number as u8));
                 self.database.catalog.lock().tables = tables;
                 self.rebuilds += 1;
@@ -407,7 +408,7 @@ fn one_run(seed: u64) -> (u64, u64) {
         put(&mut batch, &mut world.database.catalog.lock().tables, name, tree);
         let sql = format!("CREATE {name}");
         let query = QueryEvent::new(1, b"d", sql.as_bytes());
-        world.database.engine.commit_ddl(database::context(), &query, batch, None).unwrap();
+        world.database.engine.commit_ddl(database::context(), &query, batch, Replicated::default()).unwrap();
     }
     let (mut rebuilds, mut nested) = (0, 0);
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! A replica that acknowledges, of MariaDB or MySQL: what Duramen has acknowledged is on it,
+//! A replica that acknowledges, a MariaDB, a MySQL or a Duramen: what Duramen has acknowledged is on it,
 //! whenever Duramen is killed; and a replica that stops holds nothing up for longer than it may.
 //!
 //! `DURAMEN_KILL_ROUNDS` is how often the source is killed, `DURAMEN_MYSQLD` names MySQL's server.
@@ -61,6 +61,16 @@ impl Replica {
         Self::MySql(replica)
     }
 
+    fn of_duramen(folder: &Path, source: &Running, port: u16) -> Self {
+        mysql_server::let_in(source).unwrap();
+        let replica = mysql_server::Replica::duramen(&folder.join("replica"), &[]).unwrap();
+        let plugin = "INSTALL PLUGIN rpl_semi_sync_replica SONAME 'semisync_replica.so'";
+        replica.server().sql(plugin).unwrap();
+        replica.server().sql("SET GLOBAL rpl_semi_sync_replica_enabled = ON").unwrap();
+        replica.follow(port).unwrap();
+        Self::MySql(replica)
+    }
+
     fn server(&self) -> &Running {
         match self {
             Self::MariaDb(replica) => replica.server(),
@@ -112,6 +122,7 @@ fn write(source: &Running, first: u64) -> Vec<u64> {
 enum Follower {
     MariaDb(Positions),
     MySql,
+    Duramen,
 }
 
 fn kills(follower: Follower, point: &str) {
@@ -123,12 +134,13 @@ fn kills(follower: Follower, point: &str) {
     let mut source = source(folder.path(), Duration::from_secs(600), point, &[port_option(port)]);
     let target = |source: &Running| match follower {
         Follower::MariaDb(_) => port,
-        Follower::MySql => source.port(),
+        Follower::MySql | Follower::Duramen => source.port(),
     };
     let proxy = Proxy::to(target(&source)).unwrap();
     let replica = match follower {
         Follower::MariaDb(positions) => Replica::of_mariadb(folder.path(), &source, proxy.port(), positions),
         Follower::MySql => Replica::of_mysql(folder.path(), &source, proxy.port()),
+        Follower::Duramen => Replica::of_duramen(folder.path(), &source, proxy.port()),
     };
     source.sql("SET GLOBAL rpl_semi_sync_source_enabled = ON").unwrap();
     let mut total = 0;
@@ -188,6 +200,12 @@ fn what_is_acknowledged_is_on_a_mysql_replica() {
     if mysql_server::is_at_hand() {
         kills(Follower::MySql, "AFTER_SYNC");
     }
+}
+
+#[test]
+fn what_is_acknowledged_is_on_a_replica_that_is_a_duramen() {
+    kills(Follower::Duramen, "AFTER_SYNC");
+    kills(Follower::Duramen, "AFTER_COMMIT");
 }
 
 fn signal(server: &Running, signal: &str) {

@@ -45,6 +45,17 @@ pub mod gtid_flags {
     pub const COMPLETED_XA: u8 = 128;
 }
 
+/// Bits of [`MariadbGtidEvent::extra_flags`].
+pub mod gtid_extra_flags {
+    /// An ALTER TABLE begins at the source (`binlog_alter_two_phase`). Whether it succeeds is said by a
+    /// later group, which has the statement again.
+    pub const START_ALTER: u8 = 2;
+    /// It has succeeded.
+    pub const COMMIT_ALTER: u8 = 4;
+    /// It has failed.
+    pub const ROLLBACK_ALTER: u8 = 8;
+}
+
 /// MariaDB's GTID event: it opens a group, and stands for the `BEGIN` too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MariadbGtidEvent<'a> {
@@ -56,6 +67,8 @@ pub struct MariadbGtidEvent<'a> {
     pub commit_id: Option<u64>,
     /// The XA transaction: format number, global id and branch qualifier.
     pub xid: Option<(u32, &'a [u8], &'a [u8])>,
+    /// See [`gtid_extra_flags`].
+    pub extra_flags: u8,
 }
 
 impl<'a> MariadbGtidEvent<'a> {
@@ -65,8 +78,13 @@ impl<'a> MariadbGtidEvent<'a> {
         let sequence = c.u64()?;
         let domain_id = c.u32()?;
         let flags = c.u8()?;
-        let mut event =
-            Self { gtid: MariadbGtid { domain_id, server_id, sequence }, flags, commit_id: None, xid: None };
+        let mut event = Self {
+            gtid: MariadbGtid { domain_id, server_id, sequence },
+            flags,
+            commit_id: None,
+            xid: None,
+            extra_flags: 0,
+        };
         if flags & gtid_flags::GROUP_COMMIT_ID != 0 {
             event.commit_id = Some(c.u64()?);
         }
@@ -74,6 +92,9 @@ impl<'a> MariadbGtidEvent<'a> {
             let format_id = c.u32()?;
             let (gtrid, bqual) = (usize::from(c.u8()?), usize::from(c.u8()?));
             event.xid = Some((format_id, c.take(gtrid)?, c.take(bqual)?));
+        }
+        if !c.is_empty() {
+            event.extra_flags = c.u8()?;
         }
         Ok(event)
     }
@@ -111,6 +132,9 @@ impl EncodeEvent for MariadbGtidEvent<'_> {
             out.extend_from_slice(&[gtrid.len() as u8, bqual.len() as u8]);
             out.extend_from_slice(gtrid);
             out.extend_from_slice(bqual);
+        }
+        if self.extra_flags != 0 {
+            out.push(self.extra_flags);
         }
         out.resize(out.len().max(start + GTID_BODY_LEN_MIN), 0);
     }
@@ -228,7 +252,7 @@ mod tests {
             (gtid_flags::PREPARED_XA, None, xid),
             (gtid_flags::COMPLETED_XA | grouped, Some(12), xid),
         ] {
-            let event = MariadbGtidEvent { gtid, flags, commit_id, xid };
+            let event = MariadbGtidEvent { gtid, flags, commit_id, xid, extra_flags: 0 };
             let body = body(&event);
             assert!(body.len() >= GTID_BODY_LEN_MIN);
             assert_eq!(MariadbGtidEvent::decode(&body, 7).unwrap(), event);

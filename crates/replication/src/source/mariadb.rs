@@ -403,6 +403,7 @@ impl<'a> Translator<'a> {
             flags: gtid_flags::TRANSACTIONAL | gtid_flags::ALLOW_PARALLEL,
             commit_id: Some(self.before + self.batch),
             xid: None,
+            extra_flags: 0,
         }
     }
 

@@ -67,8 +67,7 @@ pub(super) fn shutter(socket: &TcpStream) -> Option<Box<dyn Fn() + Send>> {
 /// Connects a socket.
 pub(super) fn open(source: &SourceConfig, patience: Duration) -> Result<TcpStream, SourceError> {
     let (host, port) = (source.host.as_str(), source.port);
-    let unknown =
-        |e: &dyn std::fmt::Display| format!("Unknown MySQL server host '{host}' ({e})");
+    let unknown = |e: &dyn std::fmt::Display| format!("Unknown MySQL server host '{host}' ({e})");
     let addresses: Vec<_> = (host, port)
         .to_socket_addrs()
         .map_err(|e| SourceError::passing(CR_UNKNOWN_HOST, unknown(&e)))?
@@ -170,9 +169,7 @@ impl SourceConnection {
             progress.clock_difference = seconds - ours;
         });
         let period = source.heartbeat_period.as_nanos();
-        self.run(&format!(
-            "SET @master_heartbeat_period = {period}, @source_heartbeat_period = {period}"
-        ))?;
+        self.run(&format!("SET @master_heartbeat_period = {period}, @source_heartbeat_period = {period}"))?;
         self.run(
             "SET @master_binlog_checksum = @@global.binlog_checksum, @source_binlog_checksum = @@global.binlog_checksum",
         )?;
@@ -191,8 +188,7 @@ impl SourceConnection {
     /// Whether the source can wait for replicas. Whether it does is its own matter: it asks for an
     /// answer when it wants one.
     fn is_semi_synchronous(&mut self) -> Result<bool, SourceError> {
-        const NAMES: &str =
-            "SHOW GLOBAL VARIABLES WHERE variable_name IN ('rpl_semi_sync_source_enabled', 'rpl_semi_sync_master_enabled')";
+        const NAMES: &str = "SHOW GLOBAL VARIABLES WHERE variable_name IN ('rpl_semi_sync_source_enabled', 'rpl_semi_sync_master_enabled')";
         Ok(!self.client.query(NAMES).map_err(lost)?.rows.is_empty())
     }
 
@@ -282,9 +278,7 @@ impl SourceConnection {
     fn number(&mut self, sql: &str) -> Result<i64, SourceError> {
         let text = self.text(sql)?;
         let whole = text.split('.').next().unwrap_or_default();
-        whole.parse().map_err(|_| {
-            SourceError::fatal(1105, format!("the source answers '{text}' to {sql}"))
-        })
+        whole.parse().map_err(|_| SourceError::fatal(1105, format!("the source answers '{text}' to {sql}")))
     }
 }
 

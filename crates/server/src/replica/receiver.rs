@@ -94,8 +94,8 @@ fn follow(
     if !queue.begin_stream(is_wanted) {
         return Ok(());
     }
-    let reached = committed_position(&server.database, channel)
-        .map_err(|e| SourceError::fatal(e.number, e.message))?;
+    let reached =
+        committed_position(&server.database, channel).map_err(|e| SourceError::fatal(e.number, e.message))?;
     let executed = server.database.log().gtid_executed();
     connection.request(server, source, &reached, &executed)?;
     let acknowledges = connection.acknowledges;

@@ -6,6 +6,7 @@ use env::{Env, RealEnv};
 use server::datadir::Datadir;
 use server::options::{self, Command};
 use std::sync::Arc;
+use storage::engine::Replicated;
 use storage::{TreeId, WriteBatch};
 use tempfile::TempDir;
 
@@ -27,6 +28,6 @@ pub fn change(datadir: &TempDir, database: &str, table: &str, change: impl FnOnc
     batch.put(CATALOG, key.as_bytes(), &change(&record));
     let text = format!("CREATE DATABASE IF NOT EXISTS {database}");
     let event = QueryEvent::new(0, b"", text.as_bytes());
-    opened.engine().commit_ddl(GroupContext::new(1, 0, 80408), &event, batch, None).unwrap();
+    opened.engine().commit_ddl(GroupContext::new(1, 0, 80408), &event, batch, Replicated::default()).unwrap();
     server::database::close(&opened).unwrap();
 }

@@ -22,7 +22,8 @@ use std::time::Duration;
 
 use binlog::event::{
     ChecksumAlgorithm, Decoder, EVENT_LENGTH_MAX, Event, EventHeader, FormatDescription, GtidEvent,
-    MariadbGtid, MariadbGtidEvent, RowsEvent, RowsKind, TransactionPayloadEvent, gtid_flags, rows_flags,
+    MariadbGtid, MariadbGtidEvent, RowsEvent, RowsKind, TransactionPayloadEvent, gtid_extra_flags,
+    gtid_flags, rows_flags,
 };
 use binlog::group::OriginalCommit;
 use binlog::gtid::Gtid;
@@ -263,9 +264,10 @@ impl Applier {
                 Decoder::new(format)
             }
         };
-        let outcome = decoder.decode(&received.bytes).map_err(corrupt).and_then(|(header, event)| {
-            self.event(&decoder, &header, event, received)
-        });
+        let outcome = decoder
+            .decode(&received.bytes)
+            .map_err(corrupt)
+            .and_then(|(header, event)| self.event(&decoder, &header, event, received));
         self.decoder = Some(decoder);
         outcome
     }
@@ -408,6 +410,14 @@ impl Applier {
         self.delay(u64::from(header.timestamp) * 1_000_000)?;
         self.begin_group(GroupName::Mariadb(event.gtid), header, None)?;
         self.keep(received);
+        // An ALTER TABLE is done when it has succeeded at the source.
+        const UNDECIDED: u8 = gtid_extra_flags::START_ALTER | gtid_extra_flags::ROLLBACK_ALTER;
+        if event.extra_flags & UNDECIDED != 0
+            && let Some(group) = &mut self.group
+            && !group.is_passed_over
+        {
+            (group.is_passed_over, group.is_skipped) = (true, true);
+        }
         let is_xa = event.flags & (gtid_flags::PREPARED_XA | gtid_flags::COMPLETED_XA) != 0;
         let passed_over = self.group.as_ref().is_some_and(|group| group.is_passed_over);
         if let (true, Some(xid)) = (event.flags & gtid_flags::PREPARED_XA != 0, &event.xid) {
@@ -509,7 +519,11 @@ impl Applier {
                 if !self.rules.passes_over(&e) {
                     return Err(in_event(rows.kind, map, e));
                 }
-                tracing::warn!(channel = self.channel.name(), number = e.number, "an event is passed over: {e}");
+                tracing::warn!(
+                    channel = self.channel.name(),
+                    number = e.number,
+                    "an event is passed over: {e}"
+                );
                 return Ok(());
             }
         }
@@ -554,7 +568,8 @@ fn domain_of(name: GroupName) -> u32 {
 /// # Errors
 /// 1201 if what is kept of it can't be read.
 pub fn committed_position(instance: &Instance, channel: &Channel) -> Result<Coordinates> {
-    let kept = source_position::load(instance.engine().store(), channel.name()).map_err(SqlError::internal)?;
+    let kept =
+        source_position::load(instance.engine().store(), channel.name()).map_err(SqlError::internal)?;
     let kept = match kept {
         None => Coordinates::default(),
         Some(bytes) => {

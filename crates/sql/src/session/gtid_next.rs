@@ -179,8 +179,12 @@ impl Context {
             return Ok(());
         }
         let (begin, commit) = (self.bracket_event(b"BEGIN".to_vec()), self.bracket_event(b"COMMIT".to_vec()));
-        let committed =
-            self.instance.engine().commit_empty(self.group_context(), &begin, &commit, self.log.replicated())?;
+        let committed = self.instance.engine().commit_empty(
+            self.group_context(),
+            &begin,
+            &commit,
+            self.log.replicated(),
+        )?;
         self.committed(committed.gtid);
         Ok(())
     }

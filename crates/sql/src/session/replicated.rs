@@ -156,7 +156,10 @@ impl Context {
 
 impl PendingReply {
     /// See [`storage::PendingCommit::complete_in_background`].
-    fn complete_in_background(self, complete: impl FnOnce(Result<()>) + Send + 'static) -> Option<GapsToLearn> {
+    fn complete_in_background(
+        self,
+        complete: impl FnOnce(Result<()>) + Send + 'static,
+    ) -> Option<GapsToLearn> {
         match self.into_commit() {
             Ok((pending, tables, pass)) => pending.complete_in_background(move |outcome| {
                 drop((tables, pass));

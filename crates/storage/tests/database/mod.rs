@@ -18,6 +18,7 @@ use binlog::log::LogOptions;
 use binlog::row::{ColumnType, Fields, RowImageBuilder, Value, code};
 use env::{Env, SimEnv};
 use parking_lot::Mutex;
+use storage::engine::Replicated;
 use storage::key::collation::BinaryCollations;
 use storage::lock::Interrupt;
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
@@ -271,7 +272,7 @@ impl Database {
         let mut batch = WriteBatch::new();
         changed.ddl(sql, &mut batch).unwrap();
         let query = QueryEvent::new(1, b"d", sql.as_bytes());
-        let position = self.engine.commit_ddl(context(), &query, batch, None)?.position;
+        let position = self.engine.commit_ddl(context(), &query, batch, Replicated::default())?.position;
         *catalog = changed;
         Ok(position)
     }

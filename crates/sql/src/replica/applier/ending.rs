@@ -35,10 +35,8 @@ impl Applier {
         let reached = self.reached_now();
         let has_gtid = matches!(self.group.as_ref().map(|group| group.name), Some(GroupName::Mysql(_)));
         let by_gtids = has_gtid && self.channel.with(|state| state.source.auto_position);
-        let position = (!by_gtids).then(|| StoredPosition {
-            channel: self.channel.name().to_owned(),
-            position: reached.encode(),
-        });
+        let position = (!by_gtids)
+            .then(|| StoredPosition { channel: self.channel.name().to_owned(), position: reached.encode() });
         self.session.context().set_origin_position(position);
         reached
     }
@@ -183,8 +181,7 @@ fn is_at_or_behind(reached: &SourcePosition, wanted: &SourcePosition) -> bool {
 }
 
 fn xid_text(format: i32, gtrid: &[u8], bqual: &[u8]) -> String {
-    let xid =
-        storage::Xid { format: format as u32, gtrid: gtrid.to_vec(), bqual: bqual.to_vec() };
+    let xid = storage::Xid { format: format as u32, gtrid: gtrid.to_vec(), bqual: bqual.to_vec() };
     xid.text()
 }
 

@@ -107,6 +107,8 @@ mod tests {
         assert_eq!(SkippedErrors::parse("OFF"), SkippedErrors::These(vec![]));
         assert_eq!(SkippedErrors::parse("1032, 1062"), SkippedErrors::These(vec![1032, 1062]));
         assert_eq!(SkippedErrors::parse("1032,ALL"), SkippedErrors::All);
-        assert!(matches!(SkippedErrors::parse("ddl_exist_errors"), SkippedErrors::These(n) if n.contains(&1050)));
+        assert!(
+            matches!(SkippedErrors::parse("ddl_exist_errors"), SkippedErrors::These(n) if n.contains(&1050))
+        );
     }
 }

@@ -1,8 +1,6 @@
 //! Statements of a source's log: definitions, and changes that the source logged as text.
 
-use binlog::event::{
-    EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEvent, UserVarValue,
-};
+use binlog::event::{EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEvent, UserVarValue};
 
 use super::{Applier, corrupt};
 use crate::catalog::parse_one;
@@ -80,7 +78,8 @@ fn text_of(value: &UserVarValue<'_>) -> Result<String> {
         INTEGER => i64::from_le_bytes(eight()?).to_string(),
         DECIMAL => match value.bytes {
             [precision, scale, bytes @ ..]
-                if *scale <= *precision && bytes.len() == binlog::row::decimal::encoded_len(*precision, *scale) =>
+                if *scale <= *precision
+                    && bytes.len() == binlog::row::decimal::encoded_len(*precision, *scale) =>
             {
                 datum::value::Decimal::from_binary(bytes, *precision, *scale).to_string()
             }
@@ -179,7 +178,11 @@ impl Applier {
             // The source has logged that it failed so.
             Err(e) if query.error_code != 0 && e.number == query.error_code => Ok(()),
             Err(e) if self.rules.passes_over(&e) => {
-                tracing::warn!(channel = self.channel.name(), number = e.number, "a statement is passed over: {e}");
+                tracing::warn!(
+                    channel = self.channel.name(),
+                    number = e.number,
+                    "a statement is passed over: {e}"
+                );
                 Ok(())
             }
             Err(e) => Err(in_statement(query, e)),
@@ -210,7 +213,8 @@ impl Applier {
 /// CREATE TABLE of MariaDB, whose rows follow in the same group: what MySQL logs as CREATE TABLE ..
 /// START TRANSACTION.
 fn creates_table(sql: &[u8]) -> bool {
-    let words: Vec<&[u8]> = sql.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(4).collect();
+    let words: Vec<&[u8]> =
+        sql.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(4).collect();
     let is = |at: usize, word: &[u8]| words.get(at).is_some_and(|w| w.eq_ignore_ascii_case(word));
     is(0, b"CREATE") && (is(1, b"TABLE") || is(1, b"OR") && is(2, b"REPLACE") && is(3, b"TABLE"))
 }
