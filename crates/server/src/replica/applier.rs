@@ -25,8 +25,14 @@ pub(super) fn run(
     channel.with(|state| state.applier.state = IDLE);
     let stopped = apply_all(channel, queue, &mut applier);
     let finished = applier.finish();
-    stopped.and(finished).map_err(|ApplyError { number, message }| error(number, message))
+    match stopped.and(finished) {
+        // STOP REPLICA has interrupted it.
+        Err(ApplyError { number: QUERY_INTERRUPTED, .. }) if !channel.is_wanted(THREAD) => Ok(()),
+        outcome => outcome.map_err(|ApplyError { number, message }| error(number, message)),
+    }
 }
+
+const QUERY_INTERRUPTED: u16 = 1317;
 
 const IDLE: &str = "Replica has read all relay log; waiting for more updates";
 const BUSY: &str = "Applying batch of row changes";

@@ -13,28 +13,47 @@ use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
 use datum::value::temporal::SECOND;
 use datum::value::{DateTime, Datum};
-use syntax::ast::{self, EventSchedule, EventTimes, IntervalUnit, Statement, StatementKind};
+use syntax::ast::{self, EventSchedule, EventStatus, EventTimes, IntervalUnit, Statement, StatementKind};
 use syntax::unparse::unit_text;
 
-/// The statement with values in its schedule; `None` for any other one, and for an ALTER EVENT that
-/// has no schedule.
+/// The statement with values in its schedule, and disabled if it comes from a source; `None` for any
+/// other one, and for an ALTER EVENT that is as it is.
 ///
 /// # Errors
 /// 1235 for subqueries, stored functions and microseconds; 1525 for what is no moment and no
 /// amount; 1542 and 1543.
 pub(super) fn rewrite(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<Option<Rewritten>> {
-    let schedule = match &statement.kind {
-        StatementKind::CreateEvent(create) => &create.schedule,
-        StatementKind::AlterEvent(alter) => match &alter.schedule {
-            Some(schedule) => schedule,
-            None => return Ok(None),
-        },
+    let (schedule, options) = match &statement.kind {
+        StatementKind::CreateEvent(create) => (Some(&create.schedule), &create.options),
+        StatementKind::AlterEvent(alter) => (alter.schedule.as_ref(), &alter.options),
         _ => return Ok(None),
     };
-    let values = evaluated(cx, schedule)?;
+    // What a source's log enables runs at the source: its effects come as rows.
+    let is_created = matches!(statement.kind, StatementKind::CreateEvent(_));
+    let enables = match options.status {
+        None => is_created,
+        status => status == Some(EventStatus::Enabled),
+    };
+    let disables = enables && cx.is_applier();
+    if schedule.is_none() && !disables {
+        return Ok(None);
+    }
     let whole = statement.span.range();
-    let own = schedule.span.range();
-    let text = [&text[whole.start..own.start], values.as_bytes(), &text[own.end..whole.end]].concat();
+    let (mut out, mut from) = (Vec::new(), whole.start);
+    if let Some(schedule) = schedule {
+        let own = schedule.span.range();
+        out.extend_from_slice(&text[from..own.start]);
+        out.extend_from_slice(evaluated(cx, schedule)?.as_bytes());
+        from = own.end;
+    }
+    if disables {
+        let own = options.status_span.range();
+        out.extend_from_slice(&text[from..own.start]);
+        out.extend_from_slice(b" DISABLE ON REPLICA ");
+        from = own.end;
+    }
+    out.extend_from_slice(&text[from..whole.end]);
+    let text = out;
     let sql_mode = cx.settings.variables().uint(ids::SQL_MODE);
     let statement = parse_one(&text, sql_mode)?;
     Ok(Some(Rewritten { statement, text, form: TextForm::Session }))

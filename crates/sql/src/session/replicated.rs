@@ -75,6 +75,11 @@ impl Session {
 }
 
 impl Context {
+    /// True in a session that applies a source's log.
+    pub(crate) fn is_applier(&self) -> bool {
+        self.log.applies
+    }
+
     /// What is known of the server that committed first what comes next.
     pub(crate) fn set_origin(&mut self, origin: Option<Origin>) {
         self.log.origin = origin;

@@ -42,6 +42,8 @@ pub struct EventOptions {
     /// ON COMPLETION PRESERVE, or NOT PRESERVE.
     pub preserve: Option<bool>,
     pub status: Option<EventStatus>,
+    /// The text of the status; where there is none, the empty place for it.
+    pub status_span: Span,
     pub comment: Option<Text>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Parsed, Parser};
 use crate::ast::{
-    Account, AlterEvent, CreateEvent, EventOptions, EventSchedule, EventStatus, EventTimes, Statement,
+    Account, AlterEvent, CreateEvent, EventOptions, EventSchedule, EventStatus, EventTimes, Span, Statement,
     StatementKind, Text,
 };
 use crate::keyword::Keyword as K;
@@ -17,10 +17,11 @@ impl Parser<'_> {
         self.expect_words(&[K::ON, K::SCHEDULE])?;
         let schedule = self.event_schedule()?;
         let preserve = self.on_completion()?;
-        let (status, comment) = (self.event_status()?, self.event_comment()?);
+        let (status, status_span) = self.event_status()?;
+        let comment = self.event_comment()?;
         self.expect_word(K::DO)?;
         let body = self.event_body()?;
-        let options = EventOptions { preserve, status, comment };
+        let options = EventOptions { preserve, status, status_span, comment };
         let event = CreateEvent { definer, if_not_exists, name, schedule, options, body };
         Ok(StatementKind::CreateEvent(Box::new(event)))
     }
@@ -44,7 +45,8 @@ impl Parser<'_> {
             self.expect_word(K::TO)?;
             rename = Some(self.object_name()?);
         }
-        let (status, comment) = (self.event_status()?, self.event_comment()?);
+        let (status, status_span) = self.event_status()?;
+        let comment = self.event_comment()?;
         let body = match self.is(K::DO) {
             true => {
                 self.refuse_event_in_body()?;
@@ -57,7 +59,7 @@ impl Parser<'_> {
         if self.current.start == start {
             return Err(self.unexpected());
         }
-        let options = EventOptions { preserve, status, comment };
+        let options = EventOptions { preserve, status, status_span, comment };
         Ok(StatementKind::AlterEvent(Box::new(AlterEvent { definer, name, schedule, rename, options, body })))
     }
 
@@ -102,18 +104,19 @@ impl Parser<'_> {
         Ok(Some(preserve))
     }
 
-    fn event_status(&mut self) -> Parsed<Option<EventStatus>> {
-        if self.take_word(K::ENABLE) {
-            return Ok(Some(EventStatus::Enabled));
-        }
-        if !self.take_word(K::DISABLE) {
-            return Ok(None);
-        }
-        if !self.take_word(K::ON) {
-            return Ok(Some(EventStatus::Disabled));
-        }
-        self.expect_any(&[K::REPLICA, K::SLAVE])?;
-        Ok(Some(EventStatus::DisabledOnReplica))
+    fn event_status(&mut self) -> Parsed<(Option<EventStatus>, Span)> {
+        let start = self.current.start;
+        let status = if self.take_word(K::ENABLE) {
+            EventStatus::Enabled
+        } else if !self.take_word(K::DISABLE) {
+            return Ok((None, Span { start: self.previous_end, end: self.previous_end }));
+        } else if self.take_word(K::ON) {
+            self.expect_any(&[K::REPLICA, K::SLAVE])?;
+            EventStatus::DisabledOnReplica
+        } else {
+            EventStatus::Disabled
+        };
+        Ok((Some(status), self.span_from(start)))
     }
 
     fn event_comment(&mut self) -> Parsed<Option<Text>> {
