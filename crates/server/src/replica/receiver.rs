@@ -18,6 +18,7 @@ const THREAD: ReplicaThread = ReplicaThread::Receiver;
 /// A source that can't send what is asked for.
 const FATAL_READING_BINLOG: u16 = 13114;
 const CORRUPT_EVENT: u16 = 1595;
+const PACKET_TOO_LARGE: u16 = 1153;
 const SOURCE_FATAL: u16 = 1236;
 
 /// Reads until it is no longer wanted, or the source can't be followed.
@@ -114,6 +115,8 @@ fn follow(
         ignored.insert(server.variables.uint(ids::SERVER_ID) as u32);
     }
     let mut stream = StreamPosition::new(ignored);
+    let event_max = server.variables.uint(ids::REPLICA_MAX_ALLOWED_PACKET);
+    let event_max = usize::try_from(event_max).unwrap_or(usize::MAX);
     while is_wanted() {
         if !acknowledgement.send_if_due(channel, &mut connection)? {
             return Ok(());
@@ -131,6 +134,12 @@ fn follow(
                 .ok_or_else(|| SourceError::passing(2027, "Malformed packet of a semi-synchronous source"))?,
             false => (bytes, false),
         };
+        if bytes.len() > event_max {
+            return Err(SourceError::fatal(
+                PACKET_TOO_LARGE,
+                format!("Got a packet bigger than 'replica_max_allowed_packet' bytes: an event of {}", bytes.len()),
+            ));
+        }
         let incoming = stream.take(bytes).map_err(|e| {
             let place = format!("{}:{}", stream.file(), stream.offset());
             SourceError::passing(CORRUPT_EVENT, format!("Relay log write failure: event at {place}: {e}"))

@@ -52,7 +52,8 @@ pub(super) const VARIABLES: &[Variable] = &[
         .fixed()
         .help_text("Transactions are told apart by the source's logical clock"),
     uint("replica_parallel_workers", 4, 0, 1024)
-        .help_text("Transactions that an applier prepares at one time; they commit in the source's order"),
+        .harmless()
+        .help_text("No effect: a channel has one applier, which does not wait for flushes"),
     uint("replica_pending_jobs_size_max", 128 << 20, 1024, u64::MAX)
         .block(1024)
         .help_text("Bytes that are received and not applied, from which a receiver waits"),
@@ -68,7 +69,8 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("replica_transaction_retries", 10, 0, u64::MAX)
         .help_text("How often an applier does a transaction again after a deadlock or a lock wait"),
     flags("replica_type_conversions", &["ALL_LOSSY", "ALL_NON_LOSSY", "ALL_SIGNED", "ALL_UNSIGNED"], 0)
-        .help_text("Which columns may have another type than the source's"),
+        .fixed()
+        .help_text("Empty: columns have the source's types"),
     switch("replicate_same_server_id", false)
         .read_only()
         .help_text("Apply transactions that have this server's own server_id, too"),
