@@ -66,7 +66,8 @@ impl Channels {
     /// 1201: the file can't be used.
     pub(crate) fn administer(&self) -> Result<MutexGuard<'_, ()>> {
         let guard = self.administration.lock();
-        if let (Some(file), true) = (&self.file, self.damage.lock().is_some()) {
+        let is_damaged = self.damage.lock().is_some();
+        if let (Some(file), true) = (&self.file, is_damaged) {
             self.load().map_err(|damage| SqlError {
                 message: format!(
                     "Could not initialize connection metadata structure: {} can't be used: {damage}. Mend or \

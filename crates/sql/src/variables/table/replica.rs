@@ -92,8 +92,4 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("sync_source_info", 10_000, 0, U32_MAX)
         .harmless()
         .help_text("No effect: the file of channels is flushed whenever it is written"),
-    choice("terminology_use_previous", &["NONE", "BEFORE_8_0_26", "BEFORE_8_2_0"], 0)
-        .both()
-        .fixed()
-        .help_text("Names are those of today"),
 ];
