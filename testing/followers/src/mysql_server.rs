@@ -161,7 +161,8 @@ impl Replica {
             ServerKind::Duramen => format!(",{}:1-2", self.server.sql("SELECT @@server_uuid")?),
             _ => String::new(),
         };
-        let own = self.server.sql(&format!("SELECT GTID_SUBTRACT(@@GLOBAL.gtid_executed, '{all}{first}')"))?;
+        let own =
+            self.server.sql(&format!("SELECT GTID_SUBTRACT(@@GLOBAL.gtid_executed, '{all}{first}')"))?;
         if !own.is_empty() {
             found.push(format!("transactions {own} are at the replica only"));
         }

@@ -137,7 +137,10 @@ fn follow(
         if bytes.len() > event_max {
             return Err(SourceError::fatal(
                 PACKET_TOO_LARGE,
-                format!("Got a packet bigger than 'replica_max_allowed_packet' bytes: an event of {}", bytes.len()),
+                format!(
+                    "Got a packet bigger than 'replica_max_allowed_packet' bytes: an event of {}",
+                    bytes.len()
+                ),
             ));
         }
         let incoming = stream.take(bytes).map_err(|e| {
