@@ -10,6 +10,7 @@ use sql::replica::coordinates::Coordinates;
 use sql::replica::{Channel, SourceConfig};
 use sql::variables::ids;
 use std::net::{TcpStream, ToSocketAddrs};
+use std::path::Path;
 use std::time::Duration;
 
 const COM_BINLOG_DUMP: u8 = 0x12;
@@ -102,7 +103,7 @@ impl SourceConnection {
     ) -> Result<Self, SourceError> {
         let ca = match source.tls_ca.is_empty() {
             true => Vec::new(),
-            false => std::fs::read(&source.tls_ca).map_err(|e| {
+            false => server.env.read_file(Path::new(&source.tls_ca)).map_err(|e| {
                 SourceError::passing(2026, format!("SSL connection error: {}: {e}", source.tls_ca))
             })?,
         };

@@ -601,5 +601,5 @@ fn in_event(kind: RowsKind, map: &binlog::event::TableMapEvent, e: SqlError) -> 
         "Could not execute {kind} event on table {database}.{table}; {}, Error_code: {}",
         e.message, e.number
     );
-    SqlError { message: message.into(), ..e }
+    SqlError { message, ..e }
 }

@@ -218,7 +218,7 @@ fn parse(text: &str) -> Result<StoredChannels, String> {
 fn check_sum(text: &str) -> Result<(), String> {
     let Some(at) = text.rfind(CHECKSUM) else { return Ok(()) };
     let sum = text[at + CHECKSUM.len()..].trim_end();
-    match u32::from_str_radix(sum, 16) == Ok(crc32fast::hash(text[..at].as_bytes())) {
+    match u32::from_str_radix(sum, 16) == Ok(crc32fast::hash(&text.as_bytes()[..at])) {
         true => Ok(()),
         false => {
             Err("it is not what was written, by its checksum; whoever changes it removes that line".into())

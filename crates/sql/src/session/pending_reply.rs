@@ -14,6 +14,7 @@ use crate::catalog::metadata_lock::barrier::Pass;
 use binlog::LogPosition;
 use binlog::log::Committed;
 use datum::error::Result;
+use storage::engine::GapsToLearn;
 use storage::{Engine, PendingCommit};
 use syntax::ast::StatementKind;
 
@@ -47,11 +48,21 @@ impl PendingReply {
         }
     }
 
-    /// What a commit holds; the other way round for a read.
-    pub(super) fn into_commit(self) -> std::result::Result<(PendingCommit, Guards, Option<Pass>), Self> {
+    /// As [`Self::on_complete`], but this thread leads no commit group: see
+    /// [`PendingCommit::complete_in_background`].
+    pub(super) fn complete_in_background(
+        self,
+        witness: impl FnOnce(Result<()>) + Send + 'static,
+    ) -> Option<GapsToLearn> {
         match self.0 {
-            PendingWork::Commit { pending, tables, pass } => Ok((pending, tables, pass)),
-            read => Err(Self(read)),
+            PendingWork::Commit { pending, tables, pass } => pending.complete_in_background(move |outcome| {
+                drop((tables, pass));
+                witness(outcome.map(drop).map_err(Into::into));
+            }),
+            read @ PendingWork::Read(..) => {
+                Self(read).on_complete(witness);
+                None
+            }
         }
     }
 

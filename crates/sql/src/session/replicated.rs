@@ -9,7 +9,6 @@ use storage::source_position::SourcePosition;
 use syntax::ast::TransactionOptions;
 
 use super::grants::CachedGrants;
-use super::pending_reply::PendingReply;
 use super::{Context, Session};
 use crate::variables::{Value, ids};
 use datum::error::Result;
@@ -156,24 +155,5 @@ impl Context {
     pub(crate) fn release_gtid(&self, gtid: Gtid) {
         self.instance.log().release_gtid(gtid);
         self.instance.owned_gtids().give_back(gtid);
-    }
-}
-
-impl PendingReply {
-    /// See [`storage::PendingCommit::complete_in_background`].
-    fn complete_in_background(
-        self,
-        complete: impl FnOnce(Result<()>) + Send + 'static,
-    ) -> Option<GapsToLearn> {
-        match self.into_commit() {
-            Ok((pending, tables, pass)) => pending.complete_in_background(move |outcome| {
-                drop((tables, pass));
-                complete(outcome.map(drop).map_err(Into::into));
-            }),
-            Err(read) => {
-                read.on_complete(complete);
-                None
-            }
-        }
     }
 }

@@ -1,5 +1,7 @@
 //! What an applier leaves out, and what it goes on after.
 
+use std::collections::HashMap;
+
 use binlog::event::{QueryEvent, TableMapEvent};
 
 use crate::executor::row_events::apply::RowsOptions;
@@ -13,8 +15,16 @@ pub(super) struct Rules {
     filters: Filters,
     skipped: SkippedErrors,
     idempotent: bool,
-    /// Databases and names of the source's tables, and what becomes of their rows.
-    tables: std::collections::HashMap<(Vec<u8>, Vec<u8>), Option<Option<String>>>,
+    /// By database and name of the source's tables.
+    tables: HashMap<(Vec<u8>, Vec<u8>), Fate>,
+}
+
+/// What becomes of a table's rows.
+enum Fate {
+    LeftOut,
+    Applied,
+    /// In this database.
+    Rewritten(String),
 }
 
 /// `replica_skip_errors`
@@ -48,7 +58,7 @@ impl Rules {
             filters: channel.with(|state| state.filters.clone()),
             skipped: SkippedErrors::parse(&globals.text(ids::REPLICA_SKIP_ERRORS)),
             idempotent: globals.uint(ids::REPLICA_EXEC_MODE) == IDEMPOTENT,
-            tables: std::collections::HashMap::new(),
+            tables: HashMap::new(),
         }
     }
 
@@ -63,9 +73,17 @@ impl Rules {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             let (of_source, table) = (text(&map.database), text(&map.table));
             let here = filters.rewritten(&of_source);
-            filters.takes(here, &table).then(|| (here != of_source).then(|| here.to_owned()))
+            match here {
+                here if !filters.takes(here, &table) => Fate::LeftOut,
+                here if here != of_source => Fate::Rewritten(here.to_owned()),
+                _ => Fate::Applied,
+            }
         });
-        known.as_ref().map(|database| RowsOptions { database: database.as_deref(), idempotent })
+        match known {
+            Fate::LeftOut => None,
+            Fate::Applied => Some(RowsOptions { database: None, idempotent }),
+            Fate::Rewritten(database) => Some(RowsOptions { database: Some(database), idempotent }),
+        }
     }
 
     /// The database here that a statement has as its default; `None` if the statement is left out.
