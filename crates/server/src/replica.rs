@@ -1,9 +1,9 @@
 //! The threads by which this server follows its sources (`sql/src/replica.rs` tells the whole).
 //!
 //! The receiver connects to the source and puts its events into a queue of bounded size
-//! ([`queue::EventQueue`]); while the queue is full it does not read, which holds the source's sender
-//! back. The applier takes them off. Each time one of the two starts, and after each lost connection,
-//! the stream begins anew behind the last group that is committed here.
+//! ([`queue::EventQueue`]); while the queue is full it does not read, which holds the source's
+//! sender back. The applier takes them off. Each time one of the two starts, and after each lost
+//! connection, the stream begins anew behind the last group that is committed here.
 
 use crate::server::Server;
 use parking_lot::Mutex;

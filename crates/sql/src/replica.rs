@@ -6,12 +6,13 @@
 //! 2. start      START REPLICA starts the channel's two threads ([`channel`]), which belong to
 //!    `server`: the receiver reads the source's log into a bounded queue in memory, the applier
 //!    takes events off it.
-//! 3. apply      The applier does each event group in a session of its own, and hands
-//!    it to the log in the source's order without waiting for the flush. There is no relay log: what
-//!    was received and not committed is fetched again.
+//! 3. apply      The applier does each event group in a session of its own, and hands it to the log
+//!    in the source's order without waiting for the flush. There is no relay log: what was received
+//!    and not committed is fetched again.
 //! 4. position   What this server has of a source is what its own log holds: by `gtid_executed`,
 //!    or by the source's coordinates, which are in the log with each transaction.
-//! 5. show       SHOW REPLICA STATUS and its like read what the threads tell ([`channel::Progress`]).
+//! 5. show       SHOW REPLICA STATUS and its like read what the threads tell
+//!    ([`channel::Progress`]).
 
 pub mod applier;
 pub mod channel;

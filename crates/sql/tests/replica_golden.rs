@@ -1,5 +1,5 @@
-//! Binary logs recorded from MySQL and MariaDB, applied as a source would send them: each table ends
-//! as the recording server had it, and stays so after a power cut.
+//! Binary logs recorded from MySQL and MariaDB, applied as a source would send them: each table
+//! ends as the recording server had it, and stays so after a power cut.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -28,8 +28,8 @@ fn channel(auto_position: bool) -> Arc<Channel> {
     channel
 }
 
-/// Applies the log from behind what the server has of it. Groups that can't be applied here are told,
-/// and skipped.
+/// Applies the log from behind what the server has of it. Groups that can't be applied here are
+/// told, and skipped.
 fn apply(server: &Server, channel: &Arc<Channel>, events: &[Arc<ReceivedEvent>]) -> Vec<String> {
     let mut failed = Vec::new();
     loop {
@@ -86,8 +86,8 @@ fn rows_of(server: &Server, table: &str) -> Vec<String> {
     lines
 }
 
-/// GEOMETRY and partitions are not supported: these tables stop at their definitions, and so do their
-/// rows.
+/// GEOMETRY and partitions are not supported: these tables stop at their definitions, and so do
+/// their rows.
 const UNSUPPORTED: [&str; 2] = ["docs", "part"];
 
 fn check(server: &Server, golden: &Golden) {

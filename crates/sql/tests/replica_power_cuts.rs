@@ -3,8 +3,8 @@
 //!
 //! Each round is a source that runs random statements and a replica that applies its log, each a
 //! simulated machine. The replica's power is cut at random operations of its disk, at random
-//! settings of `sync_binlog` and `innodb_flush_log_at_trx_commit`; it follows by GTIDs or by file and
-//! offset. `DURAMEN_ROUNDS` is how many rounds, `DURAMEN_SEED` the first one's seed.
+//! settings of `sync_binlog` and `innodb_flush_log_at_trx_commit`; it follows by GTIDs or by file
+//! and offset. `DURAMEN_ROUNDS` is how many rounds, `DURAMEN_SEED` the first one's seed.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -112,11 +112,11 @@ fn apply(replica: &Server, channel: &Arc<Channel>, events: &[Arc<ReceivedEvent>]
     let mut is_past = by_gtids || reached.file.is_empty();
     for (number, event) in events.iter().enumerate() {
         let is_first = number == 0;
-        if is_first || is_past {
-            if let Err(e) = applier.apply(event) {
-                assert!(!replica.env.is_powered(), "{e}");
-                return false;
-            }
+        if (is_first || is_past)
+            && let Err(e) = applier.apply(event)
+        {
+            assert!(!replica.env.is_powered(), "{e}");
+            return false;
         }
         is_past |= *event.file == *reached.file && event.end == reached.offset;
     }

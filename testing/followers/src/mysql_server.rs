@@ -1,5 +1,5 @@
-//! A replica that speaks MySQL's statements: a MySQL that applies in parallel, or a Duramen. It goes by
-//! auto-position, or by file and offset where the source is a MariaDB.
+//! A replica that speaks MySQL's statements: a MySQL that applies in parallel, or a Duramen. It
+//! goes by auto-position, or by file and offset where the source is a MariaDB.
 
 use crate::{Result, await_that, compare, connect, row_by_column};
 use servers::{Launch, Running, ServerKind};

@@ -1,6 +1,6 @@
-//! Duramen as a replica: of itself, of a MySQL and of a MariaDB, under a mixed workload, over a network
-//! that fails, and with servers that are killed. All tables are equal in the end, and so are the
-//! executed GTIDs.
+//! Duramen as a replica: of itself, of a MySQL and of a MariaDB, under a mixed workload, over a
+//! network that fails, and with servers that are killed. All tables are equal in the end, and so
+//! are the executed GTIDs.
 //!
 //! `DURAMEN_MYSQLD` names a MySQL server; where there is none a test says so and has shown nothing.
 //! `DURAMEN_FOLLOW_SECONDS` is how long the source works in each test, `DURAMEN_SEED` what it does.

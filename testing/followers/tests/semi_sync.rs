@@ -1,5 +1,6 @@
-//! A replica that acknowledges, a MariaDB, a MySQL or a Duramen: what Duramen has acknowledged is on it,
-//! whenever Duramen is killed; and a replica that stops holds nothing up for longer than it may.
+//! A replica that acknowledges, a MariaDB, a MySQL or a Duramen: what Duramen has acknowledged is
+//! on it, whenever Duramen is killed; and a replica that stops holds nothing up for longer than it
+//! may.
 //!
 //! `DURAMEN_KILL_ROUNDS` is how often the source is killed, `DURAMEN_MYSQLD` names MySQL's server.
 //! Where there is none a test says so and has shown nothing.

@@ -47,8 +47,8 @@ pub mod gtid_flags {
 
 /// Bits of [`MariadbGtidEvent::extra_flags`].
 pub mod gtid_extra_flags {
-    /// An ALTER TABLE begins at the source (`binlog_alter_two_phase`). Whether it succeeds is said by a
-    /// later group, which has the statement again.
+    /// An ALTER TABLE begins at the source (`binlog_alter_two_phase`). Whether it succeeds is said
+    /// by a later group, which has the statement again.
     pub const START_ALTER: u8 = 2;
     /// It has succeeded.
     pub const COMMIT_ALTER: u8 = 4;

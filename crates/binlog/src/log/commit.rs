@@ -146,9 +146,9 @@ impl Ticket {
         await_outcome(&self.shared, &waiter)
     }
 
-    /// As [`Ticket::on_complete`], but the calling thread leads no group: it orders what is queued, so
-    /// that row locks are released, and leaves write and flush to others. For a replica's applier,
-    /// which goes on with the next transaction meanwhile.
+    /// As [`Ticket::on_complete`], but the calling thread leads no group: it orders what is queued,
+    /// so that row locks are released, and leaves write and flush to others. For a replica's
+    /// applier, which goes on with the next transaction meanwhile.
     pub fn complete_in_background(
         self,
         callback: impl FnOnce(Result<Committed, CommitError>) + Send + 'static,

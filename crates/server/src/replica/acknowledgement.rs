@@ -1,7 +1,7 @@
 //! What a semi-synchronous source is told: up to where its transactions are durable here.
 //!
-//! MySQL's replicas acknowledge what is in their relay log. Here a transaction is acknowledged when it
-//! is committed, in this server's log and as durable as the settings ask. The receiver goes on
+//! MySQL's replicas acknowledge what is in their relay log. Here a transaction is acknowledged when
+//! it is committed, in this server's log and as durable as the settings ask. The receiver goes on
 //! reading while there is more to read, so that one flush and one answer serve many transactions.
 
 use super::connection::{SourceConnection, SourceError, lost};
@@ -43,8 +43,8 @@ impl Acknowledgement {
         self.asked = Some(SourcePosition { file: event.file.to_string(), offset: event.end });
     }
 
-    /// Before the next read: if that would wait, and the source waits for an answer, waits until all
-    /// that was asked for is durable, and answers. False if the receiver is no longer wanted.
+    /// Before the next read: if that would wait, and the source waits for an answer, waits until
+    /// all that was asked for is durable, and answers. False if the receiver is no longer wanted.
     pub(super) fn send_if_due(
         &mut self,
         channel: &Channel,

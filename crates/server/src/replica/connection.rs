@@ -94,7 +94,8 @@ pub(super) fn open(source: &SourceConfig, patience: Duration) -> Result<TcpStrea
 }
 
 impl SourceConnection {
-    /// Logs in.
+    /// Says who this server is, by the account of CHANGE REPLICATION SOURCE; `patience` bounds
+    /// each wait.
     pub(super) fn log_in(
         server: &Server,
         source: &SourceConfig,
@@ -283,7 +284,8 @@ impl SourceConnection {
     }
 }
 
-/// An error of the connection, or the source's own; a source that refuses the login may take it later.
+/// An error of the connection, or the source's own; a source that refuses the login may take it
+/// later.
 pub(super) fn lost(e: ClientError) -> SourceError {
     let number = e.number().unwrap_or(CR_SERVER_LOST);
     SourceError::passing(number, e.to_string())

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 /// Events between a receiver and an applier.
 pub(super) struct EventQueue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     events: VecDeque<Arc<ReceivedEvent>>,
     bytes: usize,
     bytes_max: usize,
@@ -33,7 +33,7 @@ struct State {
 pub(super) enum Next {
     /// End what it has begun, then say [`EventQueue::stream_begun`].
     BeginStream,
-    /// Apply these.
+    /// These are next, in the source's order.
     Apply(VecDeque<Arc<ReceivedEvent>>),
     /// Nothing came.
     Nothing,
@@ -53,7 +53,7 @@ impl EventQueue {
         self.state.lock().bytes_max = bytes;
     }
 
-    /// Bytes queued.
+    /// What is received and not applied takes so many bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         self.state.lock().bytes
     }
@@ -76,7 +76,8 @@ impl EventQueue {
         true
     }
 
-    /// Adds an event; waits while the queue is full (K1). `None` if the receiver is no longer wanted.
+    /// Adds an event; waits while the queue is full (K1). `None` if the receiver is no longer
+    /// wanted.
     pub(super) fn push(
         &self,
         event: ReceivedEvent,
@@ -127,7 +128,7 @@ impl EventQueue {
     /// What the applier does next.
     pub(super) fn next(&self, patience: Duration) -> Next {
         let mut state = self.state.lock();
-        let is_idle = |state: &State| !state.begins && (state.restarts || state.events.is_empty());
+        let is_idle = |state: &QueueState| !state.begins && (state.restarts || state.events.is_empty());
         if is_idle(&state) {
             self.changed.wait_while_for(&mut state, |state| is_idle(state), patience);
         }

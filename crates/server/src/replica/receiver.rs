@@ -76,8 +76,8 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Follows the source over one connection, until the receiver is no longer wanted or has to begin the
-/// stream anew.
+/// Follows the source over one connection, until the receiver is no longer wanted or has to begin
+/// the stream anew.
 fn follow(
     server: &Server,
     channel: &Channel,

@@ -101,6 +101,7 @@ fn without_checksum(bytes: &[u8]) -> FormatDescription {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
     use binlog::event::{ChecksumAlgorithm, EventOrigin, RotateEvent, XidEvent, append_event};
 

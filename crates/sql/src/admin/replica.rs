@@ -1,8 +1,8 @@
 //! This server as a replica, as its administrators change it: CHANGE REPLICATION SOURCE
 //! ([`change`]) and FILTER, START and STOP REPLICA ([`threads`]), RESET REPLICA.
 //!
-//! (A1) What changes is in the file of channels before it takes effect, so that it is the same after
-//!      a restart; a file that can't be written fails the statement.
+//! (A1) What changes is in the file of channels before it takes effect, so that it is the same
+//!      after a restart; a file that can't be written fails the statement.
 //! (A2) One statement changes channels at a time ([`crate::replica::Channels::administer`]); STOP
 //!      REPLICA waits for threads without keeping others from it.
 //! (A3) The channel without a name is always there, as in MySQL, if only to be configured.

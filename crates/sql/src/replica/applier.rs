@@ -1,8 +1,8 @@
 //! The applier: does a source's event groups again, one after the other, in a session of its own.
 //!
 //! 1. begin   A GTID event begins a group. One that this server has already is passed over.
-//! 2. rows    Row events change their tables as BINLOG statements do ([`row_events::apply`]): by row
-//!    images, without SQL. They keep their timestamps and flags.
+//! 2. rows    Row events change their tables as BINLOG statements do ([`row_events::apply`]): by
+//!    row images, without SQL. They keep their timestamps and flags.
 //! 3. text    A statement is run with the settings that its event says ([`statements`]), once all
 //!    before it is visible; what it changes is logged as rows.
 //! 4. commit  The group goes to the log under its own GTID, with the source's `server_id` and first
@@ -14,8 +14,8 @@
 //!      rolled back, and the group fetched again.
 //! (A3) What can't be done as the source did it stops the applier, with the group rolled back. It
 //!      goes on from there when it is started again.
-//! (A4) Where a source is not followed by GTIDs, each group's place in the source's log is committed
-//!      with it ([`coordinates`]).
+//! (A4) Where a source is not followed by GTIDs, each group's place in the source's log is
+//!      committed with it ([`coordinates`]).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ mod rules;
 mod statements;
 
 /// Events of a group that are kept to do it again after a deadlock, in bytes.
-const KEPT_MAX: usize = 32 << 20;
+const RETAINED_MAX: usize = 32 << 20;
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl Applier {
     pub fn begin_stream(&mut self) -> std::result::Result<(), ApplyError> {
         self.abandon_group();
         self.decoder = None;
-        self.settle().map_err(|e| ApplyError::of_commit(&e))
+        self.await_pending().map_err(|e| ApplyError::of_commit(&e))
     }
 
     /// Applies the next event.
@@ -185,7 +185,7 @@ impl Applier {
             let gtid = self.group.as_ref().map(|group| group.name.to_string());
             self.abandon_group();
             // What came before it stays: it is told first if it failed too.
-            let earlier = self.settle().err();
+            let earlier = self.await_pending().err();
             match earlier {
                 Some(earlier) => ApplyError::of_commit(&earlier),
                 None => ApplyError::new(&e, gtid.as_deref(), event),
@@ -207,11 +207,11 @@ impl Applier {
     /// Of the first that is not.
     pub fn finish(mut self) -> std::result::Result<(), ApplyError> {
         self.abandon_group();
-        self.settle().map_err(|e| ApplyError::of_commit(&e))
+        self.await_pending().map_err(|e| ApplyError::of_commit(&e))
     }
 
-    fn settle(&mut self) -> Result<()> {
-        self.pending.settle(self.session.context())
+    fn await_pending(&mut self) -> Result<()> {
+        self.pending.await_all(self.session.context())
     }
 
     /// Does the group again that a deadlock or a lock wait has ended, up to this event.
@@ -250,7 +250,7 @@ impl Applier {
             && let Some(kept) = &mut group.kept
         {
             group.kept_bytes += received.memory();
-            if group.kept_bytes > KEPT_MAX {
+            if group.kept_bytes > RETAINED_MAX {
                 group.kept = None;
             } else {
                 kept.push(received.clone());
@@ -546,7 +546,7 @@ impl Applier {
             self.reached = self.reached_now();
             self.group = None;
             // It is not told to be there before all in front of it is.
-            self.settle()?;
+            self.await_pending()?;
             self.shown(&self.reached).show(&self.channel);
             return Ok(());
         }

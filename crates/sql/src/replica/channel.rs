@@ -25,12 +25,12 @@ pub enum ReplicaThread {
 /// What a thread is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Running {
-    /// `No`
+    /// Shown as `No`.
     #[default]
     No,
     /// `Connecting`: only the receiver.
     Connecting,
-    /// `Yes`
+    /// Shown as `Yes`: of a receiver, its source sends.
     Yes,
 }
 
@@ -71,7 +71,7 @@ pub enum Until {
     Position {
         /// The source's log file.
         file: String,
-        /// Offset in it.
+        /// Behind the last event that is wanted.
         offset: u64,
     },
 }
@@ -147,9 +147,9 @@ pub struct ChannelState {
     pub login: Option<(String, String)>,
     /// What the applier leaves out.
     pub filters: Filters,
-    /// The receiver.
+    /// What is known of the IO_THREAD.
     pub receiver: ThreadStatus,
-    /// The applier.
+    /// What is known of the SQL_THREAD.
     pub applier: ThreadStatus,
     /// Where the applier stops.
     pub until: Option<Until>,
@@ -194,7 +194,7 @@ impl ChannelState {
 
     /// Seconds that the applier is behind the source, as MySQL reckons them: `None` where it does
     /// not run, or has done all and the receiver is not connected. `now` is in seconds since 1970.
-    pub(crate) fn seconds_behind(&self, now: u64) -> Option<u64> {
+    pub(crate) fn replication_lag(&self, now: u64) -> Option<u64> {
         if self.applier.running == Running::No {
             return None;
         }
@@ -306,20 +306,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_behind_the_source_are_reckoned_as_mysql_does() {
+    fn replication_lag_the_source_are_reckoned_as_mysql_does() {
         let mut state = ChannelState::default();
-        assert_eq!(state.seconds_behind(100), None, "no applier");
+        assert_eq!(state.replication_lag(100), None, "no applier");
         state.applier.running = Running::Yes;
-        assert_eq!(state.seconds_behind(100), None, "all done, and nobody to ask for more");
+        assert_eq!(state.replication_lag(100), None, "all done, and nobody to ask for more");
         state.receiver.running = Running::Yes;
-        assert_eq!(state.seconds_behind(100), Some(0));
+        assert_eq!(state.replication_lag(100), Some(0));
         state.progress.applying_since = 70;
         state.progress.clock_difference = -10;
-        assert_eq!(state.seconds_behind(100), Some(20));
+        assert_eq!(state.replication_lag(100), Some(20));
         state.progress.clock_difference = -40;
-        assert_eq!(state.seconds_behind(100), Some(0), "never negative");
+        assert_eq!(state.replication_lag(100), Some(0), "never negative");
         state.receiver.running = Running::No;
         state.progress.clock_difference = 0;
-        assert_eq!(state.seconds_behind(100), Some(30), "what was received is still applied");
+        assert_eq!(state.replication_lag(100), Some(30), "what was received is still applied");
     }
 }

@@ -1,5 +1,5 @@
-//! Where a transaction ends in its source's log, as this server's log keeps it: for sources that are
-//! followed by file and offset, and for MariaDB's GTIDs.
+//! Where a transaction ends in its source's log, as this server's log keeps it: for sources that
+//! are followed by file and offset, and for MariaDB's GTIDs.
 //!
 //! | bytes | field |
 //! | --- | --- |

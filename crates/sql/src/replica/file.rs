@@ -72,7 +72,7 @@ impl ChannelsFile {
     }
 }
 
-/// Its text.
+/// What the file holds: lines of UTF-8, a checksum last.
 fn text(stored: &StoredChannels) -> String {
     let mut out = HEAD.to_owned();
     out += "[filters]\n";

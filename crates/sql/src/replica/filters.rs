@@ -5,8 +5,9 @@
 //!
 //! 1. databases  Without rules all pass. With REPLICATE_DO_DB those that it lists pass and no
 //!    others; else all that REPLICATE_IGNORE_DB does not list.
-//! 2. tables     The first rule that names the table decides: DO_TABLE, IGNORE_TABLE, WILD_DO_TABLE,
-//!    WILD_IGNORE_TABLE. If none does, it passes unless there is a rule that says which ones to do.
+//! 2. tables     The first rule that names the table decides: DO_TABLE, IGNORE_TABLE,
+//!    WILD_DO_TABLE, WILD_IGNORE_TABLE. If none does, it passes unless there is a rule that says
+//!    which ones to do.
 //!
 //! Names differ in case, as they do in tables' names here (`lower_case_table_names` is 0).
 
@@ -157,8 +158,8 @@ impl Filters {
     }
 }
 
-/// LIKE with `\` as escape, without a collation. Goes back to the last `%` only, which takes no more
-/// steps than name times pattern.
+/// LIKE with `\` as escape, without a collation. Goes back to the last `%` only, which takes no
+/// more steps than name times pattern.
 fn matches_pattern(name: &[char], pattern: &str) -> bool {
     enum Piece {
         Any,

@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::channel::{Channel, SourcePosition};
 use crate::session::Context;
-use crate::session::replicated::LeftBehind;
+use crate::session::replicated::LateWork;
 use datum::error::Result;
 
 /// So many transactions wait for their flush at the most.
@@ -31,7 +31,7 @@ struct Signal {
 
 struct PendingCommit {
     outcome: Arc<OnceLock<Result<()>>>,
-    left: LeftBehind,
+    left: LateWork,
 }
 
 /// A transaction that is about to be enqueued.
@@ -57,14 +57,14 @@ impl PendingCommits {
     }
 
     /// It was enqueued. Waits while there are very many; the error is that of an older one.
-    pub(super) fn add(&mut self, cx: &mut Context, ending: &Ending, left: LeftBehind) -> Result<()> {
+    pub(super) fn add(&mut self, cx: &mut Context, ending: &Ending, left: LateWork) -> Result<()> {
         self.waiting.push_back(PendingCommit { outcome: ending.outcome.clone(), left });
         self.collect(cx)?;
         if self.waiting.len() > PENDING_MAX { self.wait(cx, PENDING_MAX / 2) } else { Ok(()) }
     }
 
     /// Waits until all have ended; the error is that of the oldest one that failed.
-    pub(super) fn settle(&mut self, cx: &mut Context) -> Result<()> {
+    pub(super) fn await_all(&mut self, cx: &mut Context) -> Result<()> {
         self.wait(cx, 0)
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub struct ReceivedEvent {
     /// The event as it was sent.
     pub bytes: Vec<u8>,
-    /// The file that it is in.
+    /// The name of the source's log file.
     pub file: Arc<str>,
     /// Where it ends in that file; 0 for an event that is in no file.
     pub end: u64,

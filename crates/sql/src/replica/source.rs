@@ -7,13 +7,13 @@ use std::time::Duration;
 /// A channel's source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceConfig {
-    /// SOURCE_HOST
+    /// SOURCE_HOST: a name or an address; empty where none was said.
     pub host: String,
-    /// SOURCE_PORT
+    /// SOURCE_PORT, 3306 by default.
     pub port: u16,
-    /// SOURCE_USER
+    /// SOURCE_USER: the account there, without its host.
     pub user: String,
-    /// SOURCE_PASSWORD
+    /// SOURCE_PASSWORD, as it was typed; at most 32 characters.
     pub password: String,
     /// SOURCE_LOG_FILE: where to begin; empty for its first file.
     pub log_file: String,
@@ -34,9 +34,9 @@ pub struct SourceConfig {
     pub retry_count: u64,
     /// SOURCE_HEARTBEAT_PERIOD; zero for no heartbeats.
     pub heartbeat_period: Duration,
-    /// SOURCE_DELAY
+    /// SOURCE_DELAY: how long after its commit there a transaction is applied.
     pub delay: Duration,
-    /// IGNORE_SERVER_IDS
+    /// IGNORE_SERVER_IDS: events of these servers are not applied.
     pub ignored_server_ids: BTreeSet<u32>,
     /// SOURCE_SSL
     pub tls: bool,
@@ -44,7 +44,8 @@ pub struct SourceConfig {
     pub tls_ca: String,
     /// SOURCE_SSL_VERIFY_SERVER_CERT
     pub tls_verify: bool,
-    /// GET_SOURCE_PUBLIC_KEY
+    /// GET_SOURCE_PUBLIC_KEY: without TLS, ask the source for the key that the password is sent
+    /// with.
     pub get_public_key: bool,
     /// SOURCE_COMPRESSION_ALGORITHMS, as written.
     pub compression: String,
@@ -78,7 +79,7 @@ pub enum AnonymousGtids {
     Off,
     /// LOCAL: of this server's UUID.
     Local,
-    /// Of this UUID.
+    /// Numbers of this UUID, counted on from those in `gtid_executed`.
     Uuid(String),
 }
 

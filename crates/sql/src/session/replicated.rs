@@ -26,7 +26,7 @@ pub(crate) struct Origin {
 }
 
 /// What is left to do of a transaction once it is durable.
-pub(crate) struct LeftBehind {
+pub(crate) struct LateWork {
     /// Given to [`Context::release_gtid`].
     pub(crate) gtid: Option<Gtid>,
     pub(crate) gaps: Option<GapsToLearn>,
@@ -43,11 +43,10 @@ impl Session {
         &mut self.cx
     }
 
-    /// Runs a statement of another server's log, which happened at `timestamp` (seconds since 1970),
-    /// with the settings that its event says.
+    /// Runs a statement of another server's log, which happened at `timestamp` (seconds since
+    /// 1970), with the settings that its event says.
     ///
-    /// # Errors
-    /// Those of the statement.
+    /// # Errors Those of the statement.
     pub(crate) fn execute_logged(
         &mut self,
         query: &QueryEvent<'_>,
@@ -115,12 +114,12 @@ impl Context {
 
     /// Begins a statement of row events that happened at `timestamp`, with the flags of its events.
     pub(crate) fn begin_replicated_rows(&mut self, timestamp: u32, flags: u16, text: Option<&[u8]>) {
-        const KEPT: u16 = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::RELAXED_UNIQUE_CHECKS;
+        const RETAINED: u16 = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::RELAXED_UNIQUE_CHECKS;
         let settings = *self.settings.decoded();
         let transaction = self.storage_transaction();
         transaction.set_lock_wait_timeout(settings.lock_wait_timeout);
         transaction.set_row_images(settings.row_images);
-        transaction.set_rows_flags(flags & KEPT);
+        transaction.set_rows_flags(flags & RETAINED);
         transaction.begin_statement(timestamp, text);
     }
 
@@ -133,7 +132,7 @@ impl Context {
     pub(crate) fn commit_in_background(
         &mut self,
         complete: impl FnOnce(Result<()>) + Send + 'static,
-    ) -> Result<LeftBehind> {
+    ) -> Result<LateWork> {
         if let Some(origin) = &self.log.origin
             && let Some(position) = origin.position.clone()
         {
@@ -145,10 +144,10 @@ impl Context {
         let gtid = self.log.disown_gtid();
         let Some(pending) = pending else {
             complete(Ok(()));
-            return Ok(LeftBehind { gtid, gaps: None });
+            return Ok(LateWork { gtid, gaps: None });
         };
         let gaps = pending.complete_in_background(complete);
-        Ok(LeftBehind { gtid, gaps })
+        Ok(LateWork { gtid, gaps })
     }
 
     /// A transaction that [`Self::commit_in_background`] enqueued is in the log, or will not come.

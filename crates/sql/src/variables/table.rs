@@ -63,8 +63,8 @@ const ALIASES: [(&str, &str); 4] = [
     ("storage_engine", "default_storage_engine"),
 ];
 
-/// Names of old that are listed too: MariaDB's replicas look for `rpl_semi_sync_master_enabled` with
-/// SHOW VARIABLES, and MySQL lists the others.
+/// Names of old that are listed too: MariaDB's replicas look for `rpl_semi_sync_master_enabled`
+/// with SHOW VARIABLES, and MySQL lists the others.
 const LISTED_ALIASES: [(&str, &str); 31] = [
     ("rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled"),
     ("rpl_semi_sync_slave_enabled", "rpl_semi_sync_replica_enabled"),

@@ -125,8 +125,8 @@ impl Transaction {
         self.begin_rows();
     }
 
-    /// Says where the transaction ends in the log of the source that it came from: behind all of its
-    /// changes, which may be none.
+    /// Says where the transaction ends in the log of the source that it came from: behind all of
+    /// its changes, which may be none.
     pub fn set_source_position(&mut self, position: &SourcePosition) {
         self.begin_rows();
         self.group.end_statement();

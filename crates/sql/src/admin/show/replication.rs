@@ -180,7 +180,7 @@ fn status_row(cx: &Context, channel: &Channel, state: &ChannelState, executed: &
         "",
         "",
         "",
-        state.seconds_behind(now),
+        state.replication_lag(now),
         yes(source.tls_verify),
     ];
     row.extend(cells![

@@ -1,5 +1,5 @@
-//! How a group ends: it is enqueued for the log, or was a statement that committed itself; and where
-//! the applier waits or stops between two groups.
+//! How a group ends: it is enqueued for the log, or was a statement that committed itself; and
+//! where the applier waits or stops between two groups.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl Applier {
         let reached = self.note_position();
         if self.session.context().transactions.started_table.is_some() {
             // CREATE TABLE .. START TRANSACTION: a definition.
-            self.settle()?;
+            self.await_pending()?;
             self.session.execute(b"COMMIT", &mut Discard)?;
             return self.end_statement_group(reached);
         }
@@ -92,7 +92,7 @@ impl Applier {
     pub(super) fn xa_prepare(&mut self, end: &XaPrepareEvent<'_>, passed_over: bool) -> Result<()> {
         let reached = self.note_position();
         if !passed_over {
-            self.settle()?;
+            self.await_pending()?;
             let xid = xid_text(end.format_id, end.gtrid, end.bqual);
             let sql = match end.one_phase {
                 true => format!("XA COMMIT {xid} ONE PHASE"),
@@ -136,26 +136,26 @@ impl Applier {
             None | Some(Until::BeforeGtids(_)) => false,
             Some(Until::AfterGtids(gtids)) => gtids.is_subset(&self.executed()?),
             Some(Until::Position { file, offset }) => {
-                is_at_or_behind(&self.reached.position, &SourcePosition { file, offset })
+                has_reached(&self.reached.position, &SourcePosition { file, offset })
             }
         };
         Ok(if is_reached { Applied::UntilReached } else { Applied::Done })
     }
 
     fn executed(&mut self) -> Result<GtidSet> {
-        self.settle()?;
+        self.await_pending()?;
         Ok(self.instance.log().gtid_executed())
     }
 
-    /// SOURCE_DELAY: waits until so long after a transaction was committed (microseconds since 1970,
-    /// by the source's clock).
+    /// SOURCE_DELAY: waits until so long after a transaction was committed (microseconds since
+    /// 1970, by the source's clock).
     pub(super) fn delay(&mut self, committed: u64) -> Result<()> {
         let (delay, difference) =
             self.channel.with(|state| (state.source.delay, state.progress.clock_difference));
         if delay.is_zero() {
             return Ok(());
         }
-        self.settle()?;
+        self.await_pending()?;
         let due = (committed as i64 + delay.as_micros() as i64) - difference * 1_000_000;
         while self.channel.is_wanted(ReplicaThread::Applier) {
             let left = due - self.instance.env().now() as i64;
@@ -175,7 +175,7 @@ impl Applier {
 }
 
 /// Log files of one name are numbered: a longer number is a later one.
-fn is_at_or_behind(reached: &SourcePosition, wanted: &SourcePosition) -> bool {
+fn has_reached(reached: &SourcePosition, wanted: &SourcePosition) -> bool {
     let key = |position: &SourcePosition| (position.file.len(), position.file.clone(), position.offset);
     key(reached) >= key(wanted)
 }
@@ -192,9 +192,9 @@ mod tests {
     #[test]
     fn a_later_file_is_behind_any_offset_of_an_earlier_one() {
         let at = |file: &str, offset| SourcePosition { file: file.into(), offset };
-        assert!(is_at_or_behind(&at("b.000002", 4), &at("b.000001", 900)));
-        assert!(is_at_or_behind(&at("b.1000000", 4), &at("b.999999", 4)));
-        assert!(!is_at_or_behind(&at("b.000001", 899), &at("b.000001", 900)));
-        assert!(is_at_or_behind(&at("b.000001", 900), &at("b.000001", 900)));
+        assert!(has_reached(&at("b.000002", 4), &at("b.000001", 900)));
+        assert!(has_reached(&at("b.1000000", 4), &at("b.999999", 4)));
+        assert!(!has_reached(&at("b.000001", 899), &at("b.000001", 900)));
+        assert!(has_reached(&at("b.000001", 900), &at("b.000001", 900)));
     }
 }

@@ -36,7 +36,8 @@ enum SkippedErrors {
 
 impl SkippedErrors {
     fn parse(text: &str) -> Self {
-        /// What MySQL means by `ddl_exist_errors`: objects that are there already, or are not there.
+        /// What MySQL means by `ddl_exist_errors`: objects that are there already, or are not
+        /// there.
         const DDL_EXIST: [u16; 10] = [1007, 1008, 1050, 1051, 1054, 1060, 1061, 1068, 1091, 1146];
         let mut numbers = Vec::new();
         for word in text.split(',').map(str::trim) {

@@ -156,7 +156,7 @@ impl Applier {
     /// Runs a statement with the settings of its event.
     fn statement(&mut self, header: &EventHeader, query: &QueryEvent<'_>) -> Result<()> {
         // It reads what is committed, and must see all before it.
-        self.settle()?;
+        self.await_pending()?;
         let in_transaction = self.group.as_ref().is_some_and(|group| group.in_transaction);
         let starts = self.is_mariadb && in_transaction && creates_table(&query.sql);
         let started = starts.then(|| QueryEvent {
