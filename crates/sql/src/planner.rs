@@ -25,6 +25,7 @@ pub(crate) mod grouping;
 pub(crate) mod join;
 pub(crate) mod json_table;
 pub(crate) mod key_ranges;
+pub(crate) mod lookup;
 pub(crate) mod merge;
 pub(crate) mod names;
 mod operator;
