@@ -9,6 +9,8 @@
 //!    ([`join`], [`access`]).
 //! 4. plan     A [`Query`] of [`Operator`]s comes out, which [`crate::executor::query`] runs.
 //!
+//! How a subquery of IN that stays an operand finds its rows: [`lookup`].
+//!
 //! What messages and EXPLAIN call a plan's places and expressions: [`names`], [`expression_text`].
 //!
 //! (P1) Nothing is evaluated here that a later execution could see differently: keys of access

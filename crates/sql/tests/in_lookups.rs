@@ -33,8 +33,8 @@ impl Writer {
             session,
             &format!(
                 "CREATE TABLE {name} (id INT PRIMARY KEY, a SMALLINT {not_null}, b BIGINT UNSIGNED, \
-                 c DECIMAL(6,2), f DOUBLE, d DATE, m DATETIME(3), s VARCHAR(9) COLLATE {collation}, \
-                 p CHAR(9) CHARACTER SET latin1, r VARBINARY(9), e ENUM('1', 'a', 'x'))"
+                 c DECIMAL(6,2), f DOUBLE, d DATE, m DATETIME(3), s VARCHAR(12) COLLATE {collation}, \
+                 p CHAR(12) CHARACTER SET latin1, r VARBINARY(12), e ENUM('1', 'a', 'x'))"
             ),
         )
         .unwrap();
@@ -56,9 +56,9 @@ impl Writer {
             _ if n == 0 && may_be_null => "NULL".to_owned(),
             "id" => self.below(45).to_string(),
             "a" => (n as i64 - 3).to_string(),
-            "b" => self.one_of(&["0", "1", "2", "18446744073709551615", "9007199254740993"]).to_owned(),
+            "b" => self.one_of(&["0", "1", "2", "18446744073709551615", "4294967296"]).to_owned(),
             "c" => format!("{}.{}0", n as i64 - 4, self.one_of(&[0, 5])),
-            "f" => self.one_of(&["0", "1", "1.5", "-2", "9007199254740992", "1e300"]).to_owned(),
+            "f" => self.one_of(&["0", "1", "1.5", "-2", "4294967296", "1e300"]).to_owned(),
             "d" => format!("'2024-02-0{}'", 1 + n),
             "m" => format!("'2024-02-0{}{}'", 1 + n, self.one_of(&["", " 12:00:00", " 00:00:00.5"])),
             "e" => self.one_of(&["'1'", "'a'", "'x'"]).to_owned(),
@@ -159,7 +159,7 @@ fn looking_up_and_reading_all_give_the_same() {
     let of_seed = std::env::var("DURAMEN_SEED_FIRST").ok().and_then(|seed| seed.parse().ok());
     let (looked_up, read) = match of_seed {
         Some(seed) => check(seed),
-        None => (0..6).map(check).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1)),
+        None => (0..4).map(check).fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1)),
     };
     println!("{looked_up} looked up, {read} read as a whole");
     assert!(looked_up > 50 && read > 10 || of_seed.is_some());
