@@ -252,7 +252,7 @@ impl Subquery {
 
     fn is_in(&self, cx: &mut Context, row: Row<'_>, list: &[Candidate]) -> Result<Option<bool>> {
         if let Some(lookup) = &self.lookup
-            && let Some(answer) = self.look_up(cx, row, list, lookup)?
+            && let Some(answer) = self.is_in_by_lookup(cx, row, list, lookup)?
         {
             return Ok(answer);
         }
@@ -287,7 +287,7 @@ impl Subquery {
     /// IN by the rows that equal the operands: one of them says yes, and no other row is read.
     /// Without one, the answer is unknown if another row differs in no column that is known on both
     /// sides. `None` if an operand is NULL that was not expected to be.
-    fn look_up(
+    fn is_in_by_lookup(
         &self,
         cx: &mut Context,
         row: Row<'_>,
