@@ -9,6 +9,8 @@
 //!    ([`join`], [`access`]).
 //! 4. plan     A [`Query`] of [`Operator`]s comes out, which [`crate::executor::query`] runs.
 //!
+//! How a subquery of IN that stays an operand finds its rows: [`lookup`].
+//!
 //! What messages and EXPLAIN call a plan's places and expressions: [`names`], [`expression_text`].
 //!
 //! (P1) Nothing is evaluated here that a later execution could see differently: keys of access
@@ -25,6 +27,7 @@ pub(crate) mod grouping;
 pub(crate) mod join;
 pub(crate) mod json_table;
 pub(crate) mod key_ranges;
+pub(crate) mod lookup;
 pub(crate) mod merge;
 pub(crate) mod names;
 mod operator;

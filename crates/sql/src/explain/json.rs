@@ -178,7 +178,7 @@ impl Writer<'_> {
         let mut object = Object::default();
         object.add("dependent", !inner.parameters.is_empty());
         object.add("cacheable", !inner.is_volatile);
-        object.add("query_block", self.query(inner.query, Some(Around { names, values: inner.parameters })));
+        object.add("query_block", self.query(inner.query, Some(Around { names, values: &inner.parameters })));
         Value::Object(object)
     }
 
@@ -458,7 +458,7 @@ fn conditions_of<'p>(operator: &'p Operator, f: &mut dyn FnMut(&'p Expr)) {
 
 fn stands_in(inner: &Nested<'_>, condition: &Expr) -> bool {
     condition.contains(&mut |e| match &e.node {
-        Node::Subquery(subquery) => std::ptr::eq(&raw const *subquery.plan, inner.query),
+        Node::Subquery(subquery) => std::ptr::eq(subquery.main_plan(), inner.query),
         _ => false,
     })
 }

@@ -37,7 +37,7 @@ fn share(name: &'static str) -> Column {
 
 /// The rows of a statement. `closed` says which blocks' conditions let nothing through.
 pub(crate) fn rows(subject: &Subject, numbers: &SelectNumbers, closed: &dyn Fn(&Block) -> bool) -> Listing {
-    let mut table = Table { listing: listing(), numbers, closed, changed: None };
+    let mut table = Table { listing: listing(), numbers, closed, changed: None, is_lookup: false };
     match subject {
         Subject::Query(query) => {
             let role = if numbers.are_several() { "PRIMARY" } else { "SIMPLE" };
@@ -75,12 +75,25 @@ struct Row {
     whole_len: Option<u32>,
 }
 
+impl Row {
+    /// A table's rows that the operands of IN are looked up in are called so.
+    fn become_lookup(&mut self) {
+        self.kind = match self.kind {
+            Some("const" | "eq_ref") => Some("unique_subquery"),
+            Some("ref") => Some("index_subquery"),
+            other => other,
+        };
+    }
+}
+
 struct Table<'a> {
     listing: Listing,
     numbers: &'a SelectNumbers,
     closed: &'a dyn Fn(&Block) -> bool,
     /// What becomes of the rows of the outermost block, and of which slots.
     changed: Option<(Verb, u64)>,
+    /// The next block is a subquery whose rows are looked up by the operands of IN.
+    is_lookup: bool,
 }
 
 impl Table<'_> {
@@ -149,6 +162,7 @@ impl Table<'_> {
     fn block<'p>(&mut self, id: u64, block: &'p Block, role: &'static str, around: Option<Around<'p>>) {
         let names = Names::of_block(block, around);
         let changed = self.changed.take();
+        let is_lookup = std::mem::take(&mut self.is_lookup);
         let mut leaves = Vec::new();
         let mut filled = 0;
         if (self.closed)(block) {
@@ -159,6 +173,9 @@ impl Table<'_> {
         if let Some(first) = leaves.first_mut() {
             block_extra(block, first);
         }
+        if let ([only], true) = (leaves.as_mut_slice(), is_lookup) {
+            only.become_lookup();
+        }
         for row in leaves {
             let role = match (changed, row.slot) {
                 (Some((verb, slots)), Some(slot)) if slots >> slot & 1 == 1 => verb.name(),
@@ -167,10 +184,11 @@ impl Table<'_> {
             self.push(id, role, row);
         }
         for inner in nested(block) {
+            self.is_lookup = inner.is_lookup;
             self.query(
                 inner.query,
                 role_of(&inner),
-                Some(Around { names: &names, values: inner.parameters }),
+                Some(Around { names: &names, values: &inner.parameters }),
             );
         }
     }

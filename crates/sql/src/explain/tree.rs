@@ -172,7 +172,7 @@ impl Tree<'_> {
             };
             let number = self.numbers.first(&inner.query.body);
             self.plain(top, &format!("Select #{number} (subquery in {place}; {how})"));
-            self.query(top + 1, inner.query, Some(Around { names: &names, values: inner.parameters }));
+            self.query(top + 1, inner.query, Some(Around { names: &names, values: &inner.parameters }));
         }
     }
 

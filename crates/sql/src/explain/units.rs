@@ -1,6 +1,7 @@
 //! The SELECTs of a statement and their numbers: in the order of the plan, each before those nested
 //! in it.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -23,14 +24,16 @@ pub(crate) enum SubqueryClause {
 }
 
 /// A query nested in a block.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Nested<'p> {
     /// What it runs.
     pub query: &'p Query,
     /// What it takes from around it.
-    pub parameters: &'p [Expr],
+    pub parameters: Cow<'p, [Expr]>,
     /// It may give something else each time.
     pub(crate) is_volatile: bool,
+    /// Its rows are looked up by the operands of IN.
+    pub(crate) is_lookup: bool,
     /// Where it stands.
     pub place: SubqueryClause,
 }
@@ -140,12 +143,13 @@ pub(crate) fn nested(block: &Block) -> Vec<Nested<'_>> {
 /// Adds the queries nested in an expression that are not there yet.
 pub(crate) fn subqueries<'p>(expr: &'p Expr, place: SubqueryClause, found: &mut Vec<Nested<'p>>) {
     if let Node::Subquery(subquery) = &expr.node
-        && !found.iter().any(|n| std::ptr::eq(n.query, &*subquery.plan))
+        && !found.iter().any(|n| std::ptr::eq(n.query, subquery.main_plan()))
     {
         found.push(Nested {
-            query: &subquery.plan,
-            parameters: &subquery.parameters,
+            query: subquery.main_plan(),
+            parameters: subquery.main_parameters().into(),
             is_volatile: subquery.is_volatile,
+            is_lookup: subquery.lookup.is_some(),
             place,
         });
     }
@@ -160,8 +164,9 @@ fn in_operator<'p>(operator: &'p Operator, found: &mut Vec<Nested<'p>>) {
             if let Maker::Derived(derived) = &rows.maker {
                 found.push(Nested {
                     query: &derived.plan,
-                    parameters: &derived.parameters,
+                    parameters: derived.parameters.as_slice().into(),
                     is_volatile: derived.is_volatile,
+                    is_lookup: false,
                     place: if derived.size.is_some() {
                         SubqueryClause::Materialized
                     } else {

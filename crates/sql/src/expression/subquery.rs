@@ -6,6 +6,10 @@
 //! it gave is cached while the parameters stay the same, so one without parameters runs once in a
 //! statement.
 //!
+//! `x IN (SELECT ..)` has its rows read as a whole and kept by their keys, or, where the operands
+//! lead to the rows by an index, finds those that equal them for each outer row
+//! ([`crate::planner::lookup`]).
+//!
 //! (S1) A cached result belongs to one statement: statements within statements have results of
 //!      their own.
 
@@ -17,6 +21,7 @@ use super::frame::{RowReader, RowSet};
 use super::{Expr, Node, Row};
 use crate::executor::query;
 use crate::planner::Query;
+use crate::planner::lookup::{Lookup, Search};
 use crate::session::Context;
 use crate::spill::Purpose;
 use crate::spill::key_set::KeySet;
@@ -39,6 +44,10 @@ pub(crate) struct Subquery {
     pub(crate) is_volatile: bool,
     /// Its block, if a block around can be joined with it.
     pub(crate) flat: Option<Arc<crate::planner::semi_join::Flat>>,
+    /// How IN finds the rows that equal its operands, if an index leads to them.
+    pub(crate) lookup: Option<Arc<Lookup>>,
+    /// It decides whether a row comes, for which unknown is as good as false.
+    pub(crate) unknown_is_false: bool,
 }
 
 /// Without the plan, which its number stands for: expressions are compared by what they print
@@ -110,7 +119,39 @@ pub(crate) fn new_id() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+impl Candidate {
+    /// What the operand is compared with, in the terms of the subquery's block, whose select list
+    /// these are.
+    pub(crate) fn column_of(&self, items: &[Expr]) -> Expr {
+        let mut of_block = self.column.clone();
+        of_block.transform(&mut |e| {
+            if let Node::Column { source: 0, column } = e.node {
+                let ty = e.ty;
+                *e = Expr { ty, ..items[column].clone() };
+            }
+        });
+        of_block
+    }
+}
+
 impl Subquery {
+    /// What EXPLAIN shows of it: the plan that finds single rows, if there is one.
+    pub(crate) fn main_plan(&self) -> &Query {
+        self.lookup.as_ref().map_or(&self.plan, |lookup| &lookup.equal.plan)
+    }
+
+    /// What [`Self::main_plan`] takes from around it.
+    pub(crate) fn main_parameters(&self) -> Vec<Expr> {
+        let operands = self.operands().filter(|_| self.lookup.is_some());
+        self.parameters.iter().chain(operands).cloned().collect()
+    }
+
+    /// All that it may run.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = &Query> {
+        let lookups = self.lookup.iter().flat_map(|lookup| lookup.plans());
+        std::iter::once(&*self.plan).chain(lookups)
+    }
+
     /// What `(SELECT outer.column)`, without tables and clauses, gives of the row around it.
     pub(crate) fn outer_item(&self) -> Option<&Expr> {
         let crate::planner::Body::Block(block) = &self.plan.body else { return None };
@@ -201,22 +242,20 @@ impl Subquery {
         for parameter in &self.parameters {
             parameters.push(parameter.eval(cx, row)?.into_owned());
         }
-        if !self.is_volatile
-            && let Some(result) = cx.statement.subquery_results().get(&self.id)
-            && result.parameters == parameters
-        {
-            return Ok(result.clone());
+        if self.is_volatile {
+            let stacked = parameters.clone();
+            let rows = Arc::new(cx.with_parameters(stacked, |cx| query::rows(cx, &self.plan, limit))?);
+            return Ok(SubqueryResult { parameters, rows, ..SubqueryResult::default() });
         }
-        let stacked = parameters.clone();
-        let rows = cx.with_parameters(stacked, |cx| query::rows(cx, &self.plan, limit))?;
-        let result = SubqueryResult { parameters, rows: Arc::new(rows), ..SubqueryResult::default() };
-        if !self.is_volatile {
-            cx.statement.subquery_results().insert(self.id, result.clone());
-        }
-        Ok(result)
+        cached_rows(cx, self.id, &self.plan, parameters, limit)
     }
 
     fn is_in(&self, cx: &mut Context, row: Row<'_>, list: &[Candidate]) -> Result<Option<bool>> {
+        if let Some(lookup) = &self.lookup
+            && let Some(answer) = self.is_in_by_lookup(cx, row, list, lookup)?
+        {
+            return Ok(answer);
+        }
         let result = self.rows(cx, row, None)?;
         if result.rows.is_empty() {
             return Ok(Some(false));
@@ -243,6 +282,38 @@ impl Subquery {
         }
         // A NULL on either side: unknown, unless another column differs in every row.
         unknown_or_false(cx, list, &operands, &result.rows)
+    }
+
+    /// IN by the rows that equal the operands: one of them says yes, and no other row is read.
+    /// Without one, the answer is unknown if another row differs in no column that is known on both
+    /// sides. `None` if an operand is NULL that was not expected to be.
+    fn is_in_by_lookup(
+        &self,
+        cx: &mut Context,
+        row: Row<'_>,
+        list: &[Candidate],
+        lookup: &Lookup,
+    ) -> Result<Option<Option<bool>>> {
+        let mut parameters = Vec::with_capacity(self.parameters.len() + list.len());
+        for parameter in &self.parameters {
+            parameters.push(parameter.eval(cx, row)?.into_owned());
+        }
+        for candidate in list {
+            parameters.push(candidate.operand.eval(cx, row)?.into_owned());
+        }
+        let has_null = parameters[self.parameters.len()..].iter().any(Datum::is_null);
+        if !has_null && lookup.equal.finds(cx, &parameters)? {
+            return Ok(Some(Some(true)));
+        }
+        let of_unknown = match (has_null, &lookup.of_null) {
+            _ if self.unknown_is_false => return Ok(Some(Some(false))),
+            (true, None) => return Ok(None),
+            (true, of_null) => of_null.as_ref(),
+            (false, _) => lookup.with_null.as_ref(),
+        };
+        let Some(of_unknown) = of_unknown else { return Ok(Some(Some(false))) };
+        let is_unknown = of_unknown.finds(cx, &parameters)?;
+        Ok(Some((!is_unknown).then_some(false)))
     }
 
     /// The keys of all rows without NULL, cached with the rows.
@@ -343,6 +414,34 @@ impl Subquery {
         }
         Ok(extreme)
     }
+}
+
+impl Search {
+    /// True if there is a row for these parameters.
+    fn finds(&self, cx: &mut Context, parameters: &[Datum<'static>]) -> Result<bool> {
+        let taken = &parameters[..self.own_parameters.unwrap_or(parameters.len())];
+        Ok(!cached_rows(cx, self.id, &self.plan, taken.to_vec(), Some(1))?.rows.is_empty())
+    }
+}
+
+/// The rows of a plan for these parameters, cached or read now; no more than `limit`.
+fn cached_rows(
+    cx: &mut Context,
+    id: u64,
+    plan: &Query,
+    parameters: Vec<Datum<'static>>,
+    limit: Option<u64>,
+) -> Result<SubqueryResult> {
+    if let Some(result) = cx.statement.subquery_results().get(&id)
+        && result.parameters == parameters
+    {
+        return Ok(result.clone());
+    }
+    let stacked = parameters.clone();
+    let rows = cx.with_parameters(stacked, |cx| query::rows(cx, plan, limit))?;
+    let result = SubqueryResult { parameters, rows: Arc::new(rows), ..SubqueryResult::default() };
+    cx.statement.subquery_results().insert(id, result.clone());
+    Ok(result)
 }
 
 /// True if the least value decides whether a comparison holds for one, or for all.

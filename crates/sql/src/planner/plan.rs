@@ -176,7 +176,7 @@ impl Basis {
             Node::SystemVariable(_) => self.changes_unnoticed = true,
             Node::Stored(routine, _) => self.routines.push(routine.clone()),
             Node::Subquery(subquery) if self.subqueries.insert(subquery.id) => {
-                subquery.plan.each_expr(&mut |e| self.evaluates(e));
+                subquery.plans().for_each(|plan| plan.each_expr(&mut |e| self.evaluates(e)));
             }
             _ => {}
         });

@@ -35,9 +35,11 @@ mod materialize;
 /// A subquery's block, before its join was planned.
 #[derive(Debug, Clone)]
 pub(crate) struct Flat {
-    slots: Vec<Slot>,
-    list: List,
-    items: Vec<Expr>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) list: List,
+    pub(super) items: Vec<Expr>,
+    /// How its rows are locked; no block around is joined with those that are.
+    pub(super) locking: Vec<Option<Locking>>,
 }
 
 /// What a block may become for the one around it, if it is nothing but a join with a condition.
@@ -47,8 +49,7 @@ pub(crate) fn flat(bound: &Bound) -> Option<Arc<Flat>> {
         && bound.windows.is_empty()
         && !bound.limit.is_some()
         && !bound.straight
-        && !bound.slots.is_empty()
-        && bound.locking.iter().all(Option::is_none);
+        && !bound.slots.is_empty();
     let steady = |e: &Expr| !e.is_volatile();
     let free = |slot: &Slot| match slot {
         Slot::Rows(Maker::Derived(derived), _) => derived.parameters.is_empty(),
@@ -62,7 +63,12 @@ pub(crate) fn flat(bound: &Bound) -> Option<Arc<Flat>> {
         && bound.items.iter().all(steady)
         && bound.slots.iter().all(free);
     is_flat.then(|| {
-        Arc::new(Flat { slots: bound.slots.clone(), list: bound.list.clone(), items: bound.items.clone() })
+        Arc::new(Flat {
+            slots: bound.slots.clone(),
+            list: bound.list.clone(),
+            items: bound.items.clone(),
+            locking: bound.locking.clone(),
+        })
     })
 }
 
@@ -123,20 +129,14 @@ impl Flattener<'_, '_> {
     fn nest(&mut self, subquery: &Subquery, kind: JoinKind, list: &mut List) -> Result<u64> {
         let Some(flat) = &subquery.flat else { return Ok(0) };
         let base = self.slots.len();
-        let Flat { slots, list: mut inner, mut items } = flat.as_ref().clone();
+        let Flat { slots, list: mut inner, mut items, .. } = flat.as_ref().clone();
         let mut adopt = adopt(&subquery.parameters, base);
         items.iter_mut().for_each(|e| e.transform(&mut adopt));
         shift(&mut inner, base, &slots, &mut adopt);
         if let Test::In(candidates) = &subquery.test {
-            for Candidate { operand, column, by } in candidates {
-                let mut column = column.clone();
-                column.transform(&mut |e| {
-                    if let Node::Column { source: 0, column } = e.node {
-                        let ty = e.ty;
-                        *e = Expr { ty, ..items[column].clone() };
-                    }
-                });
-                inner.conditions.push(equal(operand.clone(), *by, column));
+            for candidate in candidates {
+                let Candidate { operand, by, .. } = candidate;
+                inner.conditions.push(equal(operand.clone(), *by, candidate.column_of(&items)));
             }
         }
         self.slots.extend(slots);
@@ -151,7 +151,7 @@ impl Flattener<'_, '_> {
     }
 }
 
-fn equal(left: Expr, by: crate::expression::compare::By, right: Expr) -> Expr {
+pub(super) fn equal(left: Expr, by: crate::expression::compare::By, right: Expr) -> Expr {
     Expr { node: Node::Compare(BinaryOp::Equal, by, Box::new([left, right])), ty: Type::BOOL }
 }
 
@@ -178,5 +178,7 @@ fn semi_join_of(condition: &Expr) -> Option<(&Subquery, JoinKind)> {
         Test::In(list) => list.iter().any(|c| c.operand.sources() != 0),
         _ => false,
     };
-    (fits && subquery.flat.is_some() && !subquery.is_volatile).then_some((subquery, kind))
+    let locks_nothing = |flat: &Arc<Flat>| flat.locking.iter().all(Option::is_none);
+    let is_flat = subquery.flat.as_ref().is_some_and(locks_nothing);
+    (fits && is_flat && !subquery.is_volatile).then_some((subquery, kind))
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::merge::within;
-use super::semi_join;
+use super::{lookup, semi_join};
 use crate::expression::subquery::{Candidate, Quantifier, Subquery, Test, new_id};
 use crate::expression::{Expr, Node, Resolver};
 use datum::error::{self, Result};
@@ -44,6 +44,8 @@ impl Planned {
             plan: self.plan.clone(),
             parameters: self.parameters.clone(),
             flat: self.flat.clone(),
+            lookup: None,
+            unknown_is_false: false,
             test,
         }));
         Expr { node, ty }
@@ -66,17 +68,20 @@ fn plan(
 }
 
 /// A condition that has to hold, its ANY and ALL made to compare with the first or last row where
-/// MySQL's do.
+/// MySQL's do, and its IN not to ask whether it is false or unknown.
 pub(super) fn by_extremes(mut condition: Expr) -> Expr {
-    fn visit(e: &mut Expr) {
+    fn visit(e: &mut Expr, is_negated: bool) {
         match &mut e.node {
-            Node::And(list) | Node::Or(list) => list.iter_mut().for_each(visit),
-            Node::Not(inner) => visit(inner),
-            Node::Subquery(subquery) => subquery.compare_with_extreme(),
+            Node::And(list) | Node::Or(list) => list.iter_mut().for_each(|e| visit(e, is_negated)),
+            Node::Not(inner) => visit(inner, true),
+            Node::Subquery(subquery) => {
+                subquery.compare_with_extreme();
+                subquery.unknown_is_false |= !is_negated;
+            }
             _ => {}
         }
     }
-    visit(&mut condition);
+    visit(&mut condition, false);
     condition
 }
 
@@ -145,7 +150,14 @@ impl Resolver<'_> {
         let nullable =
             planned.plan.reads_tables() || candidates.len() > 1 || candidates.iter().any(may_be_null);
         let ty = Type { nullable, ..Type::BOOL };
-        let found = planned.with(Test::In(candidates), ty);
+        let lookup = match &planned.flat {
+            Some(flat) => lookup::plan(self, &planned.plan, flat, &candidates, planned.parameters.len())?,
+            None => None,
+        };
+        let mut found = planned.with(Test::In(candidates), ty);
+        if let Node::Subquery(subquery) = &mut found.node {
+            subquery.lookup = lookup.map(Arc::new);
+        }
         Ok(if negated { Expr { node: Node::Not(Box::new(found)), ty } } else { found })
     }
 

@@ -174,7 +174,14 @@ impl Parser<'_> {
         let hints = self.advance_to_hints(HintOf::Select);
         let mut options = self.select_options()?;
         options.straight_join |= hints.fixed_order;
-        let items = self.list(Self::select_item)?;
+        let mut is_first = true;
+        let items = self.list(|parser| {
+            // Behind others there is no `*`.
+            if !std::mem::take(&mut is_first) && parser.current.token == Token::Star {
+                return Err(parser.unexpected());
+            }
+            parser.select_item()
+        })?;
         if self.is(K::INTO) {
             self.target_of_into()?;
         }

@@ -179,6 +179,9 @@ fn refuse(draft: &Draft, node: &ast::Expr, place: ExprContext<'_>) -> Result<()>
                 _ => disallowed(draft, place),
             })
         }
+        ExprKind::Window(call) if !is_index_expression(draft, place) => {
+            Err(error::WINDOW_INVALID_WINDOW_FUNC_USE.with(&[&unparse::window_name(call.function)]))
+        }
         ExprKind::Subquery(_)
         | ExprKind::Exists(_)
         | ExprKind::InQuery { .. }
@@ -198,6 +201,10 @@ fn index_of(draft: &Draft, column: usize) -> Option<&str> {
     let def = &draft.columns[column].def;
     let has_it = |key: &&DraftKey| key.parts.iter().any(|part| part.column == def.name);
     draft.keys.iter().find(has_it).filter(|_| def.is_key_part())?.name.as_deref()
+}
+
+fn is_index_expression(draft: &Draft, place: ExprContext<'_>) -> bool {
+    matches!(place, ExprContext::Generated(column) if index_of(draft, column).is_some())
 }
 
 fn disallowed(draft: &Draft, place: ExprContext<'_>) -> SqlError {

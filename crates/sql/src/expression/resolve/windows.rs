@@ -212,7 +212,7 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// 3579, 3581 to 3583 for what it builds on, 3592 for a number in the place of an expression,
-    /// 6432 for a column of a block around, those of its frame.
+    /// 6432 for a bare column or aggregate of a block around, those of its frame.
     fn window(&mut self, spec: &WindowSpec, name: Option<&Ident>) -> Result<Window> {
         let shown = window::shown_name(name.map(Ident::as_str)).to_owned();
         let base = spec.base.as_ref().map(|base| self.scope.windows.find(base).cloned()).transpose()?;
@@ -264,18 +264,14 @@ impl Resolver<'_> {
         self.scope.aliases = aliases;
         self.scope.clause = around;
         let term = resolved?;
-        let mut outer = None;
-        term.walk(&mut |e| {
-            if let Node::Outer(number) = e.node {
-                outer.get_or_insert(number);
-            }
-        });
-        match outer {
-            Some(number) => {
-                let column = self.scope.outer_name(number);
+        // What is computed of it may stand there.
+        match term.node {
+            Node::Outer(number) => {
+                let written = || String::from_utf8_lossy(ast.span.of(self.text).trim_ascii()).into_owned();
+                let column = self.scope.outer_name(number).unwrap_or_else(written);
                 Err(error::WINDOW_OUTER_REFERENCE.with(&[&column]))
             }
-            None => Ok(term),
+            _ => Ok(term),
         }
     }
 
@@ -377,20 +373,19 @@ fn buffered_type(ty: Type) -> Type {
 }
 
 impl Scope {
-    /// What the column that a parameter of the block stands for is called in full.
-    fn outer_name(&self, number: usize) -> String {
+    /// What the column that a parameter of the block stands for is called in full; `None` if it is
+    /// no column.
+    fn outer_name(&self, number: usize) -> Option<String> {
         let (mut scope, mut number) = (self, number);
         loop {
-            let (Some(expr), Some(around)) = (scope.parameters.get(number), scope.parent.as_deref()) else {
-                return String::new();
-            };
+            let (expr, around) = (scope.parameters.get(number)?, scope.parent.as_deref()?);
             match expr.node {
                 Node::Outer(further) => (scope, number) = (around, further),
                 Node::Column { source, column } => {
                     let of = around.sources.iter().find(|s| s.slot == source);
-                    return of.map_or_else(String::new, |s| s.full_name(column));
+                    return Some(of.map_or_else(String::new, |s| s.full_name(column)));
                 }
-                _ => return String::new(),
+                _ => return None,
             }
         }
     }

@@ -82,14 +82,9 @@ impl<'s> Ties<'s> {
             return None;
         }
         if let Test::In(candidates) = &subquery.test {
-            for Candidate { operand, column, by } in candidates {
-                let mut inner = column.clone();
-                inner.transform(&mut |e| {
-                    if let Node::Column { source: 0, column } = e.node {
-                        let ty = e.ty;
-                        *e = Expr { ty, ..items[column].clone() };
-                    }
-                });
+            for candidate in candidates {
+                let Candidate { operand, by, .. } = candidate;
+                let inner = candidate.column_of(items);
                 if ties.reads_outer(&inner) {
                     return None;
                 }

@@ -6,8 +6,8 @@ use super::*;
 fn select() {
     check_query("select 1", "select 1");
     check_query(
-        "SELECT a.*, b, c AS d, e f, 1 'g', * from t",
-        "select `a`.*,`b`,`c` AS `d`,`e` AS `f`,1 AS `g`,* from `t`",
+        "SELECT *, a.*, b, c AS d, e f, 1 'g' from t",
+        "select *,`a`.*,`b`,`c` AS `d`,`e` AS `f`,1 AS `g` from `t`",
     );
     check_query("select distinct sql_no_cache a from dual", "select distinct sql_no_cache `a`");
     check_query("select 1 from dual where 1", "select 1 from dual where 1");
