@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn another_position_voids_those_of_before_and_a_reset_the_gtids_too() {
-        let source = |position_given_at, begun_at| SourceConfig { position_given_at, begun_at, ..Default::default() };
+        let source =
+            |position_given_at, begun_at| SourceConfig { position_given_at, begun_at, ..Default::default() };
         let gtids = parse_gtids("0-1-270").unwrap();
         let position = SourcePosition { file: "b.000007".into(), offset: 9 };
         let old = Coordinates { given_at: 5, position, gtids: gtids.clone() };

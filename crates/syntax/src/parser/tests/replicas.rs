@@ -32,7 +32,11 @@ fn replicas() {
     refuses("change replication filter replicate_do_db = ('a')", "'a')", 1);
     refuses("change replication filter replicate_do_table = (a)", ")", 1);
     refuses("change replication filter replicate_nope = (a)", "replicate_nope = (a)", 1);
-    refuses("start replica until sql_after_gtids = 'a', sql_before_gtids = 'b'", ", sql_before_gtids = 'b'", 1);
+    refuses(
+        "start replica until sql_after_gtids = 'a', sql_before_gtids = 'b'",
+        ", sql_before_gtids = 'b'",
+        1,
+    );
     refuses("start replica until source_host = 'a'", "source_host = 'a'", 1);
     refuses("start replica until source_log_pos = '4'", "'4'", 1);
 }
