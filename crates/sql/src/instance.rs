@@ -32,6 +32,7 @@ use crate::catalog::{Catalog, CatalogState, Rehearsal, Replay, UserAtHost, parse
 use crate::events::EventTimes;
 use crate::expression::functions::uuid;
 use crate::replica::Channels;
+use crate::replica::applier::committed_position;
 use crate::replicas::Replicas;
 use crate::session::deadline::Deadlines;
 use crate::session::gtid_next::OwnedGtids;
@@ -587,6 +588,7 @@ impl Instance {
         });
         instance.replay()?;
         instance.guard_prepared()?;
+        instance.place_channels();
         instance.make_root().map_err(OpenError::FirstAccount)?;
         instance.log_set_aside();
         Ok(instance)
@@ -604,6 +606,22 @@ impl Instance {
         variables::engine::follow_locks(&self.globals, engine.locks());
         status::engine::register(&self.status, engine);
         Ok(())
+    }
+
+    /// Channels are where their last transactions in the log say, before a thread runs: for SHOW
+    /// REPLICA STATUS, and CHANGE REPLICATION SOURCE, which may keep the file's name.
+    fn place_channels(&self) {
+        for channel in self.channels.all() {
+            // What can't be read stops the channel's threads, not the start.
+            let Ok(reached) = committed_position(self, &channel) else { continue };
+            if reached.position.file.is_empty() {
+                continue;
+            }
+            channel.with(|state| {
+                state.progress.read = reached.position.clone();
+                state.progress.executed = reached.position;
+            });
+        }
     }
 
     /// What can't be used is said at every start.

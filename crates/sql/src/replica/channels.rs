@@ -52,7 +52,10 @@ impl Channels {
         *self.filters.lock() = stored.filters;
         for (name, source, filters) in stored.channels {
             let channel = Channel::new(&name, source);
-            channel.with(|state| state.filters = filters);
+            channel.with(|state| {
+                state.filters = filters;
+                state.begin_anew();
+            });
             self.put(Arc::new(channel));
         }
         *self.damage.lock() = None;

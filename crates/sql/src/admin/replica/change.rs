@@ -352,7 +352,7 @@ impl Asked {
             });
         }
         if let Some(name) = self.relay_log {
-            return Err(SqlError::unsupported(format_args!("{name}: there is no relay log, so it")));
+            return Err(SqlError::unsupported(format_args!("{name} (there is no relay log)")));
         }
         Ok(())
     }

@@ -120,7 +120,7 @@ fn until(cx: &mut Context, start: &StartReplica) -> Result<Option<Until>> {
             Ok(Some(Until::Position { file: file.to_str_lossy().into_owned(), offset }))
         }
         ([None, None], [Some(_), Some(_)]) => {
-            Err(SqlError::unsupported("UNTIL RELAY_LOG_FILE: there is no relay log, so it"))
+            Err(SqlError::unsupported("UNTIL RELAY_LOG_FILE (there is no relay log)"))
         }
         _ => Err(error::BAD_REPLICA_UNTIL_COND.plain()),
     }
