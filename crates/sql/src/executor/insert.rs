@@ -152,9 +152,6 @@ impl Insertion {
         if let Some(wrong) = rows.iter().position(|row| !fits(row)) {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(wrong + 1)]));
         }
-        if let Some(view) = view.as_ref().filter(|_| cx.store_rules(insert.ignore).strict) {
-            view.check_missing(&columns)?;
-        }
         let nothing = Selected::default();
         let into = Into { table: &table, view: view.as_ref(), columns: &columns };
         let on_duplicate = on_duplicate::resolve(cx, insert, into, &nothing, Planning { basis, text })?;

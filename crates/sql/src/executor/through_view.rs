@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use super::through_join;
 use super::view_check::ViewCheck;
-use crate::catalog::table::Default;
 use crate::catalog::view::{is_insertable, is_updatable, merged_select};
 use crate::catalog::{TableDef, ViewDef};
 use crate::expression::resolve::{Columns, Source};
@@ -26,7 +25,6 @@ use crate::planner::{self, merge};
 use crate::privilege::Privileges;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
-use datum::types::DataType;
 use syntax::ast::{self, CheckOption, Ident, ObjectName, SelectItem, TableReference, ViewAlgorithm};
 
 /// The source of columns of a join's tables that an INSERT does not write to.
@@ -225,22 +223,6 @@ impl ChangedView {
             given.push(column);
         }
         Ok(given)
-    }
-
-    /// Error 1423 for a column that is not given and has no default.
-    pub(super) fn check_missing(&self, given: &[usize]) -> Result<()> {
-        let is_missing = |number: usize| {
-            let column = &self.table.columns[number];
-            // An ENUM that may not be NULL has its first member for a default.
-            let has_value = column.generated.is_some()
-                || self.table.auto_column == Some(number)
-                || !column.nullable && matches!(column.ty, DataType::Enum { .. });
-            matches!(column.default, Default::None) && !has_value && !given.contains(&number)
-        };
-        match (0..self.table.columns.len()).any(is_missing) {
-            true => Err(error::NO_DEFAULT_FOR_VIEW_FIELD.with(&[&self.view.database, &self.view.name])),
-            false => Ok(()),
-        }
     }
 }
 
