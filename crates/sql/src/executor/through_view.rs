@@ -289,7 +289,8 @@ fn follow(
         let bound = bind(resolver, select);
         resolver.targets = targets;
         resolver.scope = around;
-        let (columns, exprs, own) = bound?;
+        let is_read = |e: &SqlError| e.is(error::UPDATE_TABLE_USED);
+        let (columns, exprs, own) = bound.map_err(|e| if is_read(&e) { not_updatable() } else { e })?;
         let checks = match view.check_option {
             None => below.checks,
             Some(CheckOption::Local) => [below.checks, own.clone()].concat(),
