@@ -354,7 +354,10 @@ impl Assignments {
                         continue;
                     }
                 },
-                AssignedValue::Expr(expr) => (expr.eval_with_own_digits(cx, row)?, charset_of(expr)),
+                AssignedValue::Expr(expr) => {
+                    let value = expr.eval_with_own_digits(cx, row)?;
+                    (store::of_expression(value, &expr.ty), charset_of(expr))
+                }
                 AssignedValue::Parameter(number) => match parameters.get(*number) {
                     Some(parameter) => (parameter.value.borrow(), parameter.charset()),
                     None => cx.statement.parameter_text(*number),

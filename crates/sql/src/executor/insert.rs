@@ -26,7 +26,7 @@ use crate::routine;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, DataType, Family, Type};
-use datum::value::{Datum, Decimal};
+use datum::value::{Datum, Decimal, store};
 use syntax::ast::{self, ExprKind, InsertSource, Literal, LoadDuplicates, UnaryOp};
 
 /// Runs an INSERT or REPLACE.
@@ -310,7 +310,7 @@ fn values(
             given[column] = match (exprs.get(at), parameter(ast)) {
                 (Some(Some(expr)), _) => {
                     let value = seeing_rows(cx, sees_rows, |cx| expr.eval_with_own_digits(cx, Row::None))?;
-                    ColumnInput::Value(value, charset_of(expr))
+                    ColumnInput::Value(store::of_expression(value, &expr.ty), charset_of(expr))
                 }
                 (_, Some(number)) => {
                     let (value, charset) = cx.statement.take_parameter(number as usize);
@@ -488,7 +488,8 @@ fn selected_row<'a>(
 ) -> Vec<ColumnInput<'a>> {
     let mut given = vec![ColumnInput::Default; width];
     for ((value, ty), &column) in values.iter().zip(types).zip(columns) {
-        given[column] = ColumnInput::Value(value.borrow(), charset_of_type(ty));
+        let value = store::of_expression(value.borrow(), ty);
+        given[column] = ColumnInput::Value(value, charset_of_type(ty));
     }
     given
 }

@@ -839,7 +839,8 @@ impl<'p> Writer<'p> {
         let mut offsets = Offsets::default();
         offsets.find(self.table, &draft.image)?;
         let row = Row::Image(ImageRow { table: self.table, image: &draft.image, offsets: &offsets });
-        Ok(ColumnInput::Value(expr.eval_with_own_digits(cx, row)?.into_owned(), charset_of(expr)))
+        let value = expr.eval_with_own_digits(cx, row)?.into_owned();
+        Ok(ColumnInput::Value(store::of_expression(value, &expr.ty), charset_of(expr)))
     }
 
     pub(super) fn write_draft(&mut self, cx: &mut Context, mut draft: RowDraft) -> Result<()> {

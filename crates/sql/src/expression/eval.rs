@@ -7,7 +7,7 @@ use super::{Case, Expr, Node, Row, arithmetic, cast, functions, interval, like};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Family};
-use datum::value::{Datum, bits_to_u64};
+use datum::value::{Datum, bits_to_u64, store};
 use syntax::ast::{BinaryOp, TrimSide, Truth};
 
 impl Expr {
@@ -235,7 +235,8 @@ impl Expr {
                 for argument in arguments {
                     let ty = argument.ty;
                     let charset = if ty.family.is_text() { ty.collation.charset() } else { Charset::Ascii };
-                    values.push((argument.eval(cx, row)?.into_owned(), charset));
+                    let value = argument.eval(cx, row)?.into_owned();
+                    values.push((store::of_expression(value, &ty), charset));
                 }
                 crate::routine::call(cx, routine, values)
             }
