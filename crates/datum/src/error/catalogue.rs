@@ -340,6 +340,8 @@ catalogue! {
     MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000", "Primary key/partition key update is not allowed since the table is updated both as '%' and '%'.";
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
     ONLY_FD_AND_RBR_EVENTS_ALLOWED_IN_BINLOG_STATEMENT = 1730, "HY000", "Only Format_description_log_event and row events are allowed in BINLOG statements (but % was provided)";
+    WARN_TEMPORARY_NOT_REMOVED = 1751, "HY000", "The creation of some temporary tables could not be rolled back.";
+    WARN_TEMPORARY_NOT_RESTORED = 1752, "HY000", "Some temporary tables were dropped, but these operations could not be rolled back.";
     DA_INVALID_CONDITION_NUMBER = 1758, "35000", "Invalid condition number";
     FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO = 1761, "23000", "Foreign key constraint for table '%', record '%' would lead to a duplicate entry in table '%', key '%'";
     VARIABLE_NOT_SETTABLE_IN_SF_OR_TRIGGER = 1765, "HY000", "The system variable % cannot be set in stored functions or triggers.";
