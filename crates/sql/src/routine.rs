@@ -426,7 +426,7 @@ fn run(
             frame.at = at;
         }
         if !action.keeps_conditions() {
-            cx.statement.diagnostics.clear();
+            cx.statement.diagnostics.begin_statement();
         }
         let listed = cx.statement.diagnostics.conditions().len();
         let step = execute(cx, routine, action, sink, within);
