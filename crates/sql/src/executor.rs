@@ -130,7 +130,10 @@ fn execute_checked(
             // Once more, for it may have waited while `read_only` was set
             // (W1 of `session/read_only.rs`).
             cx.check_statement_writable(kind)?;
-            ddl::execute(cx, statement, text, sink)
+            let lasting = temporary::lasting(cx, kind);
+            let done = ddl::execute(cx, statement, text, sink)?;
+            cx.note_lasting(lasting);
+            Ok(done)
         }
         S::TableMaintenance(maintenance) => {
             maintenance::execute(cx, maintenance, statement.span.of(text), sink)
@@ -199,14 +202,21 @@ fn execute_checked(
         S::Rollback(completion) => {
             cx.count(Counter::ComRollback);
             let ended = cx.transactions.characteristics();
+            let lasting = cx.transactions.lasting();
             cx.rollback();
+            temporary::warn_of_lasting(cx, lasting);
             complete(cx, *completion, ended)
         }
         S::Savepoint(name) => {
             cx.savepoint(name);
             Ok(OK)
         }
-        S::RollbackTo(name) => cx.rollback_to(name).map(|()| OK),
+        S::RollbackTo(name) => {
+            cx.rollback_to(name)?;
+            let lasting = cx.transactions.lasting();
+            temporary::warn_of_lasting(cx, lasting);
+            Ok(OK)
+        }
         S::ReleaseSavepoint(name) => cx.release(name).map(|()| OK),
         _ => administer(cx, statement, text, sink),
     }

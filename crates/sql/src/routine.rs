@@ -426,7 +426,7 @@ fn run(
             frame.at = at;
         }
         if !action.keeps_conditions() {
-            cx.statement.diagnostics.clear();
+            cx.statement.diagnostics.begin_statement();
         }
         let listed = cx.statement.diagnostics.conditions().len();
         let step = execute(cx, routine, action, sink, within);
@@ -532,7 +532,7 @@ fn storing<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> 
 /// A value, and the character set of its text.
 fn evaluate(cx: &mut Context, ast: &ast::Expr) -> Result<(Datum<'static>, Charset)> {
     resolved(cx, ast, |cx, expr| {
-        let value = expr.eval(cx, Row::None)?.into_owned();
+        let value = store::of_expression(expr.eval(cx, Row::None)?.into_owned(), &expr.ty);
         let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
         Ok((value, charset))
     })

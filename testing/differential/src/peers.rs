@@ -218,7 +218,7 @@ fn answer_and_metadata(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<(A
     let columns = result.columns().as_ref().to_vec();
     let answer = read(result, how)?;
     let metadata = Metadata::read(&columns, conn.warnings(), conn)?;
-    Ok((answer, metadata))
+    Ok((compared(sql, answer), metadata))
 }
 
 fn answer(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<Answer> {
@@ -230,9 +230,15 @@ fn answer(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<Answer> {
             _ => {}
         }
     }
-    let is_definition = ["SHOW CREATE PROCEDURE", "SHOW CREATE FUNCTION"].iter().any(|s| text.starts_with(s));
     let answer = read(conn.query_iter(text)?, how)?;
-    Ok(if is_definition { without_definer(answer) } else { answer })
+    Ok(compared(sql, answer))
+}
+
+/// What is compared of an answer: the servers' users have names of their own.
+fn compared(sql: &Sql, answer: Answer) -> Answer {
+    let text = sql.to_string();
+    let is_definition = ["SHOW CREATE PROCEDURE", "SHOW CREATE FUNCTION"].iter().any(|s| text.starts_with(s));
+    if is_definition { without_definer(answer) } else { answer }
 }
 
 /// Reads an answer of the text protocol, all result sets of it.

@@ -350,6 +350,8 @@ catalogue! {
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
     SOURCE_DELAY_VALUE_OUT_OF_RANGE = 1729, "HY000", "The requested value % for the source delay exceeds the maximum %";
     ONLY_FD_AND_RBR_EVENTS_ALLOWED_IN_BINLOG_STATEMENT = 1730, "HY000", "Only Format_description_log_event and row events are allowed in BINLOG statements (but % was provided)";
+    WARN_TEMPORARY_NOT_REMOVED = 1751, "HY000", "The creation of some temporary tables could not be rolled back.";
+    WARN_TEMPORARY_NOT_RESTORED = 1752, "HY000", "Some temporary tables were dropped, but these operations could not be rolled back.";
     DA_INVALID_CONDITION_NUMBER = 1758, "35000", "Invalid condition number";
     INSECURE_PLAIN_TEXT = 1759, "HY000", "Sending passwords in plain text without SSL/TLS is extremely insecure.";
     INSECURE_CHANGE_SOURCE = 1760, "HY000", "Storing MySQL user name or password information in the connection metadata repository is not secure and is therefore not recommended. Please consider using the USER and PASSWORD connection options for START REPLICA; see the 'START REPLICA Syntax' in the MySQL Manual for more information.";

@@ -90,13 +90,23 @@ pub struct Diagnostics {
     handled: usize,
     warnings: u64,
     errors: u64,
+    /// The counts of warnings and of errors that the statement before had.
+    before: (u64, u64),
     kept_max: usize,
     with_notes: bool,
 }
 
 impl Default for Diagnostics {
     fn default() -> Self {
-        Self { conditions: Vec::new(), handled: 0, warnings: 0, errors: 0, kept_max: 1024, with_notes: true }
+        Self {
+            conditions: Vec::new(),
+            handled: 0,
+            warnings: 0,
+            errors: 0,
+            before: (0, 0),
+            kept_max: 1024,
+            with_notes: true,
+        }
     }
 }
 
@@ -107,7 +117,18 @@ impl Diagnostics {
         self.with_notes = with_notes;
     }
 
-    /// Forgets everything, at the start of a statement.
+    /// A statement begins, which may ask how many conditions the one before had.
+    pub fn begin_statement(&mut self) {
+        self.before = (self.warnings, self.errors);
+        self.clear();
+    }
+
+    /// How many conditions the statement before had, and how many of these were errors.
+    pub fn counts_before(&self) -> (u64, u64) {
+        self.before
+    }
+
+    /// Forgets the conditions.
     pub fn clear(&mut self) {
         self.conditions.clear();
         self.handled = 0;
@@ -131,14 +152,8 @@ impl Diagnostics {
 
     /// Takes the list, and begins an empty one under the same settings: that of a stored program.
     pub fn begin_program(&mut self) -> Diagnostics {
-        let empty = Diagnostics {
-            conditions: Vec::new(),
-            handled: 0,
-            warnings: 0,
-            errors: 0,
-            kept_max: self.kept_max,
-            with_notes: self.with_notes,
-        };
+        let empty =
+            Diagnostics { kept_max: self.kept_max, with_notes: self.with_notes, ..Diagnostics::default() };
         std::mem::replace(self, empty)
     }
 

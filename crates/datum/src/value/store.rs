@@ -20,7 +20,7 @@ use self::labels::label;
 use super::temporal::{Date, DateRules, DateTime};
 use super::{Datum, Decimal, bits_to_u64, number, text};
 use crate::error::{self, Diagnostics, Result, SqlError};
-use crate::types::{Charset, Collation, DataType, lob_length_max};
+use crate::types::{Charset, Collation, DataType, Type, code, lob_length_max};
 use crate::value::zone::Zone;
 
 /// What a session says about storing.
@@ -116,6 +116,17 @@ impl Target<'_> {
     }
 }
 
+/// The value of an expression of type `ty` on its way to [`fit`], which has to tell two values of
+/// the same number and text apart: what an ENUM holds for what it could not take, which other ENUMs
+/// take, and a SET without members, whose empty text is no member of most. No bits at all stand for
+/// the latter.
+pub fn of_expression<'a>(value: Datum<'a>, ty: &Type) -> Datum<'a> {
+    match value {
+        Datum::Label(0, text) if ty.code == code::SET => Datum::Bits(text),
+        other => other,
+    }
+}
+
 /// `value`, which is not NULL, as the column has it; NULL stays NULL.
 ///
 /// `charset` is the set that text in `value` is in.
@@ -187,6 +198,9 @@ pub fn fit<'a>(value: Datum<'a>, charset: Charset, ty: &DataType, to: &mut Targe
 fn bits_as<'a>(bits: Cow<'a, [u8]>, charset: Charset, ty: &DataType) -> Datum<'a> {
     use DataType as D;
     match ty {
+        // A SET without members, of `of_expression`.
+        D::Enum { .. } if bits.is_empty() => Datum::Bytes(bits),
+        _ if bits.is_empty() && charset != Charset::Binary => Datum::Label(0, bits),
         D::Enum { .. } | D::Set { .. } | D::Date | D::Time(_) | D::DateTime(_) | D::Timestamp(_)
             if charset == Charset::Binary =>
         {

@@ -17,7 +17,7 @@ use crate::session::{Context, gtid_next, statement_memory_max};
 use crate::variables::{self, Asks, Assigned, SessionVariables, Value, VariableId, Warning, ids, sql_mode};
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Collation, DataType, Type};
-use datum::value::Datum;
+use datum::value::{Datum, store};
 use syntax::ast::{self, ExprKind, Isolation, Remark, SetItem, VariableName, VariableScope};
 
 /// A checked item that is not of the session's variables.
@@ -310,6 +310,7 @@ impl Plan<'_> {
                 SetAction::Global(..) | SetAction::GtidPurged { .. } | SetAction::GtidNext(_) => {}
                 SetAction::User(name, value, ty) => cx.set_user_variable(&name, value, ty),
                 SetAction::Local(place, of, value, ty) => {
+                    let value = store::of_expression(value, &ty);
                     routine::assign(cx, place, &of, value, ty.collation.charset())?;
                 }
                 SetAction::LastInsertId(id) => cx.statement.status.last_insert_id = id,

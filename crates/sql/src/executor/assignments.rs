@@ -4,6 +4,7 @@
 //! and written. A row that comes out equal stays as it is, and its ON UPDATE CURRENT_TIMESTAMP
 //! columns with it.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
@@ -11,6 +12,7 @@ use smallvec::SmallVec;
 
 use super::computed;
 use super::through_view::ChangedView;
+use super::triggers::AssignedColumns;
 use super::view_check::ViewCheck;
 use super::writer::{charset_of, now};
 use super::{RowRules, fit, triggers};
@@ -24,6 +26,7 @@ use crate::planner;
 use crate::planner::plan::Planning;
 use crate::session::{Context, Parameter};
 use datum::error::{self, Result, SqlError};
+use datum::types::DataType;
 use datum::value::{Datum, image, store};
 use syntax::ast::{self, ExprKind};
 
@@ -67,8 +70,8 @@ enum AssignedValue {
 pub(super) enum Around<'a> {
     Nothing,
     /// The row that an INSERT would have written, as a second source, and what its query gave
-    /// besides, as a third.
-    New(Row<'a>, Row<'a>),
+    /// besides, as a third; and the columns whose NULL the statement was warned of.
+    New(Row<'a>, Row<'a>, &'a RefCell<Vec<usize>>),
     /// The joined row that the changed one is a part of, which is read instead of it.
     Frame(&'a Frame),
 }
@@ -272,10 +275,11 @@ impl Assignments {
         if !table.is_plain() {
             computed::fill(cx, table, after, &[], row_rules)?;
         }
-        let nulls = triggers::before_update(cx, table, before, after)?;
+        let mut assigned = AssignedColumns::default();
+        triggers::before_update(cx, table, before, after, &mut assigned)?;
         for column in null_where_none_may_be(table, after)? {
             let definition = &table.columns[column];
-            if nulls.contains(&column) {
+            if assigned.nulls.contains(&column) {
                 let e = error::BAD_NULL_ERROR.with(&[&definition.name]);
                 return if self.ignore { Ok(false) } else { Err(e) };
             }
@@ -317,7 +321,7 @@ impl Assignments {
         let AssignmentInput { table, around, row_rules, parameters } = way;
         let both;
         let row = match around {
-            Around::New(new, selected) => {
+            Around::New(new, selected, _) => {
                 both = [old, new, selected];
                 Row::Joined(&both)
             }
@@ -345,10 +349,15 @@ impl Assignments {
                         continue;
                     }
                     Default::None => {
-                        return Err(error::NO_DEFAULT_FOR_FIELD.with(&[&definition.name]));
+                        let was_null = before.offsets.raw(before.image, *column).is_none();
+                        values.push((*column, no_default(cx, definition, was_null, row_rules)?));
+                        continue;
                     }
                 },
-                AssignedValue::Expr(expr) => (expr.eval_with_own_digits(cx, row)?, charset_of(expr)),
+                AssignedValue::Expr(expr) => {
+                    let value = expr.eval_with_own_digits(cx, row)?;
+                    (store::of_expression(value, &expr.ty), charset_of(expr))
+                }
                 AssignedValue::Parameter(number) => match parameters.get(*number) {
                     Some(parameter) => (parameter.value.borrow(), parameter.charset()),
                     None => cx.statement.parameter_text(*number),
@@ -358,7 +367,16 @@ impl Assignments {
                 // A trigger may still give it a value.
                 let value = match triggers::run_before_update(table) {
                     true => Datum::Null,
-                    false => no_null(cx, definition, row_rules)?,
+                    false => match around {
+                        Around::New(.., reported) if reported.borrow().contains(column) => {
+                            store::null_substitute(&definition.ty)
+                        }
+                        Around::New(.., reported) => {
+                            reported.borrow_mut().push(*column);
+                            no_null(cx, definition, row_rules)?
+                        }
+                        _ => no_null(cx, definition, row_rules)?,
+                    },
                 };
                 values.push((*column, value));
                 continue;
@@ -367,6 +385,30 @@ impl Assignments {
         }
         replaced(before, &values, after)
     }
+}
+
+/// What DEFAULT is for a column without one: of an ENUM NULL, or its first member; else an error,
+/// or, with a warning, the type's zero in place of what is not NULL.
+fn no_default(
+    cx: &mut Context,
+    column: &ColumnDef,
+    was_null: bool,
+    row_rules: RowRules,
+) -> Result<Datum<'static>> {
+    if let DataType::Enum { .. } = column.ty {
+        return Ok(implied_default(column));
+    }
+    let e = error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]);
+    if row_rules.rules.strict {
+        return Err(e);
+    }
+    cx.warn(e);
+    Ok(if was_null { Datum::Null } else { store::implicit_default(&column.ty) })
+}
+
+/// NULL, or where none may be the type's zero.
+pub(super) fn implied_default(column: &ColumnDef) -> Datum<'static> {
+    if column.nullable { Datum::Null } else { store::implicit_default(&column.ty) }
 }
 
 /// What is stored for NULL in a column that has none.

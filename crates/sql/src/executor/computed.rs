@@ -91,7 +91,7 @@ fn evaluate<'a>(
     row_rules: RowRules,
 ) -> Result<Datum<'a>> {
     let column = &table.columns[column];
-    let value = expr.eval(cx, row)?;
+    let value = store::of_expression(expr.eval(cx, row)?, &expr.ty);
     if value.is_null() && !column.nullable {
         let e = error::BAD_NULL_ERROR.with(&[&column.name]);
         if row_rules.rules.strict {

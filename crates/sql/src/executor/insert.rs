@@ -26,7 +26,7 @@ use crate::routine;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, DataType, Family, Type};
-use datum::value::{Datum, Decimal};
+use datum::value::{Datum, Decimal, store};
 use syntax::ast::{self, ExprKind, InsertSource, Literal, LoadDuplicates, UnaryOp};
 
 /// Runs an INSERT or REPLACE.
@@ -151,9 +151,6 @@ impl Insertion {
             |row: &Vec<ast::Expr>| row.len() == columns.len() || row.is_empty() && insert.columns.is_empty();
         if let Some(wrong) = rows.iter().position(|row| !fits(row)) {
             return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(wrong + 1)]));
-        }
-        if let Some(view) = view.as_ref().filter(|_| cx.store_rules(insert.ignore).strict) {
-            view.check_missing(&columns)?;
         }
         let nothing = Selected::default();
         let into = Into { table: &table, view: view.as_ref(), columns: &columns };
@@ -313,7 +310,7 @@ fn values(
             given[column] = match (exprs.get(at), parameter(ast)) {
                 (Some(Some(expr)), _) => {
                     let value = seeing_rows(cx, sees_rows, |cx| expr.eval_with_own_digits(cx, Row::None))?;
-                    ColumnInput::Value(value, charset_of(expr))
+                    ColumnInput::Value(store::of_expression(value, &expr.ty), charset_of(expr))
                 }
                 (_, Some(number)) => {
                     let (value, charset) = cx.statement.take_parameter(number as usize);
@@ -491,7 +488,8 @@ fn selected_row<'a>(
 ) -> Vec<ColumnInput<'a>> {
     let mut given = vec![ColumnInput::Default; width];
     for ((value, ty), &column) in values.iter().zip(types).zip(columns) {
-        given[column] = ColumnInput::Value(value.borrow(), charset_of_type(ty));
+        let value = store::of_expression(value.borrow(), ty);
+        given[column] = ColumnInput::Value(value, charset_of_type(ty));
     }
     given
 }

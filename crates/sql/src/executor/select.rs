@@ -7,7 +7,7 @@ use crate::session::Context;
 use crate::variables::ids;
 use datum::error::{self, Result};
 use datum::sink::ResultSink;
-use datum::value::Datum;
+use datum::value::{Datum, store};
 use syntax::ast::{self, IntoTarget, IntoVariable};
 
 /// Runs a query and sends its rows to the client, or where INTO says.
@@ -90,6 +90,7 @@ fn select_into(cx: &mut Context, plan: &Query, into: &IntoTarget) -> Result<()> 
             IntoVariable::Local(name) => {
                 let found = crate::routine::find_local(cx, name);
                 let (index, ty) = found.ok_or_else(|| error::SP_UNDECLARED_VAR.with(&[name]))?;
+                let value = store::of_expression(value, &column.ty);
                 crate::routine::assign(cx, index, &ty, value, column.ty.collation.charset())?;
             }
         }

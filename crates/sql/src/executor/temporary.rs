@@ -5,7 +5,8 @@
 use super::alter;
 use crate::catalog::{Change, TableDef};
 use crate::session::Context;
-use datum::error::Result;
+use crate::session::transaction::LastingChanges;
+use datum::error::{self, Result};
 use syntax::ast::{ObjectName, Statement, StatementKind};
 
 /// True if the statement can only be about temporary tables: it commits nothing, and no global lock
@@ -15,6 +16,31 @@ pub(crate) fn is_temporary(kind: &StatementKind) -> bool {
         StatementKind::CreateTable(create) => create.temporary,
         StatementKind::DropTable(drop) => drop.temporary,
         _ => false,
+    }
+}
+
+/// What a statement does to temporary tables that no ROLLBACK takes back.
+pub(super) fn lasting(cx: &Context, kind: &StatementKind) -> LastingChanges {
+    let is_there = |name: &ObjectName| cx.temporary_table(name.database.as_deref(), &name.name).is_some();
+    match kind {
+        StatementKind::CreateTable(create) => {
+            LastingChanges { made: create.temporary, ..LastingChanges::default() }
+        }
+        StatementKind::DropTable(drop) => {
+            let dropped = drop.temporary && drop.names.iter().any(is_there);
+            LastingChanges { dropped, ..LastingChanges::default() }
+        }
+        _ => LastingChanges::default(),
+    }
+}
+
+/// Says what ROLLBACK has left as it is.
+pub(super) fn warn_of_lasting(cx: &mut Context, lasting: LastingChanges) {
+    if lasting.made {
+        cx.warn(error::WARN_TEMPORARY_NOT_REMOVED.plain());
+    }
+    if lasting.dropped {
+        cx.warn(error::WARN_TEMPORARY_NOT_RESTORED.plain());
     }
 }
 

@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use super::through_join;
 use super::view_check::ViewCheck;
-use crate::catalog::table::Default;
 use crate::catalog::view::{is_insertable, is_updatable, merged_select};
 use crate::catalog::{TableDef, ViewDef};
 use crate::expression::resolve::{Columns, Source};
@@ -26,7 +25,6 @@ use crate::planner::{self, merge};
 use crate::privilege::Privileges;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
-use datum::types::DataType;
 use syntax::ast::{self, CheckOption, Ident, ObjectName, SelectItem, TableReference, ViewAlgorithm};
 
 /// The source of columns of a join's tables that an INSERT does not write to.
@@ -226,22 +224,6 @@ impl ChangedView {
         }
         Ok(given)
     }
-
-    /// Error 1423 for a column that is not given and has no default.
-    pub(super) fn check_missing(&self, given: &[usize]) -> Result<()> {
-        let is_missing = |number: usize| {
-            let column = &self.table.columns[number];
-            // An ENUM that may not be NULL has its first member for a default.
-            let has_value = column.generated.is_some()
-                || self.table.auto_column == Some(number)
-                || !column.nullable && matches!(column.ty, DataType::Enum { .. });
-            matches!(column.default, Default::None) && !has_value && !given.contains(&number)
-        };
-        match (0..self.table.columns.len()).any(is_missing) {
-            true => Err(error::NO_DEFAULT_FOR_VIEW_FIELD.with(&[&self.view.database, &self.view.name])),
-            false => Ok(()),
-        }
-    }
 }
 
 /// What is said of a change of a view that reads several tables: of DELETE and REPLACE for good, of
@@ -307,7 +289,8 @@ fn follow(
         let bound = bind(resolver, select);
         resolver.targets = targets;
         resolver.scope = around;
-        let (columns, exprs, own) = bound?;
+        let is_read = |e: &SqlError| e.is(error::UPDATE_TABLE_USED);
+        let (columns, exprs, own) = bound.map_err(|e| if is_read(&e) { not_updatable() } else { e })?;
         let checks = match view.check_option {
             None => below.checks,
             Some(CheckOption::Local) => [below.checks, own.clone()].concat(),

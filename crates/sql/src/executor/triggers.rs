@@ -27,6 +27,15 @@ use datum::types::Charset;
 use datum::value::Datum;
 use syntax::ast::{TriggerEvent, TriggerTime};
 
+/// What the triggers before a change have assigned, also where one of them fails then.
+#[derive(Debug, Default)]
+pub(super) struct AssignedColumns {
+    /// The columns, by number.
+    pub(super) all: Vec<usize>,
+    /// Those that got NULL, even where a later trigger has thought better of it.
+    pub(super) nulls: Vec<usize>,
+}
+
 /// True if triggers see rows before they are inserted.
 pub(super) fn run_before_insert(table: &TableDef) -> bool {
     has(table, TriggerTime::Before, TriggerEvent::Insert)
@@ -47,14 +56,14 @@ fn has(table: &TableDef, time: TriggerTime, event: TriggerEvent) -> bool {
     !table.triggers.is_empty() && table.triggers.has(time, event)
 }
 
-/// Before a row is inserted, which becomes what the triggers make of it. Returns the columns to
-/// which they have assigned NULL, even where a later one has thought better of it.
+/// Before a row is inserted, which becomes what the triggers make of it.
 pub(super) fn before_insert(
     cx: &mut Context,
     table: &Arc<TableDef>,
     new: &mut Vec<u8>,
-) -> Result<Vec<usize>> {
-    before(cx, table, TriggerEvent::Insert, None, new)
+    assigned: &mut AssignedColumns,
+) -> Result<()> {
+    before(cx, table, TriggerEvent::Insert, None, new, assigned)
 }
 
 /// After a row was inserted.
@@ -68,8 +77,9 @@ pub(super) fn before_update(
     table: &Arc<TableDef>,
     old: &[u8],
     new: &mut Vec<u8>,
-) -> Result<Vec<usize>> {
-    before(cx, table, TriggerEvent::Update, Some(old), new)
+    assigned: &mut AssignedColumns,
+) -> Result<()> {
+    before(cx, table, TriggerEvent::Update, Some(old), new, assigned)
 }
 
 /// After a row was updated, or was found to be so already.
@@ -83,11 +93,12 @@ fn before(
     event: TriggerEvent,
     old: Option<&[u8]>,
     new: &mut Vec<u8>,
-) -> Result<Vec<usize>> {
+    assigned: &mut AssignedColumns,
+) -> Result<()> {
     if !has(table, TriggerTime::Before, event) {
-        return Ok(Vec::new());
+        return Ok(());
     }
-    run_all(cx, table, TriggerTime::Before, event, old, Some(new))
+    run_all(cx, table, TriggerTime::Before, event, old, Some(new), assigned)
 }
 
 fn after(
@@ -101,11 +112,11 @@ fn after(
         return Ok(());
     }
     let mut new = new.map(<[u8]>::to_vec);
-    run_all(cx, table, TriggerTime::After, event, old, new.as_mut()).map(drop)
+    run_all(cx, table, TriggerTime::After, event, old, new.as_mut(), &mut AssignedColumns::default())
 }
 
 /// Runs the triggers of a time and event one after the other; each sees what those before it made
-/// of the new row. Returns the columns to which they have assigned NULL.
+/// of the new row.
 fn run_all(
     cx: &mut Context,
     table: &Arc<TableDef>,
@@ -113,10 +124,10 @@ fn run_all(
     event: TriggerEvent,
     old: Option<&[u8]>,
     mut new: Option<&mut Vec<u8>>,
-) -> Result<Vec<usize>> {
-    let mut nulls = Vec::new();
+    columns: &mut AssignedColumns,
+) -> Result<()> {
     if !has(table, time, event) {
-        return Ok(nulls);
+        return Ok(());
     }
     let programs = trigger::programs(table);
     let (mut offsets_old, mut offsets_new) = (Offsets::default(), Offsets::default());
@@ -135,15 +146,17 @@ fn run_all(
             }
             None => None,
         };
-        let assigned = trigger::run(cx, program, table, TriggerRows { old, new: new_row })?;
+        let rows = TriggerRows { old, new: new_row };
+        let assigned = trigger::run(cx, program, table, rows, &mut columns.all)?;
         if let Some(image) = &mut new
             && !assigned.is_empty()
         {
-            nulls.extend(assigned.iter().filter(|(_, value)| value.is_null()).map(|(column, _)| *column));
+            let nulls = assigned.iter().filter(|(_, value)| value.is_null());
+            columns.nulls.extend(nulls.map(|(column, _)| *column));
             **image = with_values(cx, table, image, assigned)?;
         }
     }
-    Ok(nulls)
+    Ok(())
 }
 
 /// The row with the values that a trigger has assigned, which fit their columns already: as the
@@ -209,7 +222,8 @@ fn delete(
     change: impl FnOnce(&mut Context, &[u8]) -> std::result::Result<(), NotChanged>,
 ) -> std::result::Result<bool, NotChanged> {
     let Some(old) = row_now(cx, table, old)? else { return Ok(false) };
-    run_all(cx, table, TriggerTime::Before, TriggerEvent::Delete, Some(&old), None)?;
+    let mut assigned = AssignedColumns::default();
+    run_all(cx, table, TriggerTime::Before, TriggerEvent::Delete, Some(&old), None, &mut assigned)?;
     let Some(now) = row_now(cx, table, &old)? else { return Ok(false) };
     change(cx, &now)?;
     after(cx, table, TriggerEvent::Delete, Some(&now), None)?;

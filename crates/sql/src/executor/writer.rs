@@ -10,13 +10,15 @@
 //! A row whose expressions read its own columns is made in a [`Draft`]: there every column that was
 //! set already has its value, and the others have their defaults.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use binlog::row::RowImageBuilder;
 
-use super::assignments::{Applied, Around, Assignments, null_where_none_may_be, rebuild};
+use super::assignments::{Applied, Around, Assignments, implied_default, null_where_none_may_be, rebuild};
 use super::computed;
 use super::foreign_keys::{self, NotChanged};
+use super::triggers::AssignedColumns;
 use super::view_check::ThroughView;
 use super::{RowRules, fit, triggers};
 use crate::catalog::auto_increment::Series;
@@ -97,6 +99,8 @@ pub(super) struct Writer<'p> {
     defaulted: Vec<usize>,
     /// Columns that have no default and were not given: the statement is warned of them.
     without_default: Vec<usize>,
+    /// Columns whose NULL the statement was warned of.
+    nulls_reported: RefCell<Vec<usize>>,
     /// The row is `()`: all defaults, as if no column was named.
     pub(super) is_empty_row: bool,
     /// Columns of the row that a trigger may still give a value, which they need.
@@ -183,6 +187,7 @@ impl<'p> Writer<'p> {
             view: None,
             defaulted: Vec::new(),
             without_default: Vec::new(),
+            nulls_reported: RefCell::default(),
             is_empty_row: false,
             deferred: Vec::new(),
             table,
@@ -296,8 +301,9 @@ impl<'p> Writer<'p> {
     }
 
     /// Lets the triggers see the row, and change it, before it is looked at as a whole. What is
-    /// missing in it is NULL until then. A NULL that they put where none may be is error 1048 in
-    /// every mode; false with IGNORE, which skips the row.
+    /// missing in it is NULL until then, and what they leave without a value comes last. A NULL
+    /// that they put where none may be is error 1048 in every mode; with IGNORE, INSERT .. SELECT
+    /// stores another value, and others skip the row: false.
     fn before_insert(&mut self, cx: &mut Context, image: &mut Vec<u8>) -> Result<bool> {
         let table = self.table;
         if !self.is_plain {
@@ -307,31 +313,42 @@ impl<'p> Writer<'p> {
             let nulls: Vec<_> = self.deferred.iter().map(|(column, _)| (*column, Datum::Null)).collect();
             *image = rebuild(table, image, &nulls)?;
         }
-        let nulls = triggers::before_insert(cx, table, image)?;
+        let mut assigned = AssignedColumns::default();
+        let outcome = triggers::before_insert(cx, table, image, &mut assigned);
+        let is_without =
+            |(number, why): &&(usize, Missing)| *why == Missing::Default && !assigned.all.contains(number);
+        let without: Vec<_> = self.deferred.iter().filter(is_without).map(|(number, _)| *number).collect();
+        if let Err(e) = outcome {
+            self.report_missing_too(cx, &e, &without);
+            return Err(e);
+        }
         let mut values = Vec::new();
         for number in null_where_none_may_be(table, image)? {
             let column = &table.columns[number];
-            let missing = self.deferred.iter().find(|(of, _)| *of == number).map(|(_, why)| *why);
-            if nulls.contains(&number) && table.auto_column != Some(number) {
-                let e = error::BAD_NULL_ERROR.with(&[&column.name]);
-                return if self.ignore { Ok(false) } else { Err(e) };
-            }
-            let value = match missing {
-                _ if table.auto_column == Some(number) => store::implicit_default(&column.ty),
-                Some(Missing::Default) => self.no_default(cx, number, column)?,
-                Some(Missing::Value) | None => self.no_null(cx, column)?,
+            let is_assigned = assigned.nulls.contains(&number);
+            let value = match table.auto_column == Some(number) {
+                true => store::implicit_default(&column.ty),
+                false if without.contains(&number) => continue,
+                false if is_assigned && self.ignore && !self.is_of_query() => return Ok(false),
+                false => match self.null_of_trigger(cx, number, is_assigned) {
+                    Ok(value) => value,
+                    Err(e) => {
+                        self.report_missing_too(cx, &e, &without);
+                        return Err(e);
+                    }
+                },
             };
             values.push((number, value));
         }
-        // One that can be NULL, and whose default was dropped.
-        for &(number, why) in &self.deferred {
+        for &number in &without {
             let column = &table.columns[number];
-            if column.nullable && why == Missing::Default && is_null(table, image, number)? {
-                let e = error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]);
-                if self.rules.strict {
+            match self.no_default(cx, number, column) {
+                Ok(value) if value.is_null() => {}
+                Ok(value) => values.push((number, value)),
+                Err(e) => {
+                    self.report_missing(cx, &without);
                     return Err(e);
                 }
-                cx.warn(e);
             }
         }
         if !values.is_empty() {
@@ -379,7 +396,11 @@ impl<'p> Writer<'p> {
             let column = order.get(at).copied().unwrap_or_else(|| at - order.len());
             if numbered != Some(column) {
                 let value = std::mem::replace(&mut given[column], ColumnInput::Default);
-                given[column] = ColumnInput::Fitted(self.value(cx, column, &table.columns[column], value)?);
+                let fitted = self.value(cx, column, &table.columns[column], value);
+                if let (Err(e), true) = (&fitted, at < order.len()) {
+                    self.report_missing_too(cx, e, &self.without_value());
+                }
+                given[column] = ColumnInput::Fitted(fitted?);
             }
         }
         Ok(())
@@ -417,7 +438,7 @@ impl<'p> Writer<'p> {
                     self.deferred.push((number, Missing::Value));
                     Ok(store::implicit_default(&column.ty))
                 }
-                false => self.no_null(cx, column),
+                false => self.no_null(cx, number, column),
             };
         }
         let fitted = fit(cx, self.table, column, self.row_rules(), value, charset)?;
@@ -432,8 +453,23 @@ impl<'p> Writer<'p> {
         Ok(fitted)
     }
 
-    /// NULL for a column that has none.
-    fn no_null<'a>(&self, cx: &mut Context, column: &ColumnDef) -> Result<Datum<'a>> {
+    /// NULL for a column that has none, once the triggers have seen the row: they have assigned it,
+    /// or it was given.
+    fn null_of_trigger<'a>(&self, cx: &mut Context, number: usize, is_assigned: bool) -> Result<Datum<'a>> {
+        let column = &self.table.columns[number];
+        if !is_assigned {
+            return self.no_null(cx, number, column);
+        }
+        let e = error::BAD_NULL_ERROR.with(&[&column.name]);
+        if !self.ignore {
+            return Err(e);
+        }
+        cx.warn(e);
+        Ok(store::null_substitute(&column.ty))
+    }
+
+    /// NULL for a column that has none. INSERT and REPLACE are warned of it once for all rows.
+    fn no_null<'a>(&self, cx: &mut Context, number: usize, column: &ColumnDef) -> Result<Datum<'a>> {
         if self.loads && matches!(column.ty, DataType::Timestamp(_)) {
             return Ok(now(cx, &column.ty));
         }
@@ -444,7 +480,12 @@ impl<'p> Writer<'p> {
         if self.rules.strict || self.rows == 1 && !self.ignore {
             return Err(e);
         }
-        cx.warn(e);
+        if self.columns.is_none() {
+            cx.warn(e);
+        } else if !self.nulls_reported.borrow().contains(&number) {
+            self.nulls_reported.borrow_mut().push(number);
+            cx.warn(e);
+        }
         Ok(store::null_substitute(&column.ty))
     }
 
@@ -463,31 +504,48 @@ impl<'p> Writer<'p> {
             }
             Default::None => {
                 let value = self.no_default(cx, number, column);
-                let is_of_view = self.view.and_then(ThroughView::no_default).is_some();
-                if value.is_err() && !is_of_view && !self.is_named(number) {
-                    self.report_missing(cx, number);
+                if value.is_err() && !self.is_named(number) {
+                    self.report_missing(cx, &self.without_value());
                 }
                 value
             }
         }
     }
 
+    /// The columns that the row does not give, and that have no default.
+    fn without_value(&self) -> Vec<usize> {
+        let is_missing = |(number, column): &(usize, &ColumnDef)| {
+            matches!(column.default, Default::None)
+                && !self.is_named(*number)
+                && self.table.auto_column != Some(*number)
+                && column.generated.is_none()
+        };
+        self.table.columns.iter().enumerate().filter(is_missing).map(|(number, _)| number).collect()
+    }
+
     /// The error of a column that was not given is one of each other such column, too, in the list
     /// of conditions.
-    fn report_missing(&self, cx: &mut Context, first: usize) {
-        for (number, column) in self.table.columns.iter().enumerate().skip(first) {
-            let is_first_member = !column.nullable && matches!(column.ty, DataType::Enum { .. });
-            let is_missing = matches!(column.default, Default::None)
-                && !self.is_named(number)
-                && self.table.auto_column != Some(number)
-                && column.generated.is_none()
-                && !is_first_member;
-            if is_missing {
-                cx.statement
-                    .diagnostics
-                    .push(Level::Error, error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]));
+    fn report_missing(&self, cx: &mut Context, without: &[usize]) {
+        for &number in without {
+            let column = &self.table.columns[number];
+            if !is_enumeration(column) {
+                cx.statement.diagnostics.push(Level::Error, self.missing(number, column));
             }
         }
+    }
+
+    /// INSERT .. SELECT looks for columns without a value although the row has failed already: they
+    /// come after its error.
+    fn report_missing_too(&self, cx: &mut Context, e: &SqlError, without: &[usize]) {
+        if self.is_of_query() && self.rules.strict && !without.is_empty() {
+            cx.statement.diagnostics.fail(e);
+            self.report_missing(cx, without);
+        }
+    }
+
+    /// True for INSERT .. SELECT and REPLACE .. SELECT.
+    fn is_of_query(&self) -> bool {
+        self.rows == 0 && !self.loads && self.columns.is_some()
     }
 
     /// True if the row has a place for the column.
@@ -498,27 +556,29 @@ impl<'p> Writer<'p> {
     /// What a column becomes that was not given and has no default.
     fn no_default<'a>(&mut self, cx: &mut Context, number: usize, column: &ColumnDef) -> Result<Datum<'a>> {
         match &column.default {
-            // An ENUM that may not be NULL has its first member for a default.
-            Default::None if !column.nullable && matches!(column.ty, DataType::Enum { .. }) => {
-                Ok(store::implicit_default(&column.ty))
-            }
+            Default::None if is_enumeration(column) => Ok(implied_default(column)),
             _ => {
-                // DEFAULT is said of a column that has none, which is the column's own fault.
-                let is_given = self.columns.is_some_and(|columns| columns.numbers.contains(&number));
-                let of_view = self.view.filter(|_| !is_given).and_then(ThroughView::no_default);
-                let is_known = of_view.is_some() && !self.without_default.is_empty();
-                let e = of_view.unwrap_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]));
+                let e = self.missing(number, column);
                 if self.rules.strict {
                     return Err(e);
                 }
-                // Which columns are given is the same for all rows.
-                if !is_known && !self.without_default.contains(&number) {
+                // Which columns are given is the same for all rows; DEFAULT is a row's own word.
+                if self.is_named(number) {
+                    cx.warn(e);
+                } else if !self.without_default.contains(&number) {
                     self.without_default.push(number);
                     cx.warn(e);
                 }
-                Ok(if column.nullable { Datum::Null } else { store::implicit_default(&column.ty) })
+                Ok(implied_default(column))
             }
         }
+    }
+
+    /// What is said of a column without a value: 1364, or 1423 of the view that the row goes
+    /// through, unless the row says DEFAULT.
+    fn missing(&self, number: usize, column: &ColumnDef) -> SqlError {
+        let of_view = self.view.filter(|_| !self.is_named(number)).and_then(ThroughView::no_default);
+        of_view.unwrap_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]))
     }
 
     fn row_rules(&self) -> RowRules {
@@ -646,7 +706,7 @@ impl<'p> Writer<'p> {
         let (mut old_offsets, mut after) = (Offsets::default(), Vec::new());
         old_offsets.find(self.table, &old)?;
         let old_row = ImageRow { table: self.table, image: &old, offsets: &old_offsets };
-        let around = Around::New(new_row, Row::Values(&self.selected));
+        let around = Around::New(new_row, Row::Values(&self.selected), &self.nulls_reported);
         let applied = assignments.apply(cx, self.table, old_row, around, self.row_rules(), &mut after)?;
         if applied != Applied::Changed {
             // A client that counts the rows found counts those that were so already, too.
@@ -779,7 +839,8 @@ impl<'p> Writer<'p> {
         let mut offsets = Offsets::default();
         offsets.find(self.table, &draft.image)?;
         let row = Row::Image(ImageRow { table: self.table, image: &draft.image, offsets: &offsets });
-        Ok(ColumnInput::Value(expr.eval_with_own_digits(cx, row)?.into_owned(), charset_of(expr)))
+        let value = expr.eval_with_own_digits(cx, row)?.into_owned();
+        Ok(ColumnInput::Value(store::of_expression(value, &expr.ty), charset_of(expr)))
     }
 
     pub(super) fn write_draft(&mut self, cx: &mut Context, mut draft: RowDraft) -> Result<()> {
@@ -839,10 +900,9 @@ impl ReservedNumbers {
     }
 }
 
-fn is_null(table: &TableDef, image: &[u8], column: usize) -> Result<bool> {
-    let mut offsets = Offsets::default();
-    offsets.find(table, image)?;
-    Ok(offsets.raw(image, column).is_none())
+/// An ENUM has NULL or its first member for a default, where it has no other.
+fn is_enumeration(column: &ColumnDef) -> bool {
+    matches!(column.ty, DataType::Enum { .. })
 }
 
 /// True if what an AUTO_INCREMENT column is given stands for the next number.

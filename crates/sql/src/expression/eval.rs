@@ -7,7 +7,7 @@ use super::{Case, Expr, Node, Row, arithmetic, cast, functions, interval, like};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
 use datum::types::{Charset, Family};
-use datum::value::{Datum, bits_to_u64};
+use datum::value::{Datum, bits_to_u64, store};
 use syntax::ast::{BinaryOp, TrimSide, Truth};
 
 impl Expr {
@@ -206,16 +206,21 @@ impl Expr {
                 if date.is_null() {
                     return Ok(Datum::Null);
                 }
+                // What is no date is found out before the amount is looked at.
+                let Some(from) = interval::Start::read(cx, &date, &self.ty) else { return Ok(Datum::Null) };
                 let amount = pair[1].eval(cx, row)?;
-                interval::add(cx, &date, &amount, *unit, *subtract, &self.ty)
+                from.add(cx, &amount, *unit, *subtract, &self.ty)
             }
             Node::Extract(unit, x) => {
                 let value = x.eval(cx, row)?;
                 Ok(interval::extract(cx, &value, *unit))
             }
             Node::TimestampDiff(unit, pair) => {
-                let (from, to) = (pair[0].eval(cx, row)?, pair[1].eval(cx, row)?);
-                Ok(interval::difference(cx, *unit, &from, &to))
+                let from = pair[0].eval(cx, row)?;
+                let Some(from) = cast::datetime(cx, &from, "datetime") else { return Ok(Datum::Null) };
+                let to = pair[1].eval(cx, row)?;
+                let Some(to) = cast::datetime(cx, &to, "datetime") else { return Ok(Datum::Null) };
+                Ok(interval::difference(*unit, from, to))
             }
             Node::Trim(side, pair) => {
                 let (text, remove) = (pair[0].eval_as_text(cx, row)?, pair[1].eval_as_text(cx, row)?);
@@ -235,7 +240,8 @@ impl Expr {
                 for argument in arguments {
                     let ty = argument.ty;
                     let charset = if ty.family.is_text() { ty.collation.charset() } else { Charset::Ascii };
-                    values.push((argument.eval(cx, row)?.into_owned(), charset));
+                    let value = argument.eval(cx, row)?.into_owned();
+                    values.push((store::of_expression(value, &ty), charset));
                 }
                 crate::routine::call(cx, routine, values)
             }
@@ -343,11 +349,12 @@ fn is_between(
     }
     // Both ends are evaluated, whatever the first one says: they may fail.
     let (low, high) = (low.eval(cx, row)?, high.eval(cx, row)?);
-    let above = by[0].compare(cx, &value, &low)?.map(|order| order.is_ge());
+    let mut operand = Operand::new(value);
+    let above = operand.compare(cx, by[0], &low)?.map(|order| order.is_ge());
     if above == Some(false) {
         return Ok(Some(false));
     }
-    let below = by[1].compare(cx, &value, &high)?.map(|order| order.is_le());
+    let below = operand.compare(cx, by[1], &high)?.map(|order| order.is_le());
     Ok(match (above, below) {
         (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),
@@ -366,16 +373,46 @@ fn is_in(x: &Expr, list: &[(compare::By, Expr)], cx: &mut Context, row: Row<'_>)
     }
     let mut unknown = false;
     let mut ticker = datum::bounds::Ticker::default();
+    let mut operand = Operand::new(value);
     for (by, candidate) in list {
         ticker.step()?;
         let candidate = candidate.eval(cx, row)?;
-        match by.compare(cx, &value, &candidate)? {
+        match operand.compare(cx, *by, &candidate)? {
             Some(order) if order.is_eq() => return Ok(Some(true)),
             Some(_) => {}
             None => unknown = true,
         }
     }
     Ok(if unknown { None } else { Some(false) })
+}
+
+/// What is compared with several values. A text that is read as a number is read once, and what is
+/// wrong with it is said once.
+struct Operand<'a> {
+    value: Datum<'a>,
+    number: Option<f64>,
+}
+
+impl<'a> Operand<'a> {
+    fn new(value: Datum<'a>) -> Self {
+        Self { value, number: None }
+    }
+
+    fn compare(
+        &mut self,
+        cx: &mut Context,
+        by: compare::By,
+        other: &Datum<'_>,
+    ) -> Result<Option<std::cmp::Ordering>> {
+        if !matches!((by, &self.value), (compare::By::Double, Datum::Bytes(_))) {
+            return by.compare(cx, &self.value, other);
+        }
+        let number = match self.number {
+            Some(number) => number,
+            None => *self.number.insert(cx.double(&self.value)?),
+        };
+        by.compare(cx, &Datum::Double(number), other)
+    }
 }
 
 impl Case {
@@ -401,10 +438,10 @@ impl super::Switch {
 
     /// The result whose value equals the operand; none is NULL.
     fn choose<'a>(&'a self, cx: &mut Context, row: Row<'a>) -> Result<Option<&'a Expr>> {
-        let value = self.operand.eval(cx, row)?;
+        let mut operand = Operand::new(self.operand.eval(cx, row)?);
         for (when, by, then) in &self.branches {
             let candidate = when.eval(cx, row)?;
-            if by.compare(cx, &value, &candidate)?.is_some_and(|order| order.is_eq()) {
+            if operand.compare(cx, *by, &candidate)?.is_some_and(|order| order.is_eq()) {
                 return Ok(Some(then));
             }
         }

@@ -54,8 +54,13 @@ pub(crate) fn result_type(date: &Type, amount: &Expr, unit: IntervalUnit, connec
             | IntervalUnit::HourMicrosecond
             | IntervalUnit::DayMicrosecond
     );
-    // Seconds may have a fraction.
-    let of_amount = if unit == IntervalUnit::Second { fsp_of(amount) } else { 0 };
+    // Seconds may have a fraction, and those of a text any.
+    let is_bits = matches!(amount.as_constant(), Some(Datum::Bits(_)));
+    let of_amount = match amount.ty.family {
+        _ if unit != IntervalUnit::Second => 0,
+        Family::Text | Family::Label | Family::Json if !is_bits => 6,
+        _ => fsp_of(amount),
+    };
     let fsp = if micros {
         6
     } else if date.decimals > 6 {
@@ -72,47 +77,65 @@ pub(crate) fn result_type(date: &Type, amount: &Expr, unit: IntervalUnit, connec
     }
 }
 
-/// `date + INTERVAL amount unit`, or minus; NULL if the date is none or the result leaves the
-/// calendar.
-pub(crate) fn add<'a>(
-    cx: &mut Context,
-    date: &Datum<'_>,
-    amount: &Datum<'_>,
-    unit: IntervalUnit,
-    subtract: bool,
-    ty: &Type,
-) -> Result<Datum<'a>> {
-    if date.is_null() || amount.is_null() {
-        return Ok(Datum::Null);
+/// What an interval is added to.
+pub(crate) enum Start {
+    /// A time, which stays one.
+    Time(Time),
+    /// A date with a time, and whether it was said without one.
+    Date(DateTime, bool),
+}
+
+impl Start {
+    /// `None` if `date` is no date, which is warned of; `ty` is the type of the sum.
+    pub(crate) fn read(cx: &mut Context, date: &Datum<'_>, ty: &Type) -> Option<Start> {
+        match (date, ty.family) {
+            (Datum::Time(time), Family::Time) => Some(Start::Time(*time)),
+            _ => Some(Start::Date(cast::datetime(cx, date, "datetime")?, is_date_only(date))),
+        }
     }
-    let Some(mut span) = span(cx, amount, unit)? else { return Ok(Datum::Null) };
-    if subtract {
-        span = Span { months: span.months.saturating_neg(), micros: span.micros.saturating_neg() };
+
+    /// `date + INTERVAL amount unit`, or minus; NULL if the result leaves the calendar.
+    pub(crate) fn add<'a>(
+        self,
+        cx: &mut Context,
+        amount: &Datum<'_>,
+        unit: IntervalUnit,
+        subtract: bool,
+        ty: &Type,
+    ) -> Result<Datum<'a>> {
+        if amount.is_null() {
+            return Ok(Datum::Null);
+        }
+        let Some(mut span) = span(cx, amount, unit)? else { return Ok(Datum::Null) };
+        if subtract {
+            span = Span { months: span.months.saturating_neg(), micros: span.micros.saturating_neg() };
+        }
+        let (from, date_only) = match self {
+            Start::Time(time) => {
+                let moved = Time { micros: time.micros.saturating_add(span.micros), fsp: ty.decimals };
+                let (clamped, beyond) = moved.clamp();
+                return Ok(if beyond { Datum::Null } else { Datum::Time(clamped) });
+            }
+            Start::Date(from, date_only) => (from, date_only),
+        };
+        let moved = from.add_months(span.months).and_then(|d| d.add_micros(span.micros));
+        let Some(moved) = moved else {
+            cx.warn(error::DATETIME_FUNCTION_OVERFLOW.with(&[&"datetime"]));
+            return Ok(Datum::Null);
+        };
+        let fraction = if moved.micros % SECOND != 0 { 6 } else { 0 };
+        let shown = match ty.family {
+            Family::Text => fraction,
+            _ => ty.decimals.max(from.fsp.min(6)),
+        };
+        let moved = DateTime { fsp: shown, ..moved };
+        Ok(match ty.family {
+            Family::Date => Datum::Date(moved.date),
+            Family::DateTime => Datum::DateTime(moved),
+            _ if date_only && !has_time(unit) => Datum::owned(moved.date.to_string()),
+            _ => Datum::owned(moved.to_string()),
+        })
     }
-    if let (Datum::Time(t), Family::Time) = (date, ty.family) {
-        let moved = Time { micros: t.micros.saturating_add(span.micros), fsp: ty.decimals };
-        let (clamped, beyond) = moved.clamp();
-        return Ok(if beyond { Datum::Null } else { Datum::Time(clamped) });
-    }
-    let date_only = is_date_only(date);
-    let Some(from) = cast::datetime(cx, date, "datetime") else { return Ok(Datum::Null) };
-    let moved = from.add_months(span.months).and_then(|d| d.add_micros(span.micros));
-    let Some(moved) = moved else {
-        cx.warn(error::DATETIME_FUNCTION_OVERFLOW.with(&[&"datetime"]));
-        return Ok(Datum::Null);
-    };
-    let fraction = if moved.micros % SECOND != 0 { 6 } else { 0 };
-    let shown = match ty.family {
-        Family::Text => fraction,
-        _ => ty.decimals.max(from.fsp.min(6)),
-    };
-    let moved = DateTime { fsp: shown, ..moved };
-    Ok(match ty.family {
-        Family::Date => Datum::Date(moved.date),
-        Family::DateTime => Datum::DateTime(moved),
-        _ if date_only && !has_time(unit) => Datum::owned(moved.date.to_string()),
-        _ => Datum::owned(moved.to_string()),
-    })
 }
 
 /// True for an amount that goes back in time.
@@ -182,17 +205,23 @@ fn span(cx: &mut Context, amount: &Datum<'_>, unit: IntervalUnit) -> Result<Opti
 
 fn single(cx: &mut Context, amount: &Datum<'_>, unit: IntervalUnit) -> Result<Option<Span>> {
     use IntervalUnit as U;
-    if unit == U::Second {
-        let exact = cx.decimal(amount)?.mul(&Decimal::from(SECOND)).and_then(|d| d.to_i64());
-        return Ok(exact.map(|micros| Span { months: 0, micros }));
+    let is_whole = matches!(amount, Datum::Int(_) | Datum::UInt(_) | Datum::Bits(_));
+    if unit == U::Second && !is_whole {
+        let amount = cx.decimal(amount)?;
+        within_integers(cx, amount)?;
+        let exact = amount.mul(&Decimal::from(SECOND)).and_then(|d| d.to_i64());
+        let beyond = if amount.is_negative() { i64::MIN } else { i64::MAX };
+        return Ok(Some(Span { months: 0, micros: exact.unwrap_or(beyond) }));
     }
     let n = match amount {
         Datum::Bytes(_) => cast::whole_number(cx, amount)?,
+        Datum::Decimal(amount) => within_integers(cx, *amount)?.into(),
         _ => cx.integer(amount)?,
     };
     // What is beyond the signed integers counts as its two's complement.
     let n = i64::try_from(n).or_else(|_| u64::try_from(n).map(|n| n as i64)).unwrap_or(i64::MIN);
     let (months, micros) = match unit {
+        U::Second => (0, n.saturating_mul(SECOND)),
         U::Month => (n, 0),
         U::Quarter => (n.saturating_mul(3), 0),
         U::Year => (n.saturating_mul(12), 0),
@@ -203,6 +232,17 @@ fn single(cx: &mut Context, amount: &Datum<'_>, unit: IntervalUnit) -> Result<Op
         _ => (0, n),
     };
     Ok(Some(Span { months, micros }))
+}
+
+/// The integer next to a decimal: one that is beyond the signed integers is the last of them, with
+/// a warning.
+fn within_integers(cx: &mut Context, amount: Decimal) -> Result<i64> {
+    let number = Datum::Decimal(amount).to_integer().value;
+    let clamped = i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX });
+    if i128::from(clamped) != number {
+        cx.truncated("DECIMAL", &Datum::Decimal(amount))?;
+    }
+    Ok(clamped)
 }
 
 /// `EXTRACT(unit FROM value)`.
@@ -260,17 +300,8 @@ pub(crate) fn extract<'a>(cx: &mut Context, value: &Datum<'_>, unit: IntervalUni
 }
 
 /// `TIMESTAMPDIFF(unit, from, to)`: whole units.
-pub(crate) fn difference<'a>(
-    cx: &mut Context,
-    unit: IntervalUnit,
-    from: &Datum<'_>,
-    to: &Datum<'_>,
-) -> Datum<'a> {
+pub(crate) fn difference<'a>(unit: IntervalUnit, a: DateTime, b: DateTime) -> Datum<'a> {
     use IntervalUnit as U;
-    let (Some(a), Some(b)) = (cast::datetime(cx, from, "datetime"), cast::datetime(cx, to, "datetime"))
-    else {
-        return Datum::Null;
-    };
     let (Some(start), Some(end)) = (a.unix_micros(), b.unix_micros()) else { return Datum::Null };
     let micros = end - start;
     Datum::Int(match unit {

@@ -435,17 +435,26 @@ impl<'c> Resolver<'c> {
             self.fold(&mut pair[one], beside)?;
         }
         let others = [Other::of(&pair[0]), Other::of(&pair[1])];
-        self.check_constant(&pair[0], &pair[1])?;
-        self.check_constant(&pair[1], &pair[0])?;
+        let is_no_date =
+            self.check_constant(&pair[0], &pair[1])? | self.check_constant(&pair[1], &pair[0])?;
         self.check_date(&pair[0], &pair[1].ty)?;
         self.check_date(&pair[1], &pair[0].ty)?;
         without_day(&mut pair[0], others[1]);
         without_day(&mut pair[1], others[0]);
         adopt(&mut pair[0], others[1], self.cx.settings.zone());
         adopt(&mut pair[1], others[0], self.cx.settings.zone());
+        // A number that is no date is compared with those of a column as a number.
+        if is_no_date && pair.iter().any(|e| matches!(e.ty.family, Family::Date | Family::DateTime)) {
+            return Ok(compare::By::Double);
+        }
         // Numbers that rows give are not read as dates, nor any next to dates that no column has.
         for (date, number) in [(0, 1), (1, 0)] {
-            let is_exact = matches!(pair[number].ty.family, Family::Integer | Family::Decimal);
+            let is_exact = match pair[number].ty.family {
+                Family::Integer | Family::Decimal => true,
+                // What YEAR() gives is a number, and no year as a column has it.
+                Family::Year => matches!(pair[number].node, Node::Call(..)) && others[date].is_column,
+                _ => false,
+            };
             if pair[date].ty.family.is_temporal()
                 && is_exact
                 && (!others[date].is_column || !pair[number].is_row_independent())

@@ -26,7 +26,7 @@ use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
 use datum::sink::{ColumnMeta, OkInfo, ResultSink, status_flag};
 use datum::types::{Charset, DataType, Type};
-use datum::value::Datum;
+use datum::value::{Datum, store};
 use syntax::ast::{Expr, ExprKind, ObjectName, ParameterMode, Statement, StatementKind};
 
 /// Where the value of an OUT or INOUT parameter goes.
@@ -154,7 +154,10 @@ fn arguments_of(
         let mut calls = false;
         expr.walk(&mut |e| calls |= matches!(e.node, Node::Stored(..)));
         let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
-        let evaluate = |cx: &mut Context| expr.eval(cx, Row::None).map(Datum::into_owned);
+        let evaluate = |cx: &mut Context| {
+            let value = expr.eval(cx, Row::None)?.into_owned();
+            Ok(store::of_expression(value, &expr.ty))
+        };
         let value = match calls {
             true => executor::in_statement(cx, text, |cx| storing(cx, evaluate))?,
             false => storing(cx, evaluate)?,
@@ -188,7 +191,10 @@ fn return_values(
         let ty = Type::of_column(&variable.ty, true);
         match target {
             Target::User(name) => cx.set_user_variable(&name, value, ty),
-            Target::Local(place, of) => super::assign(cx, place, &of, value, ty.collation.charset())?,
+            Target::Local(place, of) => {
+                let value = store::of_expression(value, &ty);
+                super::assign(cx, place, &of, value, ty.collation.charset())?;
+            }
             Target::Parameter(parameter) => match &cx.statement.parameter_targets {
                 ParameterTargets::Client => {
                     columns.push(OutputColumn::computed(&variable.name, ty));

@@ -12,7 +12,7 @@ use crate::privilege;
 use crate::session::{Context, ReadLocks};
 use datum::error::{self, Result, SqlError};
 use datum::types::Charset;
-use datum::value::Datum;
+use datum::value::{Datum, store};
 use syntax::ast::StatementKind;
 
 /// The rows of an open cursor.
@@ -79,7 +79,8 @@ fn materialize(cx: &mut Context, plan: &Query) -> Result<OpenCursor> {
     let mut row = Vec::new();
     query::run(cx, plan, &mut |_, values| {
         row.clear();
-        row.extend(values.iter().map(|value| value.clone().into_owned()));
+        let typed = values.iter().zip(&plan.columns);
+        row.extend(typed.map(|(value, column)| store::of_expression(value.clone().into_owned(), &column.ty)));
         rows.push(&mut row)?;
         Ok(true)
     })?;

@@ -223,7 +223,8 @@ pub(crate) fn programs(table: &TableDef) -> TriggerPrograms {
     table.trigger_programs.get_or_init(compile).clone()
 }
 
-/// Runs a trigger for a row; returns what it has assigned to columns of NEW.
+/// Runs a trigger for a row; returns what it has assigned to columns of NEW. Which these are is
+/// added to `columns`, also where it fails.
 ///
 /// # Errors
 /// Those of its statements; 1449 and 1142 for its definer.
@@ -232,6 +233,7 @@ pub(crate) fn run(
     trigger: &Arc<Routine>,
     table: &TableDef,
     rows: TriggerRows<'_>,
+    columns: &mut Vec<usize>,
 ) -> Result<Vec<(usize, Datum<'static>)>> {
     datum::stack::check()?;
     let zone = cx.settings.zone();
@@ -251,6 +253,8 @@ pub(crate) fn run(
     let mut sink = ProgramSink::of(&mut discard);
     let (outcome, mut left) =
         cx.with_read_locks(ReadLocks::Always, |cx| run_frame(cx, trigger, locals, Some(grants), &mut sink));
+    let assigned = || trigger.row_columns.iter().filter(|of| left.assigned.contains(&of.place));
+    columns.extend(assigned().map(|of| of.column));
     match outcome {
         Ok(_) => cx.statement.diagnostics = diagnostics,
         Err(e) => {
@@ -258,11 +262,12 @@ pub(crate) fn run(
             return Err(e);
         }
     }
-    let columns = trigger.row_columns.iter().filter(|of| left.assigned.contains(&of.place));
     let stored = |column: usize, value: Datum<'static>| match (value, &table.columns[column].ty) {
         (Datum::Bits(bits), DataType::Bit(_)) => Datum::UInt(bits_to_u64(&bits)),
         (value, _) => value,
     };
+    let assigned: Vec<_> = assigned().collect();
     let locals = &mut left.locals;
-    Ok(columns.map(|of| (of.column, stored(of.column, std::mem::take(&mut locals[of.place])))).collect())
+    let mut value = |of: &RowColumn| stored(of.column, std::mem::take(&mut locals[of.place]));
+    Ok(assigned.into_iter().map(|of| (of.column, value(of))).collect())
 }

@@ -43,6 +43,17 @@ pub(crate) struct SessionTransaction {
     pub(crate) savepoints: Vec<(String, Savepoint)>,
     /// Tables in use.
     pub(super) tables: Guards,
+    /// What it has done that ROLLBACK does not take back.
+    pub(crate) lasting: LastingChanges,
+}
+
+/// Temporary tables come and go at once, whatever becomes of the transaction.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LastingChanges {
+    /// CREATE TEMPORARY TABLE.
+    pub(crate) made: bool,
+    /// DROP TEMPORARY TABLE of one that was there.
+    pub(crate) dropped: bool,
 }
 
 /// What SET TRANSACTION says of the next one.
@@ -122,7 +133,20 @@ impl Context {
             start: None,
             savepoints: Vec::new(),
             tables: Guards::new(),
+            lasting: LastingChanges::default(),
         });
+    }
+
+    /// Notes what a statement has done that ROLLBACK of its transaction does not take back.
+    pub(crate) fn note_lasting(&mut self, LastingChanges { made, dropped }: LastingChanges) {
+        let is_alone = !self.transactions.is_explicit() && self.settings.autocommit();
+        if is_alone || !made && !dropped {
+            return;
+        }
+        let open = self.transaction();
+        open.used = true;
+        open.lasting.made |= made;
+        open.lasting.dropped |= dropped;
     }
 
     /// A second transaction, besides the session's own, for reading what is committed now.

@@ -46,6 +46,9 @@ pub(crate) fn shown(cx: &mut Context, id: VariableId, global: bool) -> Option<St
     if let Some(value) = computed_global(cx, id) {
         return Some(text(value));
     }
+    if let (false, ids::WARNING_COUNT | ids::ERROR_COUNT) = (global, id) {
+        return Some("0".to_owned()); // SHOW VARIABLES has begun a list of its own
+    }
     if !global && let Some(value) = computed(cx, id) {
         return Some(text(value));
     }
@@ -56,8 +59,8 @@ pub(crate) fn shown(cx: &mut Context, id: VariableId, global: bool) -> Option<St
 
 fn computed<'a>(cx: &mut Context, id: VariableId) -> Option<Datum<'a>> {
     Some(match id {
-        ids::ERROR_COUNT => Datum::UInt(cx.statement.diagnostics.error_count()),
-        ids::WARNING_COUNT => Datum::UInt(cx.statement.diagnostics.warning_count()),
+        ids::ERROR_COUNT => Datum::UInt(cx.statement.diagnostics.counts_before().1),
+        ids::WARNING_COUNT => Datum::UInt(cx.statement.diagnostics.counts_before().0),
         ids::LAST_INSERT_ID | ids::IDENTITY => Datum::UInt(cx.statement.status.last_insert_id),
         ids::GTID_NEXT => Datum::owned(cx.log.gtid_next_text()),
         ids::GTID_OWNED => Datum::owned(cx.log.owned_gtid().map(|gtid| gtid.to_string()).unwrap_or_default()),

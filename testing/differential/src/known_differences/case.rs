@@ -44,6 +44,14 @@ impl Case<'_> {
         }
     }
 
+    /// True if both gave rows, Duramen more of them.
+    pub(super) fn duramen_finds_more(&self) -> bool {
+        match (self.duramen, self.reference) {
+            (Answer::Rows(duramen), Answer::Rows(reference)) => duramen.len() > reference.len(),
+            _ => false,
+        }
+    }
+
     /// True if both gave rows, the other server more of them, or values where Duramen has NULL.
     pub(super) fn reference_knows_more(&self) -> bool {
         let nulls = |rows: &[Row]| rows.iter().flatten().filter(|value| value.is_none()).count();

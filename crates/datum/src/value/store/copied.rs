@@ -46,6 +46,7 @@ pub fn copied<'a>(
         | (D::Floating { .. } | D::Decimal { .. }, D::Enum { .. } | D::Set { .. }) => {
             Ok(Datum::Bytes(value.into_bytes()))
         }
+        (D::Set { .. }, D::Enum { .. }) => Ok(Datum::Bytes(value.into_bytes())),
         (
             D::Integer { .. }
             | D::Decimal { .. }

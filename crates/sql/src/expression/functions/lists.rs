@@ -83,6 +83,8 @@ fn interval<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     if value.is_null() {
         return Ok(Datum::Int(-1));
     }
+    // What is no number is said once, and not with each bound.
+    let value = if let By::Double = by { Datum::Double(cx.double(&value)?) } else { value };
     for i in 1..call.count() {
         let bound = call.value(cx, i)?;
         if by.compare(cx, &value, &bound)?.is_some_and(|order| order.is_lt()) {

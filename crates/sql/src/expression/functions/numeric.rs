@@ -195,10 +195,14 @@ pub(super) fn ceil<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 fn round_at<'a>(cx: &mut Context, call: Call<'a>, truncate: bool) -> Value<'a> {
     let value = call.value(cx, 0)?;
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    let is_exact = is_exact(&call.arguments[0].ty);
+    let value = if is_exact { value } else { Datum::Double(cx.double(&value)?) };
     let places = if call.count() > 1 { not_null!(call.int(cx, 1)).clamp(-100, 100) } else { 0 };
     match value {
-        Datum::Null => Ok(Datum::Null),
-        v if is_exact(&call.arguments[0].ty) => {
+        v if is_exact => {
             let integer = call.ty.family == Family::Integer;
             if integer && places >= 0 {
                 return Ok(match v {

@@ -392,9 +392,9 @@ pub(super) fn unhex<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 pub(super) fn insert<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let text = not_null!(call.text(cx, 0));
+    let new = not_null!(call.text(cx, 3));
     let at = not_null!(call.int(cx, 1));
     let count = not_null!(call.int(cx, 2));
-    let new = not_null!(call.text(cx, 3));
     let charset = call.charset(0);
     let chars = charset.char_count(&text) as i64;
     if at < 1 || at > chars {
@@ -503,8 +503,8 @@ pub(super) fn upper<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 fn pad<'a>(cx: &mut Context, call: Call<'a>, name: &str, at_left: bool) -> Value<'a> {
     let text = not_null!(call.text(cx, 0));
-    let length = not_null!(call.int(cx, 1));
     let filling = not_null!(call.text(cx, 2));
+    let length = not_null!(call.int(cx, 1));
     let charset = call.ty.collation.charset();
     let Ok(length) = usize::try_from(length) else { return Ok(Datum::Null) };
     let chars = charset.char_count(&text);

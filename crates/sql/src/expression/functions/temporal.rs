@@ -262,9 +262,9 @@ pub(super) fn from_days<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn datediff<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let (_, a) = not_null!(day_argument(cx, call, 0));
-    let (_, b) = not_null!(day_argument(cx, call, 1));
-    Ok(Datum::Int(a - b))
+    // The second one is read whatever the first one is.
+    let (a, b) = (day_argument(cx, call, 0)?, day_argument(cx, call, 1)?);
+    Ok(a.zip(b).map_or(Datum::Null, |((_, a), (_, b))| Datum::Int(a - b)))
 }
 
 pub(super) fn last_day<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
@@ -276,8 +276,9 @@ pub(super) fn last_day<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 }
 
 pub(super) fn makedate<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let year = not_null!(call.int(cx, 0));
+    // As in MySQL, the day is read first.
     let day = not_null!(call.int(cx, 1));
+    let year = not_null!(call.int(cx, 0));
     let year = match year {
         0..=69 => year + 2000,
         70..=99 => year + 1900,
@@ -357,10 +358,10 @@ pub(super) fn convert_tz_type(arguments: &[Expr], _: &Typing) -> Type {
 
 /// A moment of one zone in another. Beyond what MySQL's time zones reach it stays as it is.
 pub(super) fn convert_tz<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let shown = not_null!(datetime_argument(cx, call, 0));
     let zone = |name: &[u8]| std::str::from_utf8(name).ok().and_then(Zone::by_name);
     let (from, to) = (not_null!(call.text(cx, 1)), not_null!(call.text(cx, 2)));
     let (Some(from), Some(to)) = (zone(&from), zone(&to)) else { return Ok(Datum::Null) };
+    let shown = not_null!(datetime_argument(cx, call, 0));
     let Some(micros) = shown.unix_micros() else { return Ok(Datum::Null) };
     let moment = from.to_utc(micros).micros;
     if !(SECOND..32_536_771_200 * SECOND).contains(&moment) {

@@ -111,8 +111,10 @@ fn subtime<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
 
 /// Both must be times, or both dates with times.
 fn timediff<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let (a, b) = (call.value(cx, 0)?, call.value(cx, 1)?);
-    let (Some(a), Some(b)) = (moment(cx, &a), moment(cx, &b)) else { return Ok(Datum::Null) };
+    let a = call.value(cx, 0)?;
+    let Some(a) = moment(cx, &a) else { return Ok(Datum::Null) };
+    let b = call.value(cx, 1)?;
+    let Some(b) = moment(cx, &b) else { return Ok(Datum::Null) };
     let micros = match (a, b) {
         (Moment::Time(a), Moment::Time(b)) => Some(a.micros - b.micros),
         (Moment::DateTime(a), Moment::DateTime(b)) => {

@@ -147,17 +147,17 @@ impl Resolver<'_> {
 
     /// A constant next to a column of dates, times or numbers is brought to the column's type
     /// before any row is read. One that is no such value gives a warning; where a strict session
-    /// stores, that fails the statement.
+    /// stores, that fails the statement. True if it is no such value.
     ///
     /// # Errors
     /// 1292 where a strict session stores.
-    pub(super) fn check_constant(&mut self, constant: &Expr, partner: &Expr) -> Result<()> {
-        let Some(value) = constant.as_constant().filter(|value| !value.is_null()) else { return Ok(()) };
+    pub(super) fn check_constant(&mut self, constant: &Expr, partner: &Expr) -> Result<bool> {
+        let Some(value) = constant.as_constant().filter(|value| !value.is_null()) else { return Ok(false) };
         let is_text = matches!(value, Datum::Bytes(_));
         if matches!(value, Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_) | Datum::Json(_)) {
-            return Ok(());
+            return Ok(false);
         }
-        let Some(column) = self.table_column(partner) else { return Ok(()) };
+        let Some(column) = self.table_column(partner) else { return Ok(false) };
         match partner.ty.family {
             Family::Integer | Family::Decimal | Family::Float | Family::Double if is_text => {
                 // Elsewhere the first row says it.
@@ -170,10 +170,10 @@ impl Resolver<'_> {
                         _ => drop(self.cx.double(value)?),
                     }
                 }
-                return Ok(());
+                return Ok(false);
             }
             Family::Date | Family::Time | Family::DateTime => {}
-            _ => return Ok(()),
+            _ => return Ok(false),
         }
         let mut rules = self.cx.store_rules(false);
         rules.strict = true;
@@ -196,14 +196,14 @@ impl Resolver<'_> {
             _ => {
                 let notes = unheard.conditions().iter().filter(|c| c.level == Level::Note);
                 notes.for_each(|note| self.cx.statement.diagnostics.note(note.error.clone()));
-                return Ok(());
+                return Ok(false);
             }
         };
         if self.cx.statement.storing && self.cx.settings.modes().strict {
             return Err(e);
         }
         self.cx.warn(e);
-        Ok(())
+        Ok(true)
     }
 
     /// The table's column that an expression is.

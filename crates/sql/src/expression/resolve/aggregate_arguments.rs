@@ -7,6 +7,7 @@ use crate::expression::{Expr, OrderTerm};
 use datum::error::{self, Result};
 use datum::types::{Family, Type, code};
 use syntax::ast::{self, AggregateFunction, ExprKind, Literal};
+use syntax::unparse;
 
 /// GROUP_CONCAT gives a VARCHAR only up to this group_concat_max_len.
 const SHORT_TEXT_BYTES: u32 = 512;
@@ -25,6 +26,11 @@ impl Resolver<'_> {
         let mut arguments = self.list(&ast.arguments)?.into_iter();
         let mut aggregate = Aggregate::new(ast.function, ast.distinct, arguments.next(), increment)?;
         aggregate.rest = arguments.collect();
+        if let (AggregateFunction::Min | AggregateFunction::Max, Some(argument)) =
+            (ast.function, &aggregate.argument)
+        {
+            collate::check_order(argument, unparse::aggregate_name(ast.function))?;
+        }
         Ok(aggregate)
     }
 

@@ -200,6 +200,13 @@ fn stronger(a: Type, b: Type) -> Type {
     Type { collation: ca.binary_collation(), coercibility: Coercibility::None, ..a }
 }
 
+/// Error 1267 for a text that is to be compared with others of its kind, where it is made of
+/// several that don't go together.
+pub(crate) fn check_order(expr: &Expr, operation: &str) -> Result<()> {
+    let is_mixed = expr.ty.family.is_text() && expr.ty.coercibility == Coercibility::None;
+    if is_mixed { Err(illegal_mix(&[expr.clone(), expr.clone()], operation)) } else { Ok(()) }
+}
+
 fn illegal_mix(list: &[Expr], operation: &str) -> SqlError {
     // Lists that are compared are reported with the numbers among them, functions without those of
     // their operands.

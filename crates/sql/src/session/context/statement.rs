@@ -216,7 +216,7 @@ impl StatementState {
         *cascaded_within = false;
         *releases = false;
         if !keeps_diagnostics {
-            diagnostics.clear();
+            diagnostics.begin_statement();
         }
         status.begin();
         *storing = false;

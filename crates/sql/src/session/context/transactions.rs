@@ -8,7 +8,7 @@ use syntax::ast;
 
 use crate::executor::create_start::StartedTable;
 use crate::session::open_transaction::OpenTransaction;
-use crate::session::transaction::{Characteristics, SessionTransaction};
+use crate::session::transaction::{Characteristics, LastingChanges, SessionTransaction};
 use crate::session::xa::Branch;
 
 /// The session's transactions. COMMIT and ROLLBACK end what is open; COM_RESET_CONNECTION rolls it
@@ -32,6 +32,11 @@ impl TransactionState {
     /// True inside of a transaction that outlives its statements.
     pub(crate) fn is_explicit(&self) -> bool {
         self.open.as_ref().is_some_and(|t| t.explicit)
+    }
+
+    /// What the open transaction has done that ROLLBACK does not take back.
+    pub(crate) fn lasting(&self) -> LastingChanges {
+        self.open.as_ref().map_or(LastingChanges::default(), |open| open.lasting)
     }
 
     /// Where the open transaction's snapshot is in the log, if it began WITH CONSISTENT SNAPSHOT.

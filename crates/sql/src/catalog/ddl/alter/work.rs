@@ -41,6 +41,7 @@ enum Needs {
 
 const TYPE_CHANGE: &str = "Cannot change column type INPLACE";
 const TYPE_REBUILD: &str = "Need to rebuild the table to change column type";
+const NULLS_CONVERTED: &str = "cannot silently convert NULL values, as required in this SQL_MODE";
 const KEY_PART: &str = "ADD COLUMN col...VIRTUAL, ADD INDEX(col)";
 const KEYLESS: &str = "Dropping a primary key is not allowed without also adding a new primary key";
 
@@ -112,7 +113,7 @@ fn columns(old: &TableDef, new: &Finished, settings: &Settings, found: &mut Find
     }
     for (column, origin) in new.table.columns.iter().zip(&new.columns) {
         match origin {
-            Some(origin) => changed_column(old, *origin, column, found),
+            Some(origin) => changed_column(old, *origin, column, settings, found),
             None => added_column(column, settings, found),
         }
     }
@@ -157,7 +158,13 @@ fn filler_is_zero_date(column: &ColumnDef, settings: &Settings) -> bool {
         && settings.dates().no_zero_date
 }
 
-fn changed_column(old: &TableDef, origin: usize, column: &ColumnDef, found: &mut Findings) {
+fn changed_column(
+    old: &TableDef,
+    origin: usize,
+    column: &ColumnDef,
+    settings: &Settings,
+    found: &mut Findings,
+) {
     let before = &old.columns[origin];
     let is_indexed = old.indexes.iter().any(|i| i.parts.iter().any(|p| p.column == origin));
     if before.generated != column.generated {
@@ -169,6 +176,9 @@ fn changed_column(old: &TableDef, origin: usize, column: &ColumnDef, found: &mut
             Similarity::Longer => found.need(Needs::Inplace),
             Similarity::Other => return found.copy_for(Some(TYPE_CHANGE)),
         }
+    }
+    if before.nullable && !column.nullable && !settings.is_strict() {
+        found.copy_for(Some(NULLS_CONVERTED));
     }
     if before.nullable != column.nullable {
         found.need(Needs::Inplace);
