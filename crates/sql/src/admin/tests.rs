@@ -301,10 +301,7 @@ fn the_log_is_shown_and_purged() {
     assert!(!left.contains("binlog.000001|") && left.contains("binlog.000003|"), "{left}");
     server.check("RESET BINARY LOGS AND GTIDS", "");
     assert!(server.run("SHOW BINARY LOGS").starts_with("Log_name|File_size|Encrypted\nbinlog.000001|"));
-    server.check(
-        "RESET REPLICA, BINARY LOGS AND GTIDS",
-        "1235 This version of Duramen doesn't yet support 'RESET REPLICA'",
-    );
+    server.check("RESET REPLICA, BINARY LOGS AND GTIDS", "");
 }
 
 #[test]
