@@ -51,6 +51,7 @@ mod triggers;
 mod view_check;
 pub(crate) mod view_columns;
 mod view_target;
+mod week_modes;
 mod windows;
 mod writer;
 

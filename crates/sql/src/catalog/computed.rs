@@ -33,6 +33,7 @@ impl Computed {
         let mut computed = Computed { generated: Vec::new(), defaults: Vec::new(), checks: Vec::new() };
         let scope = Scope::of_table(table.clone(), &table.name);
         let mut resolver = Resolver::new(cx, scope);
+        resolver.of_definition = true;
         for (number, column) in table.columns.iter().enumerate() {
             let refused = |name: &str| match &column.generated {
                 Some(_) => error::GENERATED_COLUMN_NAMED_FUNCTION_IS_NOT_ALLOWED.with(&[&column.name, &name]),

@@ -19,7 +19,7 @@ use storage::TreeId;
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 
 use self::expressions::{ExprContext, canonical};
-pub(crate) use self::expressions::{is_unrepeatable, reads_column};
+pub(crate) use self::expressions::{is_unrepeatable, lacks_week_mode, reads_column};
 use self::foreign_keys::{DraftForeignKey, number_of};
 use super::auto_increment::Counter;
 use super::build::{Environment, Numbers, Options, check_constraint_name, check_name};

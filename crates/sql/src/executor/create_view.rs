@@ -15,6 +15,7 @@ mod unused_windows;
 use self::unused_windows::UnusedWindows;
 use super::key_parts::Rewritten;
 use crate::catalog::ddl::TextForm;
+use crate::catalog::draft::lacks_week_mode;
 use crate::catalog::parse_one;
 use crate::catalog::show::quote;
 use crate::catalog::view;
@@ -27,8 +28,8 @@ use datum::error::{self, Result, SqlError};
 use syntax::ast::visit::{self, Visitor};
 use syntax::ast::visit_mut::{self, VisitorMut};
 use syntax::ast::{
-    self, Account, BinaryOp, CheckOption, CreateView, Expr, ExprKind, Ident, JoinCondition, Query, QueryBody,
-    SelectItem, Span, SqlSecurity, Statement, StatementKind, TableReference, ViewAlgorithm,
+    self, Account, BinaryOp, CheckOption, CreateView, Expr, ExprKind, Ident, JoinCondition, Literal, Query,
+    QueryBody, SelectItem, Span, SqlSecurity, Statement, StatementKind, TableReference, ViewAlgorithm,
 };
 
 /// The statement in canonical form; `None` for any other one. What was open is committed already.
@@ -79,6 +80,7 @@ fn canonical(cx: &mut Context, create: &CreateView, text: &[u8]) -> Result<Vec<u
     let made = canonical.made;
     UnusedWindows.query(&mut query);
     name_columns(&mut query, &made, create.columns.is_empty())?;
+    WeekModes(cx.settings.default_week_format()).query(&mut query);
     check_columns(&query, &create.columns)?;
     let mut algorithm = create.algorithm;
     if algorithm == Some(ViewAlgorithm::Merge) && !view::is_mergeable(&query) {
@@ -105,6 +107,22 @@ fn canonical(cx: &mut Context, create: &CreateView, text: &[u8]) -> Result<Vec<u
         None => {}
     }
     Ok(out)
+}
+
+/// Gives each call of WEEK() without a mode the session's, as MySQL does: the view is the same for
+/// all who read it.
+struct WeekModes(u8);
+
+impl VisitorMut for WeekModes {
+    fn expr(&mut self, expr: &mut Expr) {
+        let span = expr.span;
+        if let ExprKind::Function(call) = &mut expr.kind
+            && lacks_week_mode(call)
+        {
+            call.arguments.push(Expr { span, kind: ExprKind::Literal(Literal::Integer(self.0.into())) });
+        }
+        visit_mut::walk_expr(self, expr);
+    }
 }
 
 /// What stands before the view's name.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{
     Done, OK, ROWS, create_event, create_select, create_start, create_view, key_parts, password, temporary,
+    week_modes,
 };
 use crate::catalog::ddl::{self, LoggedText, Plan, TextForm};
 use crate::catalog::read_back::checked_records;
@@ -61,6 +62,14 @@ pub(super) fn rebuild(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
 }
 
 fn run(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
+    match week_modes::rewrite(cx, statement, text)? {
+        Some(rewritten) => run_with_modes(cx, &rewritten.statement, &rewritten.text),
+        None => run_with_modes(cx, statement, text),
+    }
+}
+
+/// Runs a statement whose calls of WEEK() have a mode, or one that is not of the session.
+fn run_with_modes(cx: &mut Context, statement: &Statement, text: &[u8]) -> Result<()> {
     if let Some(rewritten) = create_event::rewrite(cx, statement, text)? {
         return run_plain(cx, &rewritten.statement, &rewritten.text, rewritten.form);
     }

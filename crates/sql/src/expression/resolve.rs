@@ -172,6 +172,10 @@ pub(crate) struct Resolver<'c> {
     pub(crate) recorded: Option<Box<RecordedNames>>,
     /// The views that are used.
     pub(crate) views: ViewUses,
+    /// The expression is a part of a table's definition, which is the same for all sessions, and
+    /// after a replay: `default_week_format` and `div_precision_increment` are taken for what they
+    /// are by default.
+    pub(crate) of_definition: bool,
     /// Nodes that were copied for row comparisons.
     copied: usize,
 }
@@ -193,6 +197,7 @@ impl<'c> Resolver<'c> {
             first_sources: Vec::new(),
             recorded: None,
             views: ViewUses::default(),
+            of_definition: false,
             copied: 0,
         }
     }
@@ -256,6 +261,10 @@ impl<'c> Resolver<'c> {
                     interval::result_type(&date.ty, &amount, *unit, self.cx.settings.connection_collation());
                 let node = Node::DateArithmetic(Box::new([date, amount]), *unit, *subtract);
                 Ok(Expr { node, ty })
+            }
+            ExprKind::Extract { unit: ast::IntervalUnit::Week, operand } if self.of_definition => {
+                let date = self.expr(operand)?;
+                self.native("week", vec![date, self.week_mode()])
             }
             ExprKind::Extract { unit, operand } => {
                 let ty = Type { length: interval::extracted_width(*unit), ..Type::INT };
@@ -393,8 +402,7 @@ impl<'c> Resolver<'c> {
                     }
                     false => (left, right),
                 };
-                let (operation, ty) =
-                    arithmetic::choose(op, &left, &right, self.cx.settings.div_precision_increment());
+                let (operation, ty) = arithmetic::choose(op, &left, &right, self.division_digits());
                 let (mut left, mut right) = (left, right);
                 for operand in [&mut left, &mut right] {
                     match operation.numbers {

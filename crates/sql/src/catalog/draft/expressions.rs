@@ -110,6 +110,11 @@ pub(crate) fn is_unrepeatable(expr: &ast::Expr) -> bool {
     found
 }
 
+/// True for WEEK() without a mode.
+pub(crate) fn lacks_week_mode(call: &ast::FunctionCall) -> bool {
+    call.database.is_none() && call.name.is("week") && call.arguments.len() == 1
+}
+
 /// The text of an expression.
 pub(super) fn canonical(draft: &Draft, mut expr: ast::Expr, place: ExprContext<'_>) -> Result<Box<str>> {
     expr.visit_mut(&mut |node| {
@@ -129,6 +134,11 @@ pub(super) fn canonical(draft: &Draft, mut expr: ast::Expr, place: ExprContext<'
                 let same = bytes.is_ascii() || is_utf8 && connection.valid_prefix(bytes) == bytes.len();
                 let charset = if same { connection } else { Charset::Utf8mb4 };
                 *introducer = Some(ast::Ident::new(charset.name()));
+            }
+            // Statements have the session's mode where that is another one.
+            ExprKind::Function(call) if lacks_week_mode(call) => {
+                let kind = ExprKind::Literal(Literal::Integer(0));
+                call.arguments.push(ast::Expr { span: node.span, kind });
             }
             // A moment, as the session's time zone has it now.
             ExprKind::Literal(Literal::Timestamp(text)) if temporal_text::split_offset(text).1.is_some() => {

@@ -4,10 +4,8 @@
 //! Replay does this where the store is older than the checkpoint that the statement made (A1): a
 //! base that was copied from a running server, a recovery to a point in time. The statement's
 //! settings are those of its event, which the session of replay has taken over
-//! ([`Context::take_over`]). What is not a function of them and of the rows is not what it was: a
-//! new column's default that divides under another `div_precision_increment` has other values, as
-//! it has on a replica. UUID() and the like are refused (error 1674); logs of older versions have
-//! them.
+//! ([`Context::take_over`]). What is not a function of them and of the rows is not what it was:
+//! UUID() and the like are refused (error 1674); logs of older versions have them.
 //!
 //! Nobody else is there: no locks, no writers, and what the statement tested then is not tested
 //! again.

@@ -453,11 +453,8 @@ fn internal_mode(mode: u8) -> u8 {
 
 pub(super) fn week_function<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let date = not_null!(date_argument(cx, call, 0));
-    let mode = if call.count() > 1 {
-        call.int(cx, 1)?.unwrap_or(0) as u8
-    } else {
-        cx.settings.default_week_format()
-    };
+    // The resolver has given it one.
+    let mode = call.int(cx, 1)?.unwrap_or(0) as u8;
     Ok(week(date, mode).map_or(Datum::Null, |w| Datum::Int(w.into())))
 }
 

@@ -51,6 +51,9 @@ fn parameter_wanted(name: &str, number: usize, count: usize) -> Option<fn(Expr) 
     })
 }
 
+/// What [`Resolver::of_definition`] takes for `div_precision_increment`.
+const DIV_PRECISION_INCREMENT_DEFAULT: u8 = 4;
+
 /// What is no function of the table, for not all of its arguments are values to it.
 const CONTROL_FLOW: &[&str] = &["if", "ifnull", "coalesce", "nullif", "isnull", "mod", "name_const"];
 
@@ -87,6 +90,9 @@ impl Resolver<'_> {
         if function.name == "bit_count" {
             arguments = arguments.into_iter().map(|e| self.seconds_cut(e)).collect::<Result<_>>()?;
         }
+        if function.name == "week" && given == 1 {
+            arguments.push(self.week_mode());
+        }
         let count = arguments.len();
         for (number, argument) in arguments.iter_mut().enumerate() {
             if let Node::Parameter(_) = argument.node
@@ -96,6 +102,20 @@ impl Resolver<'_> {
             }
         }
         self.native_call(function, arguments)
+    }
+
+    /// The mode of WEEK() where none is given. A plan ends with the session's settings.
+    pub(super) fn week_mode(&self) -> Expr {
+        let mode = if self.of_definition { 0 } else { self.cx.settings.default_week_format() };
+        names::integer(Datum::Int(mode.into()), false)
+    }
+
+    /// Digits after the point that a division adds.
+    pub(super) fn division_digits(&self) -> u8 {
+        match self.of_definition {
+            true => DIV_PRECISION_INCREMENT_DEFAULT,
+            false => self.cx.settings.div_precision_increment(),
+        }
     }
 
     /// A call of a built-in function by name, of which operators are made.
