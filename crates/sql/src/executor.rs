@@ -67,7 +67,7 @@ use datum::error::{self, Result, SqlError};
 use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use datum::types::Charset;
 use datum::value::{Datum, store};
-use syntax::ast::{Completion, Expr, ObjectName, SetItem, Statement, StatementKind};
+use syntax::ast::{Completion, Expr, LoadDuplicates, ObjectName, SetItem, Statement, StatementKind};
 
 /// How a statement went.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -298,6 +298,22 @@ pub(crate) fn execute_nested(cx: &mut Context, statement: &Statement, text: &[u8
 
 /// Statements that read or change rows.
 fn rows(cx: &mut Context, statement: &Statement, text: &[u8], sink: &mut dyn ResultSink) -> Result<Done> {
+    use StatementKind as S;
+    let is_lenient = match &statement.kind {
+        S::Do(_) => true,
+        S::Insert(insert) => insert.ignore,
+        S::Update(update) => update.ignore,
+        S::Delete(delete) => delete.ignore,
+        S::LoadData(load) => load.on_duplicate == LoadDuplicates::Ignore,
+        _ => false,
+    };
+    let around = std::mem::replace(&mut cx.statement.lenient_calls, is_lenient);
+    let outcome = rows_of(cx, statement, text, sink);
+    cx.statement.lenient_calls = around;
+    outcome
+}
+
+fn rows_of(cx: &mut Context, statement: &Statement, text: &[u8], sink: &mut dyn ResultSink) -> Result<Done> {
     use StatementKind as S;
     let own = statement.span.of(text);
     match &statement.kind {

@@ -42,7 +42,7 @@ use crate::planner::plan::{self, Basis};
 use crate::privilege::{self, Grants};
 use crate::session::{Context, StatementStatus, finish_transaction};
 use crate::statement_class;
-use datum::error::{self, Result, SqlError};
+use datum::error::{self, Diagnostics, Result, SqlError};
 use datum::types::{Charset, Collation, DataType};
 use datum::value::zone::Zone;
 use datum::value::{Datum, store};
@@ -230,7 +230,7 @@ fn assign_leniently(
     value: Datum<'static>,
     charset: Charset,
 ) -> Result<()> {
-    let rules = cx.store_rules(true);
+    let rules = variable_rules(cx, ty, true);
     let diagnostics = &mut cx.statement.diagnostics;
     let mut target = store::Target { column: "", table: "", row: 1, rules, diagnostics };
     let value = read_bits(store::fit(value, charset, ty, &mut target)?, ty);
@@ -300,6 +300,13 @@ fn fail_assignment(
     }
 }
 
+/// How a variable of a type is stored. One of type TIMESTAMP holds what was said, not its UTC.
+fn variable_rules(cx: &Context, ty: &DataType, ignore: bool) -> store::Rules {
+    let rules = cx.store_rules(ignore);
+    let zoned = matches!(ty, DataType::Timestamp(_));
+    if zoned { store::Rules { zone: Zone::UTC, ..rules } } else { rules }
+}
+
 fn fit(
     cx: &mut Context,
     value: Datum<'static>,
@@ -307,10 +314,7 @@ fn fit(
     ty: &DataType,
     name: &str,
 ) -> Result<Datum<'static>> {
-    let rules = cx.store_rules(false);
-    let zoned = matches!(ty, DataType::Timestamp(_));
-    // A variable of type TIMESTAMP holds what was said, not its UTC.
-    let rules = if zoned { store::Rules { zone: Zone::UTC, ..rules } } else { rules };
+    let rules = variable_rules(cx, ty, false);
     let mut target =
         store::Target { column: name, table: "", row: 1, rules, diagnostics: &mut cx.statement.diagnostics };
     store::fit(value, charset, ty, &mut target).map(|value| read_bits(value, ty))
@@ -343,11 +347,35 @@ pub(crate) fn call(
     for (number, (value, charset)) in arguments.into_iter().enumerate().take(routine.parameters) {
         let parameter = routine.variables.get(number);
         let parameter = parameter.ok_or_else(|| SqlError::internal("a parameter without a place"))?;
-        locals.push(fit(cx, value, charset, &parameter.ty, &parameter.name)?);
+        locals.push(fit_argument(cx, value, charset, parameter)?);
     }
     locals.resize(routine.variables.len(), Datum::Null);
     let grants = rights::of_call(cx, routine)?;
     run_frame(cx, routine, locals, grants, &mut ProgramSink::of(&mut executor::Discard)).0
+}
+
+/// The value that a function's parameter gets; as far as it fits, with a warning instead of an
+/// error, where the statement that calls the function is lenient.
+fn fit_argument(
+    cx: &mut Context,
+    value: Datum<'static>,
+    charset: Charset,
+    to: &variables::Variable,
+) -> Result<Datum<'static>> {
+    if !cx.statement.lenient_calls {
+        return fit(cx, value, charset, &to.ty, &to.name);
+    }
+    let e = match fit(cx, value.clone(), charset, &to.ty, &to.name) {
+        Ok(value) => return Ok(value),
+        Err(e) => e,
+    };
+    let rules = variable_rules(cx, &to.ty, true);
+    let mut unseen = Diagnostics::default();
+    let mut target = store::Target { column: &to.name, table: "", row: 1, rules, diagnostics: &mut unseen };
+    // What has no value even so, as a text that is no document, stays an error.
+    let value = store::fit(value, charset, &to.ty, &mut target).map_err(|_| e.clone())?;
+    cx.statement.diagnostics.warn(e);
+    Ok(read_bits(value, &to.ty))
 }
 
 /// What a routine left in its frame.
@@ -372,6 +400,7 @@ fn run_frame(
     let status = cx.statement.status.clone();
     let conditions = cx.statement.diagnostics.begin_program();
     let strict_error = cx.statement.take_strict_error();
+    let lenient = std::mem::replace(&mut cx.statement.lenient_calls, false);
     let (program, assigned) = (ProgramState::default(), Vec::new());
     let frame = Frame { locals, routine: routine.clone(), assigned, at: 0, cached, program, grants };
     cx.statement.frames.push(frame);
@@ -386,6 +415,7 @@ fn run_frame(
     }
     cx.statement.diagnostics.end_program(conditions);
     cx.statement.restore_strict_error(strict_error);
+    cx.statement.lenient_calls = lenient;
     if within {
         // The calling statement's figures are its own again, but for ROW_COUNT(), as in MySQL.
         let row_count = cx.statement.status.row_count;

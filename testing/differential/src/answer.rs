@@ -67,6 +67,15 @@ impl Answer {
         }
     }
 
+    /// The error's text.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Self::Error { message, .. } => Some(message),
+            Self::Several { end, .. } => end.message(),
+            _ => None,
+        }
+    }
+
     /// True if both say the same; `is_ordered` where the order of rows counts.
     pub fn agrees_with(&self, other: &Answer, is_ordered: bool) -> bool {
         match (self, other) {

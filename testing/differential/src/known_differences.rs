@@ -6,6 +6,7 @@ mod mysql;
 
 use crate::answer::Answer;
 pub use case::Case;
+pub(crate) use case::calls_functions;
 use case::{
     as_number, without_sign_of_zero, without_trailing_zeros, without_zero_dates, without_zero_fraction,
 };
@@ -56,6 +57,7 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
     KnownDifference { name: "Columns that become NOT NULL", applies: altered_in_place },
     KnownDifference { name: "Years of dates", applies: years_of_dates },
     KnownDifference { name: "Order of an ENUM's key", applies: order_of_members },
+    KnownDifference { name: "Collations of LOCATE", applies: collations_of_locate },
     KnownDifference { name: "Hours of three digits", applies: hours_of_three_digits },
     KnownDifference { name: "Decimals below one as texts", applies: cut_decimals },
     KnownDifference { name: "Digits of a quotient", applies: digits_of_quotient },
@@ -112,6 +114,9 @@ pub const KNOWN_TO_MYSQL: &[KnownDifference] = &[
     KnownDifference { name: "What functions use is not there", applies: mysql::opened_by_functions },
     KnownDifference { name: "Functions that fail for several rows", applies: mysql::first_row },
     KnownDifference { name: "Texts that are cut between variables", applies: mysql::cut_texts },
+    KnownDifference { name: "SETs without members", applies: mysql::empty_sets },
+    KnownDifference { name: "Defaults that fail before handlers", applies: mysql::failed_defaults },
+    KnownDifference { name: "Cursors that an EXIT handler leaves", applies: mysql::cursors_left_open },
     KnownDifference { name: "Columns of views made as a whole", applies: mysql::lost_columns },
     KnownDifference { name: "ANY and ALL of mixed collations", applies: mysql::extremes_of_any },
     KnownDifference { name: "Conditions moved into views", applies: mysql::conditions_moved_into_views },
@@ -119,6 +124,10 @@ pub const KNOWN_TO_MYSQL: &[KnownDifference] = &[
 
 /// The known difference that a case is of.
 pub fn find(case: &Case<'_>, is_mysql: bool) -> Option<&'static KnownDifference> {
+    // That Duramen does not answer is explained by no document.
+    if matches!(case.duramen, Answer::Lost(_)) {
+        return None;
+    }
     let all = if is_mysql { KNOWN_TO_MYSQL } else { KNOWN_DIFFERENCES };
     all.iter().find(|k| (k.applies)(case))
 }
@@ -178,6 +187,22 @@ fn first_error(case: &Case<'_>) -> bool {
 fn first_of_many_rows(case: &Case<'_>) -> bool {
     let errors = (case.duramen.error(), case.reference.error());
     matches!(errors, (Some(1062), Some(_)) | (Some(_), Some(1062))) && case.names(&[" SELECT ", " JOIN "])
+}
+
+/// MySQL searches by the collation of the text that it searches in, MariaDB by the one that both
+/// texts are brought to.
+fn collations_of_locate(case: &Case<'_>) -> bool {
+    let is_number = |value: &Option<Vec<u8>>| {
+        value.as_ref().is_some_and(|v| v.iter().all(|b| b"-0123456789".contains(b)))
+    };
+    let (Answer::Rows(ours), Answer::Rows(theirs)) = (case.duramen, case.reference) else { return false };
+    case.names(&["LOCATE("])
+        && (case.names(&[" COLLATE "]) || case.made.contains(" COLLATE "))
+        && ours.len() == theirs.len()
+        && ours
+            .iter()
+            .zip(theirs)
+            .all(|(a, b)| a.iter().zip(b).all(|(a, b)| a == b || is_number(a) && is_number(b)))
 }
 
 /// MySQL counts the rows of a temporary table whatever is altered.
@@ -505,7 +530,7 @@ mod tests {
     #[test]
     fn rules_are_narrow() {
         let found = |sql: &str, duramen: &Answer, reference: &Answer| {
-            find(&Case { sql, is_ordered: false, duramen, reference }, false).map(|k| k.name)
+            find(&Case { sql, is_ordered: false, duramen, reference, made: "" }, false).map(|k| k.name)
         };
         assert_eq!(found("SELECT ROUND(1.5, 3)", &one("1.5"), &one("1.500")), Some("Digits after rounding"));
         assert_eq!(found("SELECT ROUND(1.5, 3)", &one("1.5"), &one("1.501")), None);
@@ -526,6 +551,43 @@ mod tests {
         let times = "SELECT 1 FROM t WHERE (TIME(t.a) <> CAST(t.a AS TIME))";
         assert_eq!(found(times, &one("1"), &none), Some("Times taken for equal"));
         assert!(found(&times.replace("CAST(t.a", "CAST(t.b"), &one("1"), &none).is_none());
+    }
+
+    #[test]
+    fn cut_texts_are_of_varchars_that_go_to_varchars() {
+        let error = |number, text: &str| Answer::Error { number, message: format!("{text} at row 1") };
+        let (ours, theirs) =
+            (error(1406, "Data too long for column 'v2'"), error(1265, "Data truncated for column 'v2'"));
+        let done = Answer::Done(0);
+        let is_known = |made: &str, duramen: &Answer, reference: &Answer| {
+            let case = Case { sql: "CALL p1()", is_ordered: false, duramen, reference, made };
+            find(&case, true).map(|known| known.name)
+        };
+        let text = Some("Texts that are cut between variables");
+        let made = "CREATE PROCEDURE p1() BEGIN DECLARE v2 VARCHAR(3); SET v2 = v1; END";
+        let caught = "DECLARE v2 VARCHAR(3); DECLARE EXIT HANDLER FOR SQLEXCEPTION DO 0;";
+        assert_eq!(is_known(caught, &done, &theirs), text);
+        assert_eq!(is_known(made, &done, &theirs), None);
+        assert_eq!(is_known("DECLARE v2 ENUM('a')", &done, &theirs), None);
+        assert_eq!(is_known(&caught.replace("v2", "xv2"), &done, &theirs), None);
+        assert_eq!(is_known(&caught.replace("SQLEXCEPTION", "SQLWARNING"), &ours, &done), text);
+        assert_eq!(is_known(caught, &ours, &done), None);
+    }
+
+    #[test]
+    fn wide_characters_are_known_by_what_becomes_of_them() {
+        let row = |text: &str| Answer::Rows(vec![vec![Some(text.as_bytes().to_vec())]]);
+        let is_known = |ours: &str, theirs: &str| {
+            let (duramen, reference) = (&row(ours), &row(theirs));
+            find(&Case { sql: "SHOW CREATE TABLE t1", is_ordered: true, duramen, reference, made: "" }, true)
+                .is_some()
+        };
+        assert!(is_known("a\n`c` text DEFAULT 'x\u{1f600}',\nb", "a\n`c` text DEFAULT 0x78F09F9880,\nb"));
+        assert!(is_known("CHECK (`a` <> '\u{1f600}')", "CHECK (`a` <> '????')"));
+        assert!(is_known("enum('\u{1f600}')", "enum('?')"));
+        assert!(is_known("'\u{1f600}'", "'\u{f0}\u{9f}\u{98}\u{80}'"));
+        assert!(!is_known("`c` text DEFAULT 'x\u{1f600}'", "`c` text DEFAULT 0x79F09F9880"));
+        assert!(!is_known("'\u{1f600}' NOT NULL", "'?' NULL"));
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub struct Peers {
     reference: Peer,
     judge: Option<Peer>,
     is_mysql: bool,
+    /// The episode's definitions of tables and stored programs so far, a line each.
+    made: String,
     /// How statements are sent.
     pub how: How,
 }
@@ -90,6 +92,7 @@ impl Peers {
             reference,
             judge: None,
             is_mysql,
+            made: String::new(),
             how: How::default(),
         })
     }
@@ -102,6 +105,7 @@ impl Peers {
 
     /// Makes the episode's database anew on both.
     pub fn begin(&mut self) -> Result<()> {
+        self.made.clear();
         self.duramen.begin()?;
         self.reference.begin()
     }
@@ -109,6 +113,19 @@ impl Peers {
     /// True if Duramen is compared with a MySQL.
     pub fn is_mysql(&self) -> bool {
         self.is_mysql
+    }
+
+    /// Notes a statement if it defines a table or stored program.
+    pub fn note(&mut self, sql: &str) {
+        if ["CREATE ", "ALTER TABLE "].iter().any(|start| sql.starts_with(start)) {
+            self.made.push_str(sql);
+            self.made.push('\n');
+        }
+    }
+
+    /// What was noted since the episode's database was made.
+    pub fn made(&self) -> &str {
+        &self.made
     }
 
     /// The name of what Duramen is compared with.
@@ -216,9 +233,9 @@ impl Peer {
 fn answer_and_metadata(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<(Answer, Metadata)> {
     let result = conn.query_iter(sql.to_string())?;
     let columns = result.columns().as_ref().to_vec();
-    let answer = read(result, how)?;
+    let answer = comparable(&sql.to_string(), read(result, how)?);
     let metadata = Metadata::read(&columns, conn.warnings(), conn)?;
-    Ok((compared(sql, answer), metadata))
+    Ok((answer, metadata))
 }
 
 fn answer(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<Answer> {
@@ -230,14 +247,13 @@ fn answer(conn: &mut Conn, sql: &Sql, how: How) -> mysql::Result<Answer> {
             _ => {}
         }
     }
-    let answer = read(conn.query_iter(text)?, how)?;
-    Ok(compared(sql, answer))
+    let answer = read(conn.query_iter(&text)?, how)?;
+    Ok(comparable(&text, answer))
 }
 
-/// What is compared of an answer: the servers' users have names of their own.
-fn compared(sql: &Sql, answer: Answer) -> Answer {
-    let text = sql.to_string();
-    let is_definition = ["SHOW CREATE PROCEDURE", "SHOW CREATE FUNCTION"].iter().any(|s| text.starts_with(s));
+/// The answer without what no two servers have in common.
+fn comparable(sql: &str, answer: Answer) -> Answer {
+    let is_definition = ["SHOW CREATE PROCEDURE", "SHOW CREATE FUNCTION"].iter().any(|s| sql.starts_with(s));
     if is_definition { without_definer(answer) } else { answer }
 }
 

@@ -177,7 +177,7 @@ fn episode(
                 summary.compared += 1;
                 *summary.known.entry(known.name).or_default() += 1;
                 // After a change that differs, so does the rest.
-                if !is_query(statement) {
+                if has_side_effects(statement) {
                     return Ok(None);
                 }
             }
@@ -229,6 +229,7 @@ enum Comparison {
 /// Runs a statement on both, unless Duramen refuses it.
 fn compare(peers: &mut Peers, statement: &Statement) -> Comparison {
     let sql = statement.sql.to_string();
+    peers.note(&sql);
     let duramen = peers.duramen(&statement.sql);
     if let Answer::Error { message, .. } = &duramen
         && duramen.is_unsupported()
@@ -248,7 +249,13 @@ fn compare(peers: &mut Peers, statement: &Statement) -> Comparison {
         }
         return Comparison::Same { is_error: duramen.error().is_some() };
     }
-    let case = Case { sql: &sql, is_ordered: statement.is_ordered, duramen: &duramen, reference: &reference };
+    let case = Case {
+        sql: &sql,
+        is_ordered: statement.is_ordered,
+        duramen: &duramen,
+        reference: &reference,
+        made: peers.made(),
+    };
     match known_differences::find(&case, peers.is_mysql()) {
         Some(known) => Comparison::Known(known),
         None => Comparison::Different { duramen, reference },
@@ -284,7 +291,7 @@ fn differs(peers: &mut Peers, script: &[Statement]) -> Option<DifferenceKind> {
     for statement in before {
         // What goes on from a change that differs is another finding.
         if matches!(compare(peers, statement), Comparison::Different { .. } | Comparison::Known(_))
-            && !is_query(statement)
+            && has_side_effects(statement)
         {
             return None;
         }
@@ -308,6 +315,12 @@ fn is_filling(statement: &Statement) -> bool {
 fn is_query(statement: &Statement) -> bool {
     let sql = statement.sql.to_string();
     (sql.starts_with("SELECT") || sql.starts_with("SHOW")) && !sql.contains(generator::CHANGING)
+}
+
+/// True for what changes tables or, as functions do, variables of the session.
+fn has_side_effects(statement: &Statement) -> bool {
+    let sql = statement.sql.to_string();
+    !is_query(statement) || known_differences::calls_functions(&sql) || sql.contains(" fv")
 }
 
 fn answers(peers: &mut Peers, script: &[Statement]) -> Option<(Answer, Answer)> {

@@ -9,7 +9,10 @@
 
 use storage::transaction::{Direction, IndexScan, KeyRange, LockedRow, Locking, ReadMode};
 
+use super::writer::reads_columns;
+use crate::catalog::TableDef;
 use crate::expression::frame::{self, Frame};
+use crate::expression::{Expr, Node};
 use crate::planner::TableAccess;
 use crate::planner::key_ranges::{KeyRanges, Ranges};
 use crate::session::Context;
@@ -32,6 +35,10 @@ pub(crate) struct Scan<'p> {
     image: Vec<u8>,
     /// The next row of the range is its first, which the search for the range has found.
     at_first: bool,
+    /// See [`Scan::rows_read`].
+    rows_read: u64,
+    /// Which conditions could be ranges of a key, where all of the table is read and locked.
+    of_keys: Vec<bool>,
 }
 
 impl<'p> Scan<'p> {
@@ -48,7 +55,15 @@ impl<'p> Scan<'p> {
             implied_by_keys: &[],
             image: Vec::new(),
             at_first: false,
+            rows_read: 0,
+            of_keys: Vec::new(),
         }
+    }
+
+    /// Rows that were read so far to be changed, whether the conditions accepted them or not; those
+    /// left out that a range of a key would not have had, which MySQL would read.
+    pub(crate) fn rows_read(&self) -> u64 {
+        self.rows_read
     }
 
     /// Starts anew, with keys for the rows that the frame holds now.
@@ -69,6 +84,10 @@ impl<'p> Scan<'p> {
         let path = &self.plan.path;
         if path.is_full() {
             cx.statistics.examined.full_scans += 1;
+            if self.plan.locking.is_some() && self.of_keys.len() < self.plan.filter.len() {
+                let is_of_key = |condition: &Expr| is_range(&self.plan.table, self.plan.slot, condition);
+                self.of_keys = self.plan.filter.iter().map(is_of_key).collect();
+            }
             self.ranges.push(KeyRange::all());
             return Ok(());
         }
@@ -91,7 +110,10 @@ impl<'p> Scan<'p> {
                 return Ok(false);
             }
             let lock = cx.storage_transaction().row_lock();
-            if self.accepts(cx, frame)? {
+            let rejecting = self.rejecting(cx, frame)?;
+            let is_out_of_range = rejecting.is_some_and(|number| self.of_keys.get(number) == Some(&true));
+            self.rows_read += u64::from(!is_out_of_range);
+            if rejecting.is_none() {
                 if self.has_lock() || self.wait_for_row(cx, frame)? {
                     return Ok(true);
                 }
@@ -101,15 +123,15 @@ impl<'p> Scan<'p> {
         }
     }
 
-    /// True if the conditions hold that the keys do not imply.
-    fn accepts(&self, cx: &mut Context, frame: &Frame) -> Result<bool> {
+    /// The number of a condition that does not hold, of those that the keys do not imply.
+    fn rejecting(&self, cx: &mut Context, frame: &Frame) -> Result<Option<usize>> {
         for (number, condition) in self.plan.filter.iter().enumerate() {
             let is_implied = self.implied_by_keys.get(number) == Some(&true);
             if !is_implied && condition.truth(cx, frame.row())? != Some(true) {
-                return Ok(false);
+                return Ok(Some(number));
             }
         }
-        Ok(true)
+        Ok(None)
     }
 
     fn has_lock(&self) -> bool {
@@ -243,5 +265,28 @@ impl<'p> Scan<'p> {
             Some(row) => frame.set_image(self.plan.slot, &row).map(|()| true),
             None => Ok(false),
         }
+    }
+}
+
+/// True for a comparison of the first column of one of the table's indexes with what reads no
+/// columns.
+fn is_range(table: &TableDef, slot: usize, condition: &Expr) -> bool {
+    let is_key = |e: &Expr| {
+        let column = match e.node {
+            Node::Column { source, column } if source == slot => column,
+            _ => return false,
+        };
+        table.indexes.iter().any(|index| index.parts.first().is_some_and(|part| part.column == column))
+    };
+    let is_constant = |e: &Expr| !reads_columns(e);
+    match &condition.node {
+        Node::Compare(_, _, pair) => {
+            is_key(&pair[0]) && is_constant(&pair[1]) || is_key(&pair[1]) && is_constant(&pair[0])
+        }
+        Node::Between(operands, _, false) => {
+            is_key(&operands[0]) && is_constant(&operands[1]) && is_constant(&operands[2])
+        }
+        Node::In(operand, list, false) => is_key(operand) && list.iter().all(|(_, e)| is_constant(e)),
+        _ => false,
     }
 }

@@ -227,12 +227,14 @@ impl Target {
         outcome
     }
 
-    /// Calls `each` with the rows, each locked.
+    /// Calls `each` with the rows, each locked, and the number that messages have of a row: as in
+    /// MySQL that of the rows read so far, but where they are sorted or joined that of the rows
+    /// found.
     fn for_each(
         &self,
         cx: &mut Context,
         frame: &mut Frame,
-        mut each: impl FnMut(&mut Context, ImageRow<'_>) -> Result<()>,
+        mut each: impl FnMut(&mut Context, ImageRow<'_>, u64) -> Result<()>,
     ) -> Result<()> {
         let (limit, _) = self.limit.eval(cx)?;
         if limit == 0 || !operators::accepts(cx, &self.constant_filter, frame)? {
@@ -243,12 +245,12 @@ impl Target {
         }
         let mut rows = Running::new(cx, &self.from);
         rows.open(cx, frame)?;
+        let mut found = 0;
         if self.order.is_empty() {
-            let mut left = limit;
-            while left > 0 && rows.next(cx, frame)? {
-                let row = frame.image_row(0);
-                each(cx, row.ok_or_else(|| SqlError::internal("a row of no table"))?)?;
-                left -= 1;
+            while found < limit && rows.next(cx, frame)? {
+                found += 1;
+                let row = frame.image_row(0).ok_or_else(|| SqlError::internal("a row of no table"))?;
+                each(cx, row, rows.rows_read().unwrap_or(found))?;
             }
             rows.close(cx);
             return Ok(());
@@ -262,7 +264,8 @@ impl Target {
         let each = |cx: &mut Context, row: &mut [Datum<'_>]| {
             let (table, image) = (&*self.table, &*row[0].to_bytes());
             offsets.find(table, image)?;
-            each(cx, ImageRow { table, image, offsets: &offsets }).map(|()| true)
+            found += 1;
+            each(cx, ImageRow { table, image, offsets: &offsets }, found).map(|()| true)
         };
         sorted.drain(cx, each).map(|_| ())
     }
@@ -307,10 +310,9 @@ fn update_rows(
     let rules = cx.store_rules(update.ignore);
     let numbers = assignments.number(table);
     let (mut matched, mut changed) = (0_u64, 0_u64);
-    target.for_each(cx, frame, |cx, before| {
+    target.for_each(cx, frame, |cx, before, row| {
         matched += 1;
-        let applied =
-            assignments.apply(cx, table, before, Around::Nothing, RowRules { row: matched, rules }, after);
+        let applied = assignments.apply(cx, table, before, Around::Nothing, RowRules { row, rules }, after);
         match applied.map_err(|e| out_of_range::with_names(cx, e, || Names::of_table(table, &table.name))) {
             Ok(Applied::Changed) => {}
             Ok(Applied::Unchanged) => return triggers::after_update(cx, table, before.image, before.image),
@@ -363,7 +365,7 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
 
 fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame, ignore: bool) -> Result<()> {
     let mut deleted = 0;
-    target.for_each(cx, frame, |cx, before| {
+    target.for_each(cx, frame, |cx, before, _| {
         let found = before.image;
         let Some(before) = foreign_keys::row_now(cx, &target.table, found)? else { return Ok(()) };
         if *before != *found && !target.accepts(cx, &before)? {

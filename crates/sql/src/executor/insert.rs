@@ -509,9 +509,11 @@ pub(super) fn fill(
     let width = table.columns.len();
     let mut writer = Writer::new(cx, &table, &on_duplicate, ignore, 0);
     let types: Vec<Type> = query.columns.iter().map(|column| column.ty).collect();
+    let around = std::mem::replace(&mut cx.statement.lenient_calls, ignore);
     let outcome = query::run(cx, query, &mut |cx, values| {
         writer.write(cx, &mut selected_row(values, &types, &columns, width)).map(|()| true)
     });
+    cx.statement.lenient_calls = around;
     writer.finish(cx, outcome.map(drop))?;
     writer.report_counts(cx);
     Ok(())

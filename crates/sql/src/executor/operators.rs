@@ -79,6 +79,15 @@ impl<'p> Running<'p> {
         }
     }
 
+    /// Rows that the walk of one table has read, also those that its conditions left out; `None`
+    /// for a join.
+    pub(crate) fn rows_read(&self) -> Option<u64> {
+        match self {
+            Running::TableAccess(scan) => Some(scan.rows_read()),
+            _ => None,
+        }
+    }
+
     /// Puts the next row into the frame; false after the last one.
     pub(crate) fn next(&mut self, cx: &mut Context, frame: &mut Frame) -> Result<bool> {
         match self {

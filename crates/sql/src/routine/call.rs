@@ -47,13 +47,13 @@ pub(crate) fn execute(
 ) -> Result<Done> {
     cx.count(Counter::ComCallProcedure);
     let (routine, shown) = find(cx, name, arguments.len())?;
+    check_recursion(cx, &routine)?;
     let in_function = is_in_function(cx);
     if in_function {
         routine.program.effects.check_in_function()?;
     } else if routine.program.effects.has_results && !cx.connection.multi_results {
         return Err(error::SP_BADSELECT.with(&[&shown]));
     }
-    check_recursion(cx, &routine)?;
     let targets = targets(cx, &routine, arguments, &shown)?;
     let locals = arguments_of(cx, &routine, arguments, text)?;
     let grants = rights::of_call(cx, &routine)?;

@@ -2,7 +2,7 @@
 
 use super::schemas::CATALOG;
 use super::{Each, Wanted};
-use crate::catalog::show::action_words;
+use crate::catalog::show::{action_words, plain_expression};
 use crate::catalog::statistics::TableStatistics;
 use crate::catalog::{IndexDef, TableDef};
 use crate::listing::cells;
@@ -118,7 +118,12 @@ pub(super) fn table_constraints_extensions(cx: &mut Context, wanted: &Wanted, ea
 pub(super) fn check_constraints(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Result<()> {
     for table in wanted.tables(cx) {
         for check in &table.checks {
-            each(cells![CATALOG, table.database.as_str(), check.name.as_str(), &*check.expr])?;
+            each(cells![
+                CATALOG,
+                table.database.as_str(),
+                check.name.as_str(),
+                plain_expression(&check.expr)
+            ])?;
         }
     }
     Ok(())

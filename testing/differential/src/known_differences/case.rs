@@ -13,6 +13,8 @@ pub struct Case<'a> {
     pub duramen: &'a Answer,
     /// That of what it is compared with.
     pub reference: &'a Answer,
+    /// The definitions of tables and stored programs that were made before, a line each.
+    pub made: &'a str,
 }
 
 impl Case<'_> {
@@ -34,6 +36,23 @@ impl Case<'_> {
     /// True if the statement has one of these words.
     pub(super) fn names(&self, words: &[&str]) -> bool {
         words.iter().any(|w| self.sql.contains(w))
+    }
+
+    /// True if it calls functions of the episode's own, by itself.
+    pub(super) fn calls_functions(&self) -> bool {
+        calls_functions(self.sql)
+    }
+
+    /// True if a column, parameter or variable of this name has a type that begins so.
+    pub(super) fn declares(&self, name: &str, ty: &str) -> bool {
+        self.made
+            .match_indices(&format!("{name} {ty}"))
+            .any(|(at, _)| !self.made[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+    }
+
+    /// True if a function gives a VARCHAR.
+    pub(super) fn returns_varchar(&self) -> bool {
+        ["VARCHAR(", "VARBINARY("].iter().any(|ty| self.made.contains(&format!(" RETURNS {ty}")))
     }
 
     /// True if both gave rows, the other server more of them.
@@ -79,6 +98,15 @@ impl Case<'_> {
         };
         all(duramen).agrees_with(&all(reference), self.is_ordered)
     }
+}
+
+/// True if a statement calls functions of the episode's own, which are named `f7` and `fm8`.
+pub(crate) fn calls_functions(sql: &str) -> bool {
+    let is_call = |(at, _): (usize, &str)| {
+        let name = sql[at + 1..].trim_start_matches(['f', 'm']);
+        name.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('(') && !name.starts_with('(')
+    };
+    [" f", "(f"].iter().any(|start| sql.match_indices(start).any(is_call))
 }
 
 /// Where the parenthesis begins that a text ends with.

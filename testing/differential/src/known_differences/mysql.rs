@@ -103,11 +103,14 @@ pub(super) fn not_needed(case: &Case<'_>) -> bool {
 /// MySQL computes virtual columns of rows that it reads, and fails a change for what does not fit
 /// them.
 pub(super) fn generated_values(case: &Case<'_>) -> bool {
-    let fails = matches!(case.reference, Answer::Error { number: 1264 | 1265 | 1292 | 1366 | 1406, message } if super::names_generated(message));
+    let fails = |answer: &Answer| {
+        matches!(answer.error(), Some(1264 | 1265 | 1292 | 1366 | 1406))
+            && answer.message().is_some_and(super::names_generated)
+    };
+    let is_done = |answer: &Answer| answer.error().is_none() && !matches!(answer, Answer::Rows(_));
     // One that is added is computed of all rows here, of none there.
-    let is_added = matches!(case.duramen, Answer::Error { number: 1264 | 1265 | 1292 | 1366 | 1406, message } if super::names_generated(message));
-    fails && matches!(case.duramen, Answer::Done(_))
-        || is_added && matches!(case.reference, Answer::Done(_)) && case.sql.starts_with("ALTER TABLE")
+    fails(case.reference) && is_done(case.duramen)
+        || fails(case.duramen) && is_done(case.reference) && case.sql.starts_with("ALTER TABLE")
 }
 
 /// Keys in another order.
@@ -121,16 +124,45 @@ pub(super) fn order_of_keys(case: &Case<'_>) -> bool {
     case.sql.starts_with("SHOW CREATE TABLE") && case.is_same_with(lines)
 }
 
-/// `information_schema` is in utf8mb3 in MySQL, and SHOW CREATE TABLE has such a default's bytes.
+/// `information_schema` is in utf8mb3 in MySQL: it has `?` for a character beyond, and in
+/// expressions the character of each byte. SHOW CREATE TABLE has a default's bytes as `0x..`, `?`
+/// for such a character of a member or comment, and in expressions `????`.
 pub(super) fn wide_defaults(case: &Case<'_>) -> bool {
-    let is_wide = |value: &Option<Vec<u8>>| {
-        let text = value.as_deref().map(String::from_utf8_lossy);
-        text.is_some_and(|text| text.chars().any(|c| c as u32 > 0xffff))
-    };
     let (Answer::Rows(ours), Answer::Rows(theirs)) = (case.duramen, case.reference) else { return false };
+    let is_narrowed = |ours: &Option<Vec<u8>>, theirs: &Option<Vec<u8>>| {
+        let (Some(ours), Some(theirs)) = (ours, theirs) else { return ours == theirs };
+        let (ours, theirs) = (String::from_utf8_lossy(ours), String::from_utf8_lossy(theirs));
+        let lines = ours.lines().count() == theirs.lines().count();
+        lines && ours.lines().zip(theirs.lines()).all(|(a, b)| a == b || narrowed(a).contains(&b.to_owned()))
+    };
     case.names(&["information_schema.", "SHOW CREATE TABLE"])
         && ours.len() == theirs.len()
-        && ours.iter().zip(theirs).all(|(a, b)| a.iter().zip(b).all(|(a, b)| a == b || is_wide(a)))
+        && ours.iter().zip(theirs).all(|(a, b)| {
+            a.len() == b.len() && a.iter().zip(b).all(|(ours, theirs)| is_narrowed(ours, theirs))
+        })
+}
+
+/// What MySQL may show of a line with characters beyond utf8mb3.
+fn narrowed(line: &str) -> Vec<String> {
+    let is_wide = |c: char| c as u32 > 0xffff;
+    let with = |text: &str, form: &dyn Fn(char) -> String| -> String {
+        text.chars().map(|c| if is_wide(c) { form(c) } else { c.to_string() }).collect()
+    };
+    let bytes_of = |c: char| c.to_string().bytes().map(char::from).collect::<String>();
+    let mut all = vec![with(line, &bytes_of)];
+    // A default as a whole.
+    let default = line.split_once(" DEFAULT '").and_then(|(before, rest)| {
+        let (text, after) = rest.split_once('\'')?;
+        text.contains(is_wide).then(|| {
+            let digits: String = text.bytes().map(|byte| format!("{byte:02X}")).collect();
+            format!("{before} DEFAULT 0x{digits}{after}")
+        })
+    });
+    for line in [Some(line.to_owned()), default].into_iter().flatten() {
+        all.push(with(&line, &|_| "?".to_owned()));
+        all.push(with(&line, &|_| "????".to_owned()));
+    }
+    all
 }
 
 /// Both refuse a statement before any row is read, of several reasons each another one.
@@ -329,14 +361,13 @@ pub(super) fn views_of_functions(case: &Case<'_>) -> bool {
     case.names(&["fv"]) && matches!(case.reference.error(), Some(1352 | 1356))
 }
 
-/// The same without a view: what a function would not come to is missed all the same.
+/// The same without a view: what a function would not come to is missed all the same. Of a join
+/// the order says which rows come to it.
 pub(super) fn opened_by_functions(case: &Case<'_>) -> bool {
-    let calls = |(at, _): (usize, &str)| {
-        let name = case.sql[at + 1..].trim_start_matches(['f', 'm']);
-        name.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('(') && !name.starts_with('(')
-    };
-    let is_called = [" f", "(f"].iter().any(|start| case.sql.match_indices(start).any(calls));
-    is_called && matches!(case.reference.error(), Some(1146 | 1305))
+    let is_of_join = matches!(case.duramen.error(), Some(1146 | 1305))
+        && matches!(case.reference, Answer::Rows(_))
+        && case.names(&[" FROM v", " JOIN "]);
+    case.calls_functions() && (is_of_join || matches!(case.reference.error(), Some(1146 | 1305)))
 }
 
 /// Two rows for which a function fails in two ways: which comes first is the optimizer's choice.
@@ -349,12 +380,68 @@ pub(super) fn first_row(case: &Case<'_>) -> bool {
         && (case.duramen.error() == Some(1321) || case.reference.error() == Some(1321))
 }
 
-/// A text from one variable or column to a shorter one of the same kind is 1265 in MySQL, whose
-/// SQLSTATE is that of a warning: handlers of exceptions don't take it.
+/// A text from a VARCHAR variable or column to a shorter one of the same collation is 1265 in
+/// MySQL, whose SQLSTATE is that of a warning: handlers of warnings take it, those of exceptions
+/// don't.
 pub(super) fn cut_texts(case: &Case<'_>) -> bool {
-    let of_cut = |answer: &Answer| matches!(answer.error(), Some(1265 | 1406));
-    (case.sql.starts_with("CALL") || case.names(&[" f", "(f"]))
-        && (of_cut(case.duramen) || of_cut(case.reference))
+    if !case.sql.starts_with("CALL") && !case.calls_functions() {
+        return false;
+    }
+    let named = |answer: &Answer, number: u16| -> Option<String> {
+        let message = answer.message().filter(|_| answer.error() == Some(number))?;
+        let name = message.split_once("for column '")?.1.split(['\'', '(']).next()?;
+        Some(name.to_owned())
+    };
+    // A function's value goes by the name of its column in MySQL.
+    let is_varchar = |name: &str| {
+        ["VARCHAR(", "VARBINARY("].iter().any(|ty| case.declares(name, ty))
+            || name.starts_with(['f', 'x']) && case.returns_varchar()
+    };
+    let is_handled =
+        |by: &[&str]| case.made.contains(" HANDLER FOR ") && by.iter().any(|w| case.made.contains(w));
+    match (named(case.duramen, 1406), named(case.reference, 1265)) {
+        (Some(ours), Some(theirs)) => (ours == theirs || case.returns_varchar()) && is_varchar(&ours),
+        (None, Some(theirs)) => is_varchar(&theirs) && is_handled(&["SQLEXCEPTION", "'22001'"]),
+        (Some(ours), None) => is_varchar(&ours) && is_handled(&["SQLWARNING", "'01000'"]),
+        (None, None) => false,
+    }
+}
+
+/// An error of a DEFAULT that stands in front of a handler of the same block: MySQL finds no
+/// handler of a block around it.
+pub(super) fn failed_defaults(case: &Case<'_>) -> bool {
+    let message = case.reference.message();
+    let name = message.and_then(|m| m.split_once("for column '")?.1.split('\'').next());
+    let has_default = name.is_some_and(|name| {
+        case.made.split(&format!("DECLARE {name} ")).skip(1).any(|rest| {
+            let mut parts = rest.splitn(2, ';');
+            let (own, after) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            // What follows a DECLARE is another one, up to the handler.
+            let mut declared =
+                after.split(';').map_while(|part| part.trim_ascii_start().strip_prefix("DECLARE "));
+            own.contains(" DEFAULT ") && declared.any(|part| part.contains(" HANDLER FOR "))
+        })
+    });
+    case.duramen.error().is_none() && has_default
+}
+
+/// A SET without members is no member of an ENUM in MySQL, but the ENUM's empty value here.
+pub(super) fn empty_sets(case: &Case<'_>) -> bool {
+    let message = case.reference.message().filter(|_| case.reference.error() == Some(1265));
+    let name = message.and_then(|m| m.split_once("for column '")?.1.split('\'').next());
+    case.duramen.error().is_none()
+        && name.is_some_and(|name| case.declares(name, "ENUM("))
+        && case.made.contains(" SET(")
+}
+
+/// An EXIT handler leaves the cursors of the blocks within its own where they are in MySQL: the
+/// next cursor of that depth is one of these, which is open.
+pub(super) fn cursors_left_open(case: &Case<'_>) -> bool {
+    (case.sql.starts_with("CALL") || case.calls_functions())
+        && case.reference.error() == Some(1325)
+        && case.duramen.error() != Some(1325)
+        && case.made.contains(" EXIT HANDLER FOR ")
+        && case.made.matches(" CURSOR FOR ").count() > 1
 }
 
 /// MySQL loses columns of a view that it makes as a whole from views that it merges.

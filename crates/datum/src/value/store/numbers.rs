@@ -186,8 +186,8 @@ fn shortened(number: f64, width: usize) -> String {
         true => Some(number.to_string()),
         false => None,
     };
-    // Not one digit of it fits: it is cut, and that is reported.
-    (1..=17).rev().find_map(in_form).or_else(none).unwrap_or_else(|| with_exponent(17))
+    // Not one digit of it fits: the shortest form is cut, and that is reported.
+    (1..=17).rev().find_map(in_form).or_else(none).unwrap_or_else(|| with_exponent(1))
 }
 
 fn without_zeros(digits: &str) -> &str {
@@ -209,6 +209,9 @@ mod tests {
             (0.5, 2, "0"),
             (0.5, 1, "0.5"),
             (0.0005, 3, "0.0005"),
+            (48.0, 1, "5e1"),
+            (-148.0, 3, "-1e2"),
+            (9.6, 1, "1e1"),
         ] {
             assert_eq!(shortened(number, width), expected, "{number} in {width}");
         }

@@ -399,12 +399,23 @@ fn in_base<'a>(cx: &mut Context, text: &[u8], from: i64, to: i64) -> Value<'a> {
     for digit in digits.iter().map_while(|&b| char::from(b).to_digit(base as u32)) {
         n = n.and_then(|n| n.checked_mul(base)?.checked_add(digit.into()));
     }
-    let n = match n {
-        Some(n) if negative => n.wrapping_neg(),
+    // Of 64 bits, signed where the base is negative.
+    let signed = |n: u64| i64::try_from(if negative { -i128::from(n) } else { n.into() }).ok();
+    let in_range = match n {
+        Some(n) if from < 0 => signed(n).map(|n| n as u64),
+        Some(n) if negative => Some(n.wrapping_neg()),
+        n => n,
+    };
+    let n = match in_range {
         Some(n) => n,
         None => {
             cx.truncated("DECIMAL", &Datum::borrowed(text))?;
-            u64::MAX
+            match (from < 0, negative) {
+                (true, true) => i64::MIN as u64,
+                (true, false) => i64::MAX as u64,
+                (false, true) if base == 10 => 0,
+                (false, _) => u64::MAX,
+            }
         }
     };
     let (sign, mut rest) = if to < 0 && (n as i64) < 0 { ("-", (n as i64).unsigned_abs()) } else { ("", n) };

@@ -87,6 +87,9 @@ pub(crate) struct StatementState {
     pub(crate) status: StatementStatus,
     /// It stores: text that is no number is an error under strict modes.
     pub(crate) storing: bool,
+    /// What does not fit a function's parameter is only a warning under strict modes: DO, and
+    /// changes with IGNORE.
+    pub(crate) lenient_calls: bool,
     /// Whether what it reads is locked.
     pub(crate) read_locks: ReadLocks,
     /// The first warning that is an error.
@@ -152,6 +155,7 @@ impl StatementState {
             diagnostics: Diagnostics::default(),
             status: StatementStatus::default(),
             storing: false,
+            lenient_calls: false,
             read_locks: ReadLocks::Never,
             strict_error: None,
             moment,
@@ -183,6 +187,7 @@ impl StatementState {
             diagnostics,
             status,
             storing,
+            lenient_calls,
             strict_error,
             moment: begins,
             // Set for this statement before it begins.
@@ -220,6 +225,7 @@ impl StatementState {
         }
         status.begin();
         *storing = false;
+        *lenient_calls = false;
         *strict_error = None;
         *begins = moment;
     }
