@@ -460,7 +460,9 @@ impl<'c> Resolver<'c> {
             let is_exact = match pair[number].ty.family {
                 Family::Integer | Family::Decimal => true,
                 // What YEAR() gives is a number, and no year as a column has it.
-                Family::Year => matches!(pair[number].node, Node::Call(..)) && others[date].is_column,
+                Family::Year => {
+                    matches!(pair[number].node, Node::Call(..)) && !pair[number].is_row_independent()
+                }
                 _ => false,
             };
             if pair[date].ty.family.is_temporal()
