@@ -114,7 +114,6 @@ pub const KNOWN_TO_MYSQL: &[KnownDifference] = &[
     KnownDifference { name: "What functions use is not there", applies: mysql::opened_by_functions },
     KnownDifference { name: "Functions that fail for several rows", applies: mysql::first_row },
     KnownDifference { name: "Texts that are cut between variables", applies: mysql::cut_texts },
-    KnownDifference { name: "SETs without members", applies: mysql::empty_sets },
     KnownDifference { name: "Defaults that fail before handlers", applies: mysql::failed_defaults },
     KnownDifference { name: "Cursors that an EXIT handler leaves", applies: mysql::cursors_left_open },
     KnownDifference { name: "Columns of views made as a whole", applies: mysql::lost_columns },

@@ -1,7 +1,7 @@
 //! Rules for a newer MySQL.
 
 use super::Case;
-use super::case::without_trailing_zeros;
+use super::case::{calls_functions, without_trailing_zeros};
 use crate::answer::{Answer, Row};
 
 /// MySQL 9 gives NULL, or error 6527 where data is changed; before, ADDTIME() and SUBTIME() gave
@@ -364,7 +364,7 @@ pub(super) fn views_of_functions(case: &Case<'_>) -> bool {
 /// The same without a view: what a function would not come to is missed all the same. Of a join
 /// the order says which rows come to it.
 pub(super) fn opened_by_functions(case: &Case<'_>) -> bool {
-    let is_of_join = matches!(case.duramen.error(), Some(1146 | 1305))
+    let is_of_join = matches!(case.duramen.error(), Some(1146 | 1305 | 1321 | 1339))
         && matches!(case.reference, Answer::Rows(_))
         && case.names(&[" FROM v", " JOIN "]);
     case.calls_functions() && (is_of_join || matches!(case.reference.error(), Some(1146 | 1305)))
@@ -407,31 +407,20 @@ pub(super) fn cut_texts(case: &Case<'_>) -> bool {
     }
 }
 
-/// An error of a DEFAULT that stands in front of a handler of the same block: MySQL finds no
-/// handler of a block around it.
+/// An error of a DEFAULT, or of a function that it calls, that stands in front of a handler of the
+/// same block: MySQL finds no handler of a block around it.
 pub(super) fn failed_defaults(case: &Case<'_>) -> bool {
     let message = case.reference.message();
     let name = message.and_then(|m| m.split_once("for column '")?.1.split('\'').next());
-    let has_default = name.is_some_and(|name| {
-        case.made.split(&format!("DECLARE {name} ")).skip(1).any(|rest| {
-            let mut parts = rest.splitn(2, ';');
-            let (own, after) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-            // What follows a DECLARE is another one, up to the handler.
-            let mut declared =
-                after.split(';').map_while(|part| part.trim_ascii_start().strip_prefix("DECLARE "));
-            own.contains(" DEFAULT ") && declared.any(|part| part.contains(" HANDLER FOR "))
-        })
+    let has_default = case.made.split("DECLARE ").skip(1).any(|rest| {
+        let (own, after) = rest.split_once(';').unwrap_or_default();
+        let fails = name.is_some_and(|name| own.starts_with(&format!("{name} "))) || calls_functions(own);
+        // What follows a DECLARE is another one, up to the handler.
+        let mut declared =
+            after.split(';').map_while(|part| part.trim_ascii_start().strip_prefix("DECLARE "));
+        own.contains(" DEFAULT ") && fails && declared.any(|part| part.contains(" HANDLER FOR "))
     });
-    case.duramen.error().is_none() && has_default
-}
-
-/// A SET without members is no member of an ENUM in MySQL, but the ENUM's empty value here.
-pub(super) fn empty_sets(case: &Case<'_>) -> bool {
-    let message = case.reference.message().filter(|_| case.reference.error() == Some(1265));
-    let name = message.and_then(|m| m.split_once("for column '")?.1.split('\'').next());
-    case.duramen.error().is_none()
-        && name.is_some_and(|name| case.declares(name, "ENUM("))
-        && case.made.contains(" SET(")
+    case.sql.starts_with("CALL") && case.duramen.error().is_none() && message.is_some() && has_default
 }
 
 /// An EXIT handler leaves the cursors of the blocks within its own where they are in MySQL: the
