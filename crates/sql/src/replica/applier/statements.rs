@@ -6,7 +6,9 @@ use super::{Applier, corrupt};
 use crate::catalog::parse_one;
 use crate::executor::Discard;
 use crate::privilege::tables_used;
-use datum::error::{Result, SqlError};
+use datum::error::{
+    IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE as TRIGGER_OF_ANOTHER_TABLE, Result, SqlError,
+};
 use datum::types::Collation;
 
 /// What the source's log says of functions and variables in the next statement.
@@ -177,6 +179,8 @@ impl Applier {
         match self.session.execute_logged(query, header.timestamp, &mut Discard) {
             // The source has logged that it failed so.
             Err(e) if query.error_code != 0 && e.number == query.error_code => Ok(()),
+            // MariaDB leaves the trigger as it is that another table has, with a note.
+            Err(e) if self.is_mariadb && e.is(TRIGGER_OF_ANOTHER_TABLE) => Ok(()),
             Err(e) if self.rules.passes_over(&e) => {
                 tracing::warn!(
                     channel = self.channel.name(),
