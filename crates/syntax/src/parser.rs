@@ -51,6 +51,8 @@ use crate::token::{Lexeme, Token};
 use routine::RoutineContext;
 use stdx::memory::Unfinished;
 
+pub use primary::RENAMED_VARIABLES;
+
 /// Versioned comments `/*!NNNNN .. */` up to this version are text: MySQL 8.4.8.
 pub const VERSION: u32 = 80408;
 

@@ -178,7 +178,7 @@ impl Applier {
         self.session.context().interrupt.statement_begins();
         let outcome = self.try_event(event);
         let outcome = match outcome {
-            Err(e) if is_temporary(&e) => self.again(event, e),
+            Err(e) if is_temporary(&e) => self.again(e),
             outcome => outcome,
         };
         outcome.map_err(|e| {
@@ -214,8 +214,8 @@ impl Applier {
         self.pending.await_all(self.session.context())
     }
 
-    /// Does the group again that a deadlock or a lock wait has ended, up to this event.
-    fn again(&mut self, event: &Arc<ReceivedEvent>, first: SqlError) -> Result<Applied> {
+    /// Does the group again that a deadlock or a lock wait has ended, up to its newest event.
+    fn again(&mut self, first: SqlError) -> Result<Applied> {
         let retries = self.instance.globals().uint(ids::REPLICA_TRANSACTION_RETRIES);
         let mut error = first;
         for retry in 0..retries {
@@ -233,7 +233,6 @@ impl Applier {
                 outcome => return outcome,
             }
         }
-        let _ = event;
         Err(error)
     }
 
@@ -287,7 +286,7 @@ impl Applier {
             Event::MariadbGtid(gtid) => return self.begin_mariadb(header, &gtid, received),
             Event::TransactionPayload(payload) => {
                 self.expand(&payload, decoder.format())?;
-                return self.end_at(received);
+                return self.end_of_event();
             }
             Event::FormatDescription(format) => self.is_mariadb = format.server_version.contains("MariaDB"),
             Event::Rotate(_)
@@ -299,7 +298,7 @@ impl Applier {
             | Event::Ignorable(_) => {}
             event => {
                 self.part(decoder, header, event)?;
-                return self.end_at(received);
+                return self.end_of_event();
             }
         }
         Ok(Applied::Done)
@@ -340,16 +339,13 @@ impl Applier {
                 Ok(())
             }
             Event::UserVar(variable) => self.values.user_variable(&variable),
-            other => {
-                let _ = other;
-                match header.flags & binlog::event::flags::IGNORABLE {
-                    0 => Err(error::SLAVE_RELAY_LOG_READ_FAILURE.with(&[&format_args!(
-                        "an event of type {} is not known to this version",
-                        header.event_type.name()
-                    )])),
-                    _ => Ok(()),
-                }
-            }
+            _ => match header.flags & binlog::event::flags::IGNORABLE {
+                0 => Err(error::SLAVE_RELAY_LOG_READ_FAILURE.with(&[&format_args!(
+                    "an event of type {} is not known to this version",
+                    header.event_type.name()
+                )])),
+                _ => Ok(()),
+            },
         }
     }
 

@@ -17,6 +17,8 @@ pub(crate) use statement::BLOCK_ENCRYPTION_MODES;
 use super::definition::{Variable, VariableId};
 use std::sync::LazyLock;
 
+use syntax::parser::RENAMED_VARIABLES;
+
 const SUBJECTS: [&[Variable]; 9] = [
     binlog::VARIABLES,
     character::VARIABLES,
@@ -64,39 +66,16 @@ const ALIASES: [(&str, &str); 4] = [
 ];
 
 /// Names of old that are listed too: MariaDB's replicas look for `rpl_semi_sync_master_enabled`
-/// with SHOW VARIABLES, and MySQL lists the others.
-const LISTED_ALIASES: [(&str, &str); 31] = [
+/// with SHOW VARIABLES. MySQL lists those of [`RENAMED_VARIABLES`], too.
+const LISTED_ALIASES: [(&str, &str); 8] = [
     ("rpl_semi_sync_master_enabled", "rpl_semi_sync_source_enabled"),
-    ("rpl_semi_sync_slave_enabled", "rpl_semi_sync_replica_enabled"),
-    ("rpl_semi_sync_slave_trace_level", "rpl_semi_sync_replica_trace_level"),
     ("rpl_semi_sync_master_timeout", "rpl_semi_sync_source_timeout"),
     ("rpl_semi_sync_master_trace_level", "rpl_semi_sync_source_trace_level"),
     ("rpl_semi_sync_master_wait_for_slave_count", "rpl_semi_sync_source_wait_for_replica_count"),
     ("rpl_semi_sync_master_wait_no_slave", "rpl_semi_sync_source_wait_no_replica"),
     ("rpl_semi_sync_master_wait_point", "rpl_semi_sync_source_wait_point"),
-    ("init_slave", "init_replica"),
-    ("log_slave_updates", "log_replica_updates"),
-    ("log_slow_slave_statements", "log_slow_replica_statements"),
-    ("master_verify_checksum", "source_verify_checksum"),
-    ("rpl_stop_slave_timeout", "rpl_stop_replica_timeout"),
-    ("skip_slave_start", "skip_replica_start"),
-    ("slave_allow_batching", "replica_allow_batching"),
-    ("slave_checkpoint_group", "replica_checkpoint_group"),
-    ("slave_checkpoint_period", "replica_checkpoint_period"),
-    ("slave_compressed_protocol", "replica_compressed_protocol"),
-    ("slave_exec_mode", "replica_exec_mode"),
-    ("slave_load_tmpdir", "replica_load_tmpdir"),
-    ("slave_max_allowed_packet", "replica_max_allowed_packet"),
-    ("slave_net_timeout", "replica_net_timeout"),
-    ("slave_parallel_workers", "replica_parallel_workers"),
-    ("slave_pending_jobs_size_max", "replica_pending_jobs_size_max"),
-    ("slave_preserve_commit_order", "replica_preserve_commit_order"),
-    ("slave_skip_errors", "replica_skip_errors"),
-    ("slave_sql_verify_checksum", "replica_sql_verify_checksum"),
-    ("slave_transaction_retries", "replica_transaction_retries"),
-    ("slave_type_conversions", "replica_type_conversions"),
-    ("sql_slave_skip_counter", "sql_replica_skip_counter"),
-    ("sync_master_info", "sync_source_info"),
+    ("rpl_semi_sync_slave_enabled", "rpl_semi_sync_replica_enabled"),
+    ("rpl_semi_sync_slave_trace_level", "rpl_semi_sync_replica_trace_level"),
 ];
 
 static BY_NAME: LazyLock<Vec<VariableId>> = LazyLock::new(|| {
@@ -151,7 +130,9 @@ pub fn all() -> impl Iterator<Item = VariableId> {
 /// Every variable by each name that it is listed with, in the order of these.
 pub fn listed() -> impl Iterator<Item = (&'static str, VariableId)> {
     let named = |id: VariableId| (definition(id).name, id);
-    let aliases = LISTED_ALIASES.iter().filter_map(|&(alias, of)| Some((alias, find(of)?)));
+    let is_unlisted = |alias: &str| ALIASES.iter().any(|(unlisted, _)| *unlisted == alias);
+    let aliases = LISTED_ALIASES.iter().chain(RENAMED_VARIABLES).filter(|(alias, _)| !is_unlisted(alias));
+    let aliases = aliases.filter_map(|&(alias, of)| Some((alias, find(of)?)));
     let mut listed: Vec<_> = all().map(named).chain(aliases).collect();
     listed.sort_unstable_by_key(|&(name, _)| name);
     listed.into_iter()
@@ -160,7 +141,7 @@ pub fn listed() -> impl Iterator<Item = (&'static str, VariableId)> {
 /// The variable of this name, in any case.
 pub fn find(name: &str) -> Option<VariableId> {
     let name = name.to_ascii_lowercase();
-    let mut aliases = ALIASES.iter().chain(&LISTED_ALIASES);
+    let mut aliases = ALIASES.iter().chain(&LISTED_ALIASES).chain(RENAMED_VARIABLES);
     let name = aliases.find(|(alias, _)| *alias == name).map_or(name.as_str(), |(_, of)| of);
     let place = BY_NAME.binary_search_by_key(&name, |&id| definition(id).name).ok()?;
     Some(BY_NAME[place])

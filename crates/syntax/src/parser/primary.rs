@@ -10,8 +10,8 @@ use crate::keyword::Keyword as K;
 use crate::token::Token;
 use stdx::memory::Unfinished;
 
-/// Variables that have other names today.
-const RENAMED_VARIABLES: &[(&str, &str)] = &[
+/// Variables by the names that MySQL has given up (1287), and those that they have today.
+pub const RENAMED_VARIABLES: &[(&str, &str)] = &[
     ("init_slave", "init_replica"),
     ("log_slave_updates", "log_replica_updates"),
     ("log_slow_slave_statements", "log_slow_replica_statements"),

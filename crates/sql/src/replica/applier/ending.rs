@@ -1,13 +1,12 @@
 //! How a group ends: it is enqueued for the log, or was a statement that committed itself; and
 //! where the applier waits or stops between two groups.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use binlog::event::XaPrepareEvent;
 use binlog::gtid::{Gtid, GtidSet};
 
-use super::{Applied, Applier, GroupName, Reached, ReceivedEvent, SourcePosition, StoredPosition, Until};
+use super::{Applied, Applier, GroupName, Reached, SourcePosition, StoredPosition, Until};
 use crate::executor::Discard;
 use crate::replica::ReplicaThread;
 use crate::replica::coordinates::Coordinates;
@@ -124,7 +123,7 @@ impl Applier {
     }
 
     /// After an event that may have ended a group.
-    pub(super) fn end_at(&mut self, _: &Arc<ReceivedEvent>) -> Result<Applied> {
+    pub(super) fn end_of_event(&mut self) -> Result<Applied> {
         if self.group.is_some() {
             return Ok(Applied::Done);
         }
