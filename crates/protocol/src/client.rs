@@ -312,9 +312,29 @@ impl Client {
         self.read_packet()
     }
 
+    /// Runs one statement, and calls `each` with every row as it comes, until it says false: what
+    /// follows is read and dropped. The result has no rows then.
+    pub fn query_rows(
+        &mut self,
+        sql: impl AsRef<[u8]>,
+        each: &mut dyn FnMut(Row) -> bool,
+    ) -> Result<QueryResult, ClientError> {
+        self.send_query(sql)?;
+        self.read_result(each)
+    }
+
     /// Reads a result: the reply to [`Client::send_query`], or the next one after one with
     /// [`Status::MORE_RESULTS_EXISTS`](crate::Status::MORE_RESULTS_EXISTS).
     pub fn next_result(&mut self) -> Result<QueryResult, ClientError> {
+        let mut rows = Vec::new();
+        let result = self.read_result(&mut |row| {
+            rows.push(row);
+            true
+        })?;
+        Ok(QueryResult { rows, ..result })
+    }
+
+    fn read_result(&mut self, each: &mut dyn FnMut(Row) -> bool) -> Result<QueryResult, ClientError> {
         self.read_reply()?;
         if self.packet.first() == Some(&0) {
             let ok = read_ok(&self.packet, self.capabilities)?;
@@ -333,6 +353,7 @@ impl Client {
         if !deprecated_eof {
             self.read()?;
         }
+        let mut is_wanted = true;
         loop {
             self.read_reply()?;
             if self.packet.first() == Some(&0xfe) && self.packet.len() < 0xff_ffff {
@@ -343,7 +364,9 @@ impl Client {
                 };
                 return Ok(result);
             }
-            result.rows.push(read_row(&self.packet, result.columns.len())?);
+            if is_wanted {
+                is_wanted = each(read_row(&self.packet, result.columns.len())?);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //! mean something else, before anything is made.
 //!
 //! 1. cut: the script becomes statements, as the client `mysql` reads it (`script.rs`); a running
-//!    server is asked for its definitions (`source.rs`).
+//!    server is asked for its definitions (`remote/definitions.rs`).
 //! 2. try: each statement that defines something is run in a database of its own, empty and thrown
 //!    away behind it (`trial.rs`). Statements about rows are only counted.
 //! 3. blame: a table that is refused is tried again without each of its elements (`elements.rs`):
@@ -17,16 +17,15 @@ mod elements;
 mod help;
 mod report;
 mod script;
-mod source;
 mod trial;
 
 use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
-use crate::log_tool::remote::{self, Remote};
+use crate::remote::definitions::{Definition, Definitions, Kind};
+use crate::remote::{self, Remote};
 use env::{Env, RealEnv};
 use report::Report;
-use script::Script;
-use source::Source;
+use script::{Script, Statement};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
@@ -60,8 +59,8 @@ fn check(args: &[String]) -> Result<u8, ToolError> {
     }
     let arguments = Arguments::parse("check-schema", args, &options(), &[])?;
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let report = match (Remote::of(&env, &arguments), &arguments.files[..]) {
-        (Some(remote), []) => examine(|| of_server(remote, arguments.value("database")))?,
+    let report = match (Remote::of(&env, &arguments)?, &arguments.files[..]) {
+        (Some(remote), []) => examine(|| of_server(&remote, arguments.value("database")))?,
         (None, [file]) if file == "-" => {
             examine(|| of_script("standard input", BufReader::new(std::io::stdin())))?
         }
@@ -113,22 +112,49 @@ fn of_script(name: &str, reader: impl BufRead) -> Result<Report, ToolError> {
 }
 
 /// `database` is the one to examine; all that are not the server's own if it is `None`.
-fn of_server(remote: Remote, database: Option<&str>) -> Result<Report, ToolError> {
-    let mut trial = Trial::begin()?;
-    let mut report = Report::new(remote.server());
-    let mut source = Source::connect(remote)?;
+fn of_server(remote: &Remote, database: Option<&str>) -> Result<Report, ToolError> {
+    let mut definitions = Definitions::connect(remote)?;
     let databases = match database {
         Some(one) => vec![one.to_owned()],
-        None => source.databases()?,
+        None => definitions.databases()?,
     };
+    examine_server(remote, &mut definitions, &databases, &|_| true)
+}
+
+/// Examines what `is_wanted` of some databases of a server.
+fn examine_server(
+    remote: &Remote,
+    definitions: &mut Definitions,
+    databases: &[String],
+    is_wanted: &dyn Fn(&Definition) -> bool,
+) -> Result<Report, ToolError> {
+    let mut trial = Trial::begin()?;
+    let mut report = Report::new(&remote.server());
     for database in databases {
         let mut hidden = Vec::new();
-        source.definitions(
-            &database,
-            |statement| trial.examine(statement, &mut report),
-            |object| hidden.push(object),
-        )?;
+        let mut examine = |definition: Definition| {
+            if is_wanted(&definition) {
+                statements(definition).iter().for_each(|s| trial.examine(s, &mut report));
+            }
+            Ok(())
+        };
+        definitions.of(database, &mut examine, |object| hidden.push(object))?;
         report.not_seen.extend(hidden);
     }
     Ok(report)
+}
+
+/// A definition, with what makes its session the one that it needs.
+fn statements(definition: Definition) -> Vec<Statement> {
+    let source: Arc<str> = definition.place().into();
+    let statement = |text: String| Statement { source: source.clone(), line: 1, text: text.into_bytes() };
+    match definition.kind {
+        // Tables may refer to later ones, and functions be used before they are made.
+        Kind::Database => vec![
+            statement(definition.text),
+            statement(format!("USE {}", syntax::unparse::ident(&definition.database))),
+            statement("SET foreign_key_checks = 0".to_owned()),
+        ],
+        _ => vec![statement(definition.text)],
+    }
 }

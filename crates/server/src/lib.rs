@@ -8,6 +8,7 @@
 mod accounts;
 mod charts;
 pub mod check_schema;
+pub mod compare;
 mod connections;
 pub mod database;
 pub mod datadir;
@@ -21,6 +22,8 @@ pub mod log_tool;
 mod metrics;
 pub mod options;
 pub mod probe;
+mod progress;
+mod remote;
 pub mod repair;
 mod replica;
 mod resources;

@@ -18,10 +18,10 @@ mod input;
 pub(crate) mod output;
 mod point;
 mod print;
-pub(crate) mod remote;
 pub(crate) mod replay;
 mod rewrite;
 mod stats;
+mod stream;
 mod transactions;
 mod verify;
 

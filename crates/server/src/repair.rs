@@ -26,7 +26,6 @@
 mod copy;
 mod examine;
 mod help;
-mod progress;
 mod rebuild;
 mod rehearse;
 pub(crate) mod report;

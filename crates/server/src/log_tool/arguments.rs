@@ -144,7 +144,8 @@ impl Arguments {
 
     /// A mistake, and where help is.
     pub(crate) fn wrong(&self, text: String) -> ToolError {
-        let tool = if matches!(self.command, "check" | "repair") { "duramen" } else { "duramen binlog" };
+        const OWN: [&str; 5] = ["check", "check-schema", "compare", "repair", "replicate"];
+        let tool = if OWN.contains(&self.command) { "duramen" } else { "duramen binlog" };
         ToolError::Options(format!("{text}; '{tool} {} --help' tells more", self.command))
     }
 }

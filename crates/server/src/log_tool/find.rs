@@ -3,7 +3,8 @@
 use super::arguments::{Arguments, Takes};
 use super::input::{LogFile, log_files};
 use super::transactions::{Name, Transaction, WalkItem, walk};
-use super::{EXPANDED_MAX, Outcome, ToolError, remote};
+use super::{EXPANDED_MAX, Outcome, ToolError};
+use crate::remote;
 use binlog::event::{Decoder, Event, EventError, FormatDescription, TableMapEvent};
 use binlog::file::FileError;
 use binlog::gtid::GtidSet;

@@ -7,7 +7,7 @@
 
 use super::ToolError;
 use super::arguments::Arguments;
-use super::remote::Remote;
+use crate::remote::Remote;
 use binlog::event::{Event, EventType, FormatDescription, decode, decode_format_description};
 use binlog::file::{FileError, FileReader, Input, RawEvent};
 use binlog::gtid::{GtidSet, Interval, Source};
@@ -54,7 +54,7 @@ impl LogFile {
 
 /// The files that the command line names, in its order.
 pub(super) fn log_files(env: &Arc<dyn Env>, arguments: &Arguments) -> Result<Vec<LogFile>, ToolError> {
-    if let Some(remote) = Remote::of(env, arguments) {
+    if let Some(remote) = Remote::of(env, arguments)? {
         let names = if arguments.files.is_empty() { remote.files()? } else { arguments.files.clone() };
         let file = |name| LogFile { name, path: None, remote: Some(remote.clone()) };
         return Ok(names.into_iter().map(file).collect());

@@ -2,7 +2,8 @@
 
 use super::arguments::{Arguments, Takes};
 use super::input::{LogFile, Selection, log_files, walk};
-use super::{EXPANDED_MAX, Outcome, ToolError, remote};
+use super::{EXPANDED_MAX, Outcome, ToolError};
+use crate::remote;
 use binlog::event::{Decoder, EventError, FormatDescription};
 use binlog::file::{FileError, RawEvent};
 use binlog::json_lines::JsonPrinter;

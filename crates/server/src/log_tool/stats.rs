@@ -6,8 +6,9 @@
 use super::arguments::Arguments;
 use super::input::{LogFile, log_files};
 use super::transactions::{Transaction, WalkItem, walk};
-use super::{EXPANDED_MAX, Outcome, ToolError, remote};
+use super::{EXPANDED_MAX, Outcome, ToolError};
 use crate::charts::{Field, Point, commas, number, write_bars};
+use crate::remote;
 use binlog::event::{Decoder, Event, EventError, EventHeader, FormatDescription, RowsKind};
 use binlog::file::FileError;
 use binlog::json_lines::moment;

@@ -11,7 +11,8 @@
 use super::arguments::Arguments;
 use super::group::{GroupMembership, Groups};
 use super::input::{LogFile, log_files};
-use super::{EXPANDED_MAX, Outcome, ToolError, remote};
+use super::{EXPANDED_MAX, Outcome, ToolError};
+use crate::remote;
 use binlog::event::{Decoder, Event, EventError, FormatDescription, GtidEvent, MariadbGtid, PurgedGtids};
 use binlog::file::{FileEnd, FileError, FileReader, RawEvent};
 use binlog::gtid::{GtidSet, Interval, Source};

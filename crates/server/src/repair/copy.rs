@@ -5,12 +5,12 @@
 //! `binlog.NNNNNN.cut`, so that nothing is lost that a person may still read.
 
 use super::examine::{Examination, name_of, number_of};
-use super::progress::Progress;
 use super::survey::Survey;
 use crate::log_tool::ToolError;
 use crate::log_tool::output::NewFile;
 use crate::log_tool::replay::copy::is_data;
 use crate::options::{self, Command};
+use crate::progress::{Progress, Unit};
 use binlog::gtid::{GtidSet, Uuid};
 use binlog::log::{Examined, Log, LogError, LogOptions};
 use binlog::{FileNumber, LogPosition};
@@ -128,7 +128,7 @@ impl<'a> NewLog<'a> {
             file.map_err(|e| ToolError::io("read", &path, e))
         };
         let total = self.files.iter().map(length).sum::<Result<u64, _>>()?;
-        let mut progress = Progress::new(&**self.env, "copying the binary log", total);
+        let mut progress = Progress::new(&**self.env, "copying the binary log", Unit::Bytes, total);
         for name in &self.files {
             copy_file(&**self.env, &self.from.join(name), &self.to.join(name), &mut progress)?;
         }
@@ -332,7 +332,7 @@ pub(super) fn others(
 ) -> Result<(), ToolError> {
     let total =
         found.report.files.iter().filter(|file| file.kind == "table file").map(|file| file.bytes).sum();
-    let mut progress = Progress::new(&**env, "copying tables", total);
+    let mut progress = Progress::new(&**env, "copying tables", Unit::Bytes, total);
     for path in list(&**env, from)? {
         let name = name_of(&path);
         let is_wanted = is_data(&name, &found.base_name) && !(new_uuid && name == "auto.cnf");

@@ -9,12 +9,12 @@
 //!      nothing in the store is lost, however damaged. Otherwise what is lost is said of each
 //!      finding.
 
-use super::progress::Progress;
 use super::rehearse::{Rehearsed, rehearse};
 use super::report::{FileState, Finding, Object, Report, Severity};
 use super::survey::Survey;
 use crate::datadir::NoUuid;
 use crate::log_tool::ToolError;
+use crate::progress::{Progress, Unit};
 use binlog::event::{Event, decode, decode_format_description};
 use binlog::file::{FileReader, Input};
 use binlog::gtid::{Gtid, GtidSet};
@@ -243,8 +243,12 @@ impl Examination {
             Ok(None) => None,
             Ok(Some(files)) => {
                 let list = files.files();
-                let mut progress =
-                    Progress::new(&**env, "reading table files", list.iter().map(|f| f.size).sum());
+                let mut progress = Progress::new(
+                    &**env,
+                    "reading table files",
+                    Unit::Bytes,
+                    list.iter().map(|f| f.size).sum(),
+                );
                 let damage = files.check(&mut |bytes| progress.add(bytes));
                 drop(progress);
                 self.report.files.extend(list.iter().map(|file| FileState {

@@ -11,11 +11,11 @@
 //! ([`build_indexes_anew`]).
 
 use super::examine::{Examination, STORE};
-use super::progress::Progress;
 use crate::datadir::Datadir;
 use crate::log_tool::ToolError;
 use crate::log_tool::replay::while_reporting;
 use crate::options::{self, Command};
+use crate::progress::{Progress, Unit};
 use crate::stop::Stop;
 use binlog::LogPosition;
 use binlog::gtid::GtidSet;
@@ -102,7 +102,7 @@ pub(super) fn salvage(
     env.create_dir_all(&dir).map_err(|e| ToolError::io("make the folder", &dir, e))?;
     let indexes = Indexes::of(found, damage);
     let total = files.files().iter().map(|file| file.size).sum();
-    let mut progress = Progress::new(&**env, "writing tables", total);
+    let mut progress = Progress::new(&**env, "writing tables", Unit::Bytes, total);
     let failed = |e: storage::StoreError| ToolError::Refused(format!("the new tables can't be written: {e}"));
     let omits = |tree: TreeId| indexes.trees.contains(&tree);
     let salvaged = files.salvage(&dir, &omits, &mut |bytes| progress.add(bytes)).map_err(failed)?;
@@ -254,7 +254,7 @@ pub(super) fn recover(
     let files = StoreFiles::read(env, &target.join(STORE)).map_err(|e| wrong(e.to_string()))?;
     let Some(files) = files else { return Ok(()) };
     let total = files.files().iter().map(|file| file.size).sum();
-    let mut progress = Progress::new(&**env, "reading the new tables", total);
+    let mut progress = Progress::new(&**env, "reading the new tables", Unit::Bytes, total);
     match files.check(&mut |bytes| progress.add(bytes)).first() {
         None => Ok(()),
         Some(damage) => {
@@ -275,7 +275,7 @@ fn build_indexes_anew(env: &Arc<dyn Env>, target: &Path, rebuilt: &mut Rebuilt) 
     let files = StoreFiles::read(env, &old).map_err(failed)?;
     if let Some(files) = files {
         let total = files.files().iter().map(|file| file.size).sum();
-        let mut progress = Progress::new(&**env, "writing tables behind recovery", total);
+        let mut progress = Progress::new(&**env, "writing tables behind recovery", Unit::Bytes, total);
         let omits = |tree: TreeId| indexes.trees.contains(&tree);
         let written = files.salvage(&store, &omits, &mut |bytes| progress.add(bytes)).map_err(failed)?;
         if let Some(damage) = written.damage.first() {

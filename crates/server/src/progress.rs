@@ -11,9 +11,34 @@ const BAR_PAUSE: Duration = Duration::from_millis(100);
 /// Characters of the bar.
 const WIDTH: u64 = 40;
 
-pub(super) struct Progress<'a> {
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Shown as megabytes.
+    Bytes,
+    Rows,
+}
+
+impl Unit {
+    fn shown(self, n: u64) -> u64 {
+        match self {
+            Self::Bytes => n / 1_000_000,
+            Self::Rows => n,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "MB",
+            Self::Rows => "rows",
+        }
+    }
+}
+
+pub(crate) struct Progress<'a> {
     env: &'a dyn Env,
     what: &'static str,
+    unit: Unit,
     done: u64,
     total: u64,
     reported_at: Duration,
@@ -22,14 +47,14 @@ pub(super) struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    /// Of a step that reads or writes about `total` bytes.
-    pub(super) fn new(env: &'a dyn Env, what: &'static str, total: u64) -> Self {
+    /// Of a step that reads or writes about `total` of them.
+    pub(crate) fn new(env: &'a dyn Env, what: &'static str, unit: Unit, total: u64) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
-        Self { env, what, done: 0, total, reported_at: env.monotonic(), is_terminal, is_drawn: false }
+        Self { env, what, unit, done: 0, total, reported_at: env.monotonic(), is_terminal, is_drawn: false }
     }
 
-    pub(super) fn add(&mut self, bytes: u64) {
-        self.done += bytes;
+    pub(crate) fn add(&mut self, n: u64) {
+        self.done += n;
         let pause = if self.is_terminal { BAR_PAUSE } else { LINE_PAUSE };
         let now = self.env.monotonic();
         if now.saturating_sub(self.reported_at) < pause {
@@ -37,16 +62,16 @@ impl<'a> Progress<'a> {
         }
         self.reported_at = now;
         let done = self.done.min(self.total);
-        let (mb, of) = (done / 1_000_000, self.total / 1_000_000);
+        let (shown, of, unit) = (self.unit.shown(done), self.unit.shown(self.total), self.unit.name());
         if self.is_terminal {
             let filled = (done * WIDTH).checked_div(self.total).unwrap_or(WIDTH);
             let bar = "#".repeat(filled as usize) + &"-".repeat((WIDTH - filled) as usize);
-            eprint!("\r{} [{bar}] {mb} of {of} MB", self.what);
+            eprint!("\r{} [{bar}] {shown} of {of} {unit}", self.what);
             // Only a picture.
             let _ = std::io::stderr().flush();
             self.is_drawn = true;
         } else {
-            eprintln!("duramen: {}: {mb} of {of} MB", self.what);
+            eprintln!("duramen: {}: {shown} of {of} {unit}", self.what);
         }
     }
 }

@@ -6,21 +6,10 @@
 //! begins.
 
 use super::ToolError;
-use super::arguments::{Arguments, Takes};
+use crate::remote::Remote;
 use binlog::event::{EventHeader, EventType, MAGIC, flags};
-use env::Env;
-use protocol::Timeouts;
-use protocol::client::{Client, ClientError, ConnectOptions};
+use protocol::client::{Client, ClientError};
 use std::io::{self, Read};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::Arc;
-use std::time::Duration;
-
-pub(crate) const OPTIONS: [Takes; 3] =
-    [Takes::Value("server"), Takes::Value("user"), Takes::Value("password")];
-
-/// How long a server may take for a reply.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const COM_BINLOG_DUMP: u8 = 0x12;
 /// The stream ends with the log.
@@ -30,49 +19,7 @@ const ANNOTATE_ROWS: u16 = 2;
 /// What a reader calls itself that is no replica.
 const SERVER_ID: u32 = 0;
 
-/// A server to read from.
-#[derive(Clone)]
-pub(crate) struct Remote {
-    env: Arc<dyn Env>,
-    server: String,
-    user: String,
-    password: String,
-}
-
 impl Remote {
-    /// The server that the command line names.
-    pub(crate) fn of(env: &Arc<dyn Env>, arguments: &Arguments) -> Option<Self> {
-        let password = arguments.value("password").map(str::to_owned);
-        Some(Self {
-            env: env.clone(),
-            server: arguments.value("server")?.to_owned(),
-            user: arguments.value("user").unwrap_or("root").to_owned(),
-            password: password.or_else(|| std::env::var("MYSQL_PWD").ok()).unwrap_or_default(),
-        })
-    }
-
-    /// Its address.
-    pub(crate) fn server(&self) -> &str {
-        &self.server
-    }
-
-    pub(crate) fn connect(&self) -> Result<Client, ToolError> {
-        let failed = |what: &dyn std::fmt::Display| {
-            ToolError::Refused(format!("can't connect to {} as {}: {what}", self.server, self.user))
-        };
-        let mut addresses = self.server.to_socket_addrs().map_err(|e| failed(&e))?;
-        let address = addresses.next().ok_or_else(|| failed(&"it has no address"))?;
-        let socket = TcpStream::connect_timeout(&address, PATIENCE).map_err(|e| failed(&e))?;
-        socket.set_nodelay(true).map_err(|e| failed(&e))?;
-        let options = ConnectOptions {
-            user: self.user.as_bytes(),
-            password: self.password.as_bytes(),
-            timeouts: Timeouts { idle: PATIENCE, read: PATIENCE, write: PATIENCE, connect: PATIENCE },
-            ..ConnectOptions::default()
-        };
-        Client::connect(Box::new(socket), self.env.clone(), &options).map_err(|e| failed(&e))
-    }
-
     /// The names of its log files, oldest first.
     pub(super) fn files(&self) -> Result<Vec<String>, ToolError> {
         let result =
@@ -106,11 +53,6 @@ impl Remote {
         packet.extend_from_slice(file.as_bytes());
         client.send_command(&packet).map_err(|e| self.refused("COM_BINLOG_DUMP", &e))?;
         Ok(Box::new(Stream { client, bytes: MAGIC.to_vec(), at: 0, has_events: false, is_over: false }))
-    }
-
-    /// What is said of a statement that the server refuses.
-    pub(crate) fn refused(&self, what: &str, error: &ClientError) -> ToolError {
-        ToolError::Refused(format!("{}: {what}: {error}", self.server))
     }
 }
 

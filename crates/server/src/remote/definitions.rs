@@ -1,0 +1,231 @@
+//! The definitions that a running server has, as `mysqldump --no-data` would write them.
+
+use super::{Remote, RemoteSession, Runs, text};
+use crate::log_tool::ToolError;
+use protocol::client::Row;
+use syntax::unparse;
+
+/// Databases that belong to a server.
+const SYSTEM: [&str; 5] = ["information_schema", "mysql", "ndbinfo", "performance_schema", "sys"];
+
+/// What a definition makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Database,
+    Table,
+    Function,
+    Procedure,
+    View,
+    Trigger,
+    Event,
+}
+
+impl Kind {
+    /// As statements name it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Database => "DATABASE",
+            Self::Table => "TABLE",
+            Self::Function => "FUNCTION",
+            Self::Procedure => "PROCEDURE",
+            Self::View => "VIEW",
+            Self::Trigger => "TRIGGER",
+            Self::Event => "EVENT",
+        }
+    }
+}
+
+/// An object of a server.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    pub(crate) kind: Kind,
+    pub(crate) database: String,
+    /// That of the database for a database.
+    pub(crate) name: String,
+    /// The statement that makes it.
+    pub(crate) text: String,
+    /// Variables of the session that made it, which belong to it: name and value.
+    pub(crate) settings: Vec<(&'static str, String)>,
+}
+
+impl Definition {
+    /// Its name for people.
+    pub(crate) fn place(&self) -> String {
+        match self.kind {
+            Kind::Database => self.database.clone(),
+            _ => format!("{}.{}", self.database, self.name),
+        }
+    }
+}
+
+/// Lists objects of a database: a query for their names, and which columns of the result of SHOW
+/// CREATE have the text and the settings.
+struct Objects {
+    kind: Kind,
+    names: &'static str,
+    text: usize,
+    settings: &'static [(usize, &'static str)],
+}
+
+const OF_ROUTINES: &[(usize, &str)] =
+    &[(1, "sql_mode"), (3, "character_set_client"), (4, "collation_connection")];
+
+/// In the order of a dump: what others name comes first.
+const OBJECTS: [Objects; 6] = [
+    Objects {
+        kind: Kind::Table,
+        names: "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? \
+                AND TABLE_TYPE = 'BASE TABLE' ORDER BY 1",
+        text: 1,
+        settings: &[],
+    },
+    Objects {
+        kind: Kind::Function,
+        names: "SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ? \
+                AND ROUTINE_TYPE = 'FUNCTION' ORDER BY 1",
+        text: 2,
+        settings: OF_ROUTINES,
+    },
+    Objects {
+        kind: Kind::Procedure,
+        names: "SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ? \
+                AND ROUTINE_TYPE = 'PROCEDURE' ORDER BY 1",
+        text: 2,
+        settings: OF_ROUTINES,
+    },
+    Objects {
+        kind: Kind::View,
+        names: "SELECT TABLE_NAME FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY 1",
+        text: 1,
+        settings: &[(2, "character_set_client"), (3, "collation_connection")],
+    },
+    Objects {
+        kind: Kind::Trigger,
+        names: "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = ? \
+                ORDER BY EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_ORDER",
+        text: 2,
+        settings: OF_ROUTINES,
+    },
+    Objects {
+        kind: Kind::Event,
+        names: "SELECT EVENT_NAME FROM information_schema.EVENTS WHERE EVENT_SCHEMA = ? ORDER BY 1",
+        text: 3,
+        settings: &[
+            (1, "sql_mode"),
+            (2, "time_zone"),
+            (4, "character_set_client"),
+            (5, "collation_connection"),
+        ],
+    },
+];
+
+/// A server that is asked for its definitions.
+pub(crate) struct Definitions {
+    session: RemoteSession,
+}
+
+impl Definitions {
+    /// Logs in.
+    ///
+    /// # Errors
+    /// As [`Remote::connect`].
+    pub(crate) fn connect(remote: &Remote) -> Result<Self, ToolError> {
+        let mut session = remote.session()?;
+        session.rows("SET NAMES utf8mb4")?;
+        session.rows("SET SESSION sql_quote_show_create = 1")?;
+        Ok(Self { session })
+    }
+
+    /// The databases that are not the server's own.
+    ///
+    /// # Errors
+    /// The server's.
+    pub(crate) fn databases(&mut self) -> Result<Vec<String>, ToolError> {
+        databases(&mut self.session)
+    }
+
+    /// Calls `each` with every definition of a database, the database first.
+    ///
+    /// # Errors
+    /// The server can't be reached any more, or refuses what every account may ask. Objects whose
+    /// definitions it does not show are handed to `hidden`, with the reason. Those of `each`.
+    pub(crate) fn of(
+        &mut self,
+        database: &str,
+        mut each: impl FnMut(Definition) -> Result<(), ToolError>,
+        mut hidden: impl FnMut(String),
+    ) -> Result<(), ToolError> {
+        let quoted = unparse::ident(database);
+        let [_, created] = self.session.first(&format!("SHOW CREATE DATABASE {quoted}"))?;
+        each(Definition {
+            kind: Kind::Database,
+            database: database.to_owned(),
+            name: database.to_owned(),
+            text: created.unwrap_or_default(),
+            settings: Vec::new(),
+        })?;
+        let literal = string_literal(database);
+        for objects in &OBJECTS {
+            let what = objects.kind.word();
+            for name in names(&mut self.session, &objects.names.replace('?', &literal))? {
+                let sql = format!("SHOW CREATE {what} {quoted}.{}", unparse::ident(&name));
+                let place = format!("{} {database}.{name}", what.to_lowercase());
+                let row = match self.session.rows(&sql) {
+                    Ok(rows) => rows.into_iter().next().unwrap_or_default(),
+                    Err(e) => {
+                        hidden(format!("{place}: {e}"));
+                        continue;
+                    }
+                };
+                match definition(objects, database, name, &row) {
+                    Some(definition) => each(definition)?,
+                    None => hidden(format!("{place}: the account may not")),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The databases of a server that are not its own.
+///
+/// # Errors
+/// The server's.
+pub(crate) fn databases(server: &mut dyn Runs) -> Result<Vec<String>, ToolError> {
+    let is_own = |name: &String| SYSTEM.iter().any(|own| name.eq_ignore_ascii_case(own));
+    Ok(names(server, "SHOW DATABASES")?.into_iter().filter(|name| !is_own(name)).collect())
+}
+
+fn names(server: &mut dyn Runs, sql: &str) -> Result<Vec<String>, ToolError> {
+    let rows = server.rows(sql)?;
+    Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten().map(text)).collect())
+}
+
+/// `None` if the server keeps the text from this account.
+fn definition(objects: &Objects, database: &str, name: String, row: &Row) -> Option<Definition> {
+    let cell = |column: usize| row.get(column)?.clone().map(text);
+    Some(Definition {
+        kind: objects.kind,
+        database: database.to_owned(),
+        name,
+        text: cell(objects.text)?,
+        settings: objects.settings.iter().filter_map(|&(column, name)| Some((name, cell(column)?))).collect(),
+    })
+}
+
+/// A text as a literal, whatever `sql_mode` says of backslashes.
+pub(crate) fn string_literal(text: &str) -> String {
+    match text.contains('\\') {
+        false => format!("'{}'", text.replace('\'', "''")),
+        true => format!("_utf8mb4 0x{}", hex(text.as_bytes())),
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}

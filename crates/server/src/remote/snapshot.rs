@@ -1,0 +1,101 @@
+//! Several sessions of a server that read one state of it, and the place of that state in its log.
+//!
+//! On a Duramen a snapshot tells its place: sessions take theirs until all are the same. Elsewhere,
+//! and on a Duramen that is written to too fast, the server is locked against writes for the moment
+//! in which they begin, as `mysqldump` and `mydumper` do it.
+
+use super::place::{Facts, Flavor, Place};
+use super::{Remote, RemoteSession, Runs};
+use crate::log_tool::ToolError;
+
+/// So often sessions of a Duramen try to read the same state before they lock.
+const TRIES: u32 = 20;
+
+/// How long the lock may be waited for, in seconds: who waits behind it waits as long.
+const LOCK_WAIT: u32 = 10;
+
+/// Sessions that read the state at `place`.
+pub(crate) struct Snapshot {
+    pub(crate) sessions: Vec<RemoteSession>,
+    pub(crate) place: Place,
+}
+
+impl Snapshot {
+    /// Takes one with so many sessions.
+    ///
+    /// # Errors
+    /// The server's: without the privilege RELOAD it can't be locked.
+    pub(crate) fn take(remote: &Remote, facts: &Facts, sessions: usize) -> Result<Self, ToolError> {
+        let mut sessions = (0..sessions.max(1)).map(|_| prepared(remote)).collect::<Result<Vec<_>, _>>()?;
+        if facts.flavor == Flavor::Duramen {
+            for _ in 0..TRIES {
+                let places = begin(&mut sessions, facts)?;
+                if let Some(place) = same(places) {
+                    return Ok(Self { sessions, place });
+                }
+            }
+        }
+        let mut locker = prepared(remote)?;
+        locker.rows(&format!("SET SESSION lock_wait_timeout = {LOCK_WAIT}"))?;
+        locker.rows("FLUSH TABLES WITH READ LOCK")?;
+        let begun = begin_all(&mut sessions).and_then(|()| Place::of_log(&mut locker, facts));
+        let unlocked = locker.rows("UNLOCK TABLES");
+        let place = begun?;
+        unlocked?;
+        Ok(Self { sessions, place })
+    }
+
+    /// The same of a server that is at rest while it is taken, as a replica is whose applier is
+    /// stopped: without a lock. `place` tells how far it is.
+    ///
+    /// # Errors
+    /// The server's.
+    pub(crate) fn at_rest<P: PartialEq>(
+        remote: &Remote,
+        sessions: usize,
+        mut place: impl FnMut() -> Result<P, ToolError>,
+    ) -> Result<Option<(Vec<RemoteSession>, P)>, ToolError> {
+        let mut sessions = (0..sessions.max(1)).map(|_| prepared(remote)).collect::<Result<Vec<_>, _>>()?;
+        let before = place()?;
+        begin_all(&mut sessions)?;
+        Ok((place()? == before).then_some((sessions, before)))
+    }
+}
+
+/// Logs in, with settings under which every server writes values in the same way.
+fn prepared(remote: &Remote) -> Result<RemoteSession, ToolError> {
+    let mut session = remote.session()?;
+    for sql in [
+        "SET NAMES utf8mb4",
+        // Texts come in the bytes that they are stored in.
+        "SET character_set_results = NULL",
+        "SET SESSION time_zone = '+00:00'",
+        "SET SESSION sql_mode = ''",
+        "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    ] {
+        session.rows(sql)?;
+    }
+    // Whoever copies for hours says nothing in between.
+    for sql in ["SET SESSION net_write_timeout = 86400", "SET SESSION wait_timeout = 86400"] {
+        session.rows(sql)?;
+    }
+    Ok(session)
+}
+
+fn begin_all(sessions: &mut [RemoteSession]) -> Result<(), ToolError> {
+    for session in sessions {
+        session.rows("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")?;
+    }
+    Ok(())
+}
+
+fn begin(sessions: &mut [RemoteSession], facts: &Facts) -> Result<Vec<Place>, ToolError> {
+    begin_all(sessions)?;
+    sessions.iter_mut().map(|session| Place::of_log(session, facts)).collect()
+}
+
+fn same(places: Vec<Place>) -> Option<Place> {
+    let mut places = places.into_iter();
+    let first = places.next()?;
+    places.all(|place| place == first).then_some(first)
+}
