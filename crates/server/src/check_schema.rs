@@ -15,7 +15,7 @@
 
 mod elements;
 mod help;
-mod report;
+pub(crate) mod report;
 mod script;
 mod trial;
 
@@ -121,40 +121,51 @@ fn of_server(remote: &Remote, database: Option<&str>) -> Result<Report, ToolErro
     examine_server(remote, &mut definitions, &databases, &|_| true)
 }
 
-/// Examines what `is_wanted` of some databases of a server.
+/// Examines what `is_wanted` of some databases of a server, on a stack like a session's.
+///
+/// # Errors
+/// The server's.
+pub(crate) fn examine_definitions(
+    remote: &Remote,
+    databases: &[String],
+    is_wanted: &(dyn Fn(&Definition) -> bool + Sync),
+) -> Result<Report, ToolError> {
+    examine(|| {
+        let mut definitions = Definitions::connect(remote)?;
+        examine_server(remote, &mut definitions, databases, is_wanted)
+    })
+}
+
 fn examine_server(
     remote: &Remote,
     definitions: &mut Definitions,
     databases: &[String],
-    is_wanted: &dyn Fn(&Definition) -> bool,
+    is_wanted: &(dyn Fn(&Definition) -> bool + Sync),
 ) -> Result<Report, ToolError> {
     let mut trial = Trial::begin()?;
     let mut report = Report::new(&remote.server());
-    for database in databases {
-        let mut hidden = Vec::new();
-        let mut examine = |definition: Definition| {
-            if is_wanted(&definition) {
-                statements(definition).iter().for_each(|s| trial.examine(s, &mut report));
-            }
-            Ok(())
-        };
-        definitions.of(database, &mut examine, |object| hidden.push(object))?;
-        report.not_seen.extend(hidden);
-    }
+    let mut hidden = Vec::new();
+    let mut database = String::new();
+    // Tables may refer to later ones.
+    let mut settings = vec!["SET foreign_key_checks = 0".to_owned()];
+    let each = |definition: Definition| {
+        if !is_wanted(&definition) {
+            return Ok(());
+        }
+        if definition.kind != Kind::Database && definition.database != database {
+            database.clone_from(&definition.database);
+            settings.push(format!("USE {}", syntax::unparse::ident(&database)));
+        }
+        let source: Arc<str> = definition.place().into();
+        for text in settings.drain(..).chain([definition.text]) {
+            trial.examine(
+                &Statement { source: source.clone(), line: 1, text: text.into_bytes() },
+                &mut report,
+            );
+        }
+        Ok(())
+    };
+    definitions.of(databases, each, |object| hidden.push(object))?;
+    report.not_seen.extend(hidden);
     Ok(report)
-}
-
-/// A definition, with what makes its session the one that it needs.
-fn statements(definition: Definition) -> Vec<Statement> {
-    let source: Arc<str> = definition.place().into();
-    let statement = |text: String| Statement { source: source.clone(), line: 1, text: text.into_bytes() };
-    match definition.kind {
-        // Tables may refer to later ones, and functions be used before they are made.
-        Kind::Database => vec![
-            statement(definition.text),
-            statement(format!("USE {}", syntax::unparse::ident(&definition.database))),
-            statement("SET foreign_key_checks = 0".to_owned()),
-        ],
-        _ => vec![statement(definition.text)],
-    }
 }

@@ -26,6 +26,7 @@ mod progress;
 mod remote;
 pub mod repair;
 mod replica;
+pub mod replicate;
 mod resources;
 mod results;
 mod semi_sync;

@@ -17,6 +17,7 @@ duramen: a database server that speaks MySQL's protocol and whose binary log is 
     duramen binlog           read, verify, cut and replay binary log files; 'duramen binlog --help' tells more
     duramen check            examine a data directory that no server runs on: what is sound, damaged, lost
     duramen check-schema     tell what of a schema written for MySQL would be refused or differ, before anything is made
+    duramen replicate        copy all databases of a running server and follow it; 'duramen replicate --help' tells how
     duramen compare          tell whether two servers hold the same rows, and which differ
     duramen repair           make a new data directory of one that is damaged; 'duramen repair --help' tells how
     duramen --version        tell the version
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Some("binlog") => server::log_tool::run(&args[1..]),
         Some("check") => server::repair::check(&args[1..]),
         Some("check-schema") => server::check_schema::run(&args[1..]),
+        Some("replicate") => server::replicate::run(&args[1..]),
         Some("compare") => server::compare::run(&args[1..]),
         Some("repair") => server::repair::repair(&args[1..]),
         Some("--version" | "-V" | "version") => version(),
@@ -46,7 +48,18 @@ fn main() -> ExitCode {
         Some(other) => {
             let nearest = stdx::suggest::nearest(
                 other,
-                ["serve", "probe", "binlog", "check", "check-schema", "compare", "repair", "version", "help"],
+                [
+                    "serve",
+                    "probe",
+                    "binlog",
+                    "check",
+                    "check-schema",
+                    "compare",
+                    "repair",
+                    "replicate",
+                    "version",
+                    "help",
+                ],
             );
             let hint = nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
             eprintln!("duramen: unknown command '{other}'{hint}\n\n{USAGE}");

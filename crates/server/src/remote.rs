@@ -99,11 +99,6 @@ impl Remote {
         }
     }
 
-    /// True if a connection without TLS is no connection.
-    pub(crate) fn needs_tls(&self) -> bool {
-        matches!(self.ssl_mode, SslMode::Required | SslMode::VerifyIdentity)
-    }
-
     /// True if the server's certificate has to name the host.
     pub(crate) fn verifies_identity(&self) -> bool {
         self.ssl_mode == SslMode::VerifyIdentity
@@ -261,6 +256,11 @@ impl RemoteSession {
     /// `@@version`.
     pub(crate) fn version(&self) -> &str {
         &self.client.server_version
+    }
+
+    /// True if it is encrypted.
+    pub(crate) fn has_tls(&self) -> bool {
+        self.client.tls().is_some()
     }
 
     /// Runs one statement, and gives the server's error as it is.

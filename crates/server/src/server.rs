@@ -50,6 +50,10 @@ pub enum StartError {
     /// The log or the tables.
     #[error("can't open the database: {}", .0.to_sql_error())]
     Open(#[source] OpenError),
+    /// It is a copy of another server, and not whole.
+    #[error("'{}' is an unfinished copy of another server, made by 'duramen replicate': call that again, it goes on where it \
+        stopped; or remove the directory", .0.display())]
+    UnfinishedCopy(std::path::PathBuf),
     /// What was opened can't be closed again.
     #[error("can't open the database: {0}")]
     Close(sql::SqlError),
@@ -148,6 +152,9 @@ impl Running {
         tracing::info!("duramen {} starts, process {}", env!("CARGO_PKG_VERSION"), std::process::id());
         resources::raise_open_files(&variables);
         let datadir = Datadir::open(env.clone(), &options.path(ids::DATADIR), &options.path(ids::PID_FILE))?;
+        if crate::replicate::is_unfinished(&*env, datadir.path()) {
+            return Err(StartError::UnfinishedCopy(datadir.path().to_owned()));
+        }
         // A port that is taken is an error before anything is replayed.
         drop(tcp_listeners(&variables)?);
         state_facts(&variables, options, &datadir);

@@ -124,7 +124,7 @@ fn way_out(number: u16, message: &str) -> Option<&'static str> {
 
 /// All findings of a script.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(crate) struct Report {
     name: String,
     findings: Vec<Finding>,
     /// Statements that were tried, and those about rows.
@@ -170,8 +170,24 @@ impl Report {
         }
     }
 
+    /// The objects of which something is refused.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = &str> {
+        let refused = self.findings.iter().filter(|finding| finding.verdict != Verdict::Differs);
+        refused.map(|finding| &*finding.place.source)
+    }
+
+    /// Objects whose definitions a server does not show.
+    pub(crate) fn not_seen(&self) -> &[String] {
+        &self.not_seen
+    }
+
+    /// How many statements were tried.
+    pub(crate) fn tried(&self) -> u64 {
+        self.tried
+    }
+
     /// For people.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut out = String::new();
         for finding in &self.findings {
             let Finding { place, statement, error, text, .. } = finding;

@@ -15,7 +15,7 @@ pub(crate) enum Takes {
 }
 
 impl Takes {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Nothing(name) | Self::Value(name) => name,
         }

@@ -37,11 +37,6 @@ impl Chunk {
             false => parts.join(" AND "),
         }
     }
-
-    /// True if it is the last one of its table.
-    pub(crate) fn is_last(&self) -> bool {
-        self.to.is_none()
-    }
 }
 
 /// `(a, b) > (x, y)`, in terms that use an index everywhere.
@@ -165,7 +160,6 @@ mod tests {
         assert_eq!(first.condition(&key), "`a` <= 5 AND `a` <= 5");
         let last = Chunk { after: bound(&["5"]), to: None };
         assert_eq!(last.condition(&key), "`a` >= 5 AND `a` > 5");
-        assert!(last.is_last() && !first.is_last());
     }
 
     #[test]

@@ -144,46 +144,89 @@ impl Definitions {
         databases(&mut self.session)
     }
 
-    /// Calls `each` with every definition of a database, the database first.
+    /// Calls `each` with every definition of some databases: the databases first, then their tables,
+    /// and each view behind those that it names.
     ///
     /// # Errors
     /// The server can't be reached any more, or refuses what every account may ask. Objects whose
     /// definitions it does not show are handed to `hidden`, with the reason. Those of `each`.
     pub(crate) fn of(
         &mut self,
-        database: &str,
+        databases: &[String],
         mut each: impl FnMut(Definition) -> Result<(), ToolError>,
         mut hidden: impl FnMut(String),
     ) -> Result<(), ToolError> {
-        let quoted = unparse::ident(database);
-        let [_, created] = self.session.first(&format!("SHOW CREATE DATABASE {quoted}"))?;
-        each(Definition {
-            kind: Kind::Database,
-            database: database.to_owned(),
-            name: database.to_owned(),
-            text: created.unwrap_or_default(),
-            settings: Vec::new(),
-        })?;
-        let literal = string_literal(database);
+        for database in databases {
+            let sql = format!("SHOW CREATE DATABASE {}", unparse::ident(database));
+            let [_, created] = self.session.first(&sql)?;
+            each(Definition {
+                kind: Kind::Database,
+                database: database.clone(),
+                name: database.clone(),
+                text: created.unwrap_or_default(),
+                settings: Vec::new(),
+            })?;
+        }
         for objects in &OBJECTS {
-            let what = objects.kind.word();
-            for name in names(&mut self.session, &objects.names.replace('?', &literal))? {
-                let sql = format!("SHOW CREATE {what} {quoted}.{}", unparse::ident(&name));
-                let place = format!("{} {database}.{name}", what.to_lowercase());
-                let row = match self.session.rows(&sql) {
-                    Ok(rows) => rows.into_iter().next().unwrap_or_default(),
-                    Err(e) => {
-                        hidden(format!("{place}: {e}"));
-                        continue;
-                    }
-                };
-                match definition(objects, database, name, &row) {
-                    Some(definition) => each(definition)?,
-                    None => hidden(format!("{place}: the account may not")),
+            let mut found = Vec::new();
+            for database in databases {
+                self.objects(objects, database, &mut found, &mut hidden)?;
+            }
+            if objects.kind == Kind::View {
+                found = in_order(found);
+            }
+            found.into_iter().try_for_each(&mut each)?;
+        }
+        Ok(())
+    }
+
+    fn objects(
+        &mut self,
+        objects: &Objects,
+        database: &str,
+        found: &mut Vec<Definition>,
+        hidden: &mut dyn FnMut(String),
+    ) -> Result<(), ToolError> {
+        let what = objects.kind.word();
+        let literal = string_literal(database);
+        for name in names(&mut self.session, &objects.names.replace('?', &literal))? {
+            let sql = format!("SHOW CREATE {what} {}.{}", unparse::ident(database), unparse::ident(&name));
+            let place = format!("{} {database}.{name}", what.to_lowercase());
+            let row = match self.session.rows(&sql) {
+                Ok(rows) => rows.into_iter().next().unwrap_or_default(),
+                Err(e) => {
+                    hidden(format!("{place}: {e}"));
+                    continue;
                 }
+            };
+            match definition(objects, database, name, &row) {
+                Some(definition) => found.push(definition),
+                None => hidden(format!("{place}: the account may not")),
             }
         }
         Ok(())
+    }
+}
+
+/// Views behind those that they name; those that name each other in a circle come last.
+fn in_order(views: Vec<Definition>) -> Vec<Definition> {
+    let name =
+        |view: &Definition| format!("{}.{}", unparse::ident(&view.database), unparse::ident(&view.name));
+    let names: Vec<String> = views.iter().map(name).collect();
+    let mut waiting: Vec<(usize, Definition)> = views.into_iter().enumerate().collect();
+    let mut ordered = Vec::with_capacity(waiting.len());
+    loop {
+        let left: Vec<usize> = waiting.iter().map(|(at, _)| *at).collect();
+        let needs = |(at, view): &(usize, Definition)| {
+            left.iter().any(|other| other != at && view.text.contains(&names[*other]))
+        };
+        let (later, next): (Vec<_>, Vec<_>) = waiting.into_iter().partition(needs);
+        if next.is_empty() {
+            ordered.extend(later.into_iter().map(|(_, view)| view));
+            return ordered;
+        }
+        ordered.extend(next.into_iter().map(|(_, view)| view));
+        waiting = later;
     }
 }
 
@@ -228,4 +271,30 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         let _ = write!(out, "{byte:02x}");
         out
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_come_behind_those_that_they_name() {
+        let view = |name: &str, text: &str| Definition {
+            kind: Kind::View,
+            database: "d".to_owned(),
+            name: name.to_owned(),
+            text: format!("CREATE VIEW `d`.`{name}` AS select * from {text}"),
+            settings: Vec::new(),
+        };
+        let order = |views| in_order(views).into_iter().map(|view| view.name).collect::<Vec<_>>();
+        assert_eq!(
+            order(vec![view("a", "`d`.`b`"), view("b", "`d`.`c`"), view("c", "`d`.`t`")]),
+            ["c", "b", "a"]
+        );
+        assert_eq!(
+            order(vec![view("a", "`d`.`b`"), view("b", "`d`.`a`"), view("c", "`e`.`a`")]),
+            ["c", "a", "b"]
+        );
+        assert!(order(Vec::new()).is_empty());
+    }
 }
