@@ -48,7 +48,32 @@ fn write_integer(mut magnitude: u64, negative: bool, out: &mut Vec<u8>) {
 /// The shortest digits that read back as the same double; an exponent where the point would be more
 /// than 15 digits away.
 pub(crate) fn write_f64(v: f64, out: &mut Vec<u8>) {
-    write_scientific(&format!("{v:e}"), out);
+    let text = format!("{v:e}");
+    write_scientific(&even_at_a_tie(v, text), out);
+}
+
+/// Where two texts of the shortest length are equally near, MySQL's has the even digit at its end,
+/// and Rust's may have the other one.
+fn even_at_a_tie(v: f64, text: String) -> String {
+    /// Shorter ones are never in the middle between two.
+    const DIGITS: usize = 16;
+    /// That so many zeros stand behind the 5 shows that nothing else does.
+    const ZEROS: usize = 24;
+    let Some((mantissa, exponent)) = text.split_once('e') else { return text };
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
+    let is_odd = mantissa.ends_with(['1', '3', '5', '7', '9']);
+    if digits < DIGITS || !is_odd {
+        return text;
+    }
+    let exact = format!("{v:.places$e}", places = digits + ZEROS);
+    let exact = exact.split_once('e').map_or("", |(mantissa, _)| mantissa);
+    let Some((before, after)) = exact.split_at_checked(mantissa.len()) else { return text };
+    let is_tie = after.strip_prefix('5').is_some_and(|rest| rest.bytes().all(|b| b == b'0'));
+    let even = format!("{before}e{exponent}");
+    match is_tie && before.ends_with(['0', '2', '4', '6', '8']) && even.parse() == Ok(v) {
+        true => even,
+        false => text,
+    }
 }
 
 /// A FLOAT has six significant digits.
@@ -138,6 +163,8 @@ mod tests {
             (1e-16, "1e-16"),
             (123456.789, "123456.789"),
             (1.7976931348623157e308, "1.7976931348623157e308"),
+            // In the middle between two texts of 17 digits.
+            (128.142852783203125, "128.14285278320312"),
         ] {
             assert_eq!(show(Datum::Double(v)), text);
         }

@@ -33,7 +33,8 @@ impl Facts {
     /// # Errors
     /// The server's.
     pub(crate) fn of(session: &mut RemoteSession) -> Result<Self, ToolError> {
-        let version = session.version().to_owned();
+        // MariaDB's greeting says that it is an old MySQL.
+        let version = session.version().trim_start_matches("5.5.5-").to_owned();
         let [comment, server_id, log] =
             session.first("SELECT @@version_comment, @@global.server_id, @@global.log_bin")?;
         let flavor = match (version.contains("MariaDB"), comment) {
