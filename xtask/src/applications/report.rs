@@ -44,9 +44,9 @@ impl Row {
         let result = match (&here.stopped, there.and_then(|t| t.stopped.as_ref()), difference) {
             (Some(_), Some(_), _) => "stops, on MySQL too".to_owned(),
             (Some(said), None, _) => format!("stops: {}", why(said)),
+            (None, Some(said), _) => format!("runs, not on MySQL: {}", shown(said)),
             (None, _, Some(lines)) => format!("differs: {lines}"),
             (None, _, None) if !failures.is_empty() => format!("runs; {} statements fail", failures.len()),
-            (None, Some(_), None) => "runs, not on MySQL".to_owned(),
             (None, None, None) if there.is_some() => "runs, as on MySQL".to_owned(),
             (None, None, None) => "runs".to_owned(),
         };

@@ -1,0 +1,283 @@
+//! `duramen replicate` and `duramen compare`: a copy of a server that is written to, killed again
+//! and again while it is made, which then follows; and the way back.
+//!
+//! `DURAMEN_MYSQLD` names a MySQL server; where there is none a test says so and has shown nothing.
+#![allow(clippy::unwrap_used)]
+
+use followers::mysql_server::is_at_hand;
+use followers::workload::{Features, Workload, prepare};
+use followers::{connect, seed};
+use mysql::prelude::Queryable;
+use servers::{Launch, Running, ServerKind};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+use stdx::random::Random;
+
+const ROWS: u32 = 60_000;
+
+fn source(kind: ServerKind, folder: &Path) -> Running {
+    let mut launch = Launch::new(kind, &folder.join("source")).unwrap();
+    if kind != ServerKind::Duramen {
+        launch = launch.arg("--log-bin-trust-function-creators=ON");
+    }
+    let source = launch.start().unwrap();
+    source
+        .sql("CREATE USER copier@'%' IDENTIFIED BY 'secret'; GRANT ALL ON *.* TO copier@'%' WITH GRANT OPTION")
+        .unwrap();
+    source
+}
+
+/// What the workload does not have: many rows, types of every kind, and what would act on rows.
+fn fill(source: &Running) {
+    source
+        .sql(
+            "CREATE DATABASE shop; USE shop;
+             CREATE TABLE parent (id INT PRIMARY KEY, n INT);
+             CREATE TABLE a_child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE);
+             CREATE TABLE wide (a VARCHAR(20), b DATE, c INT UNSIGNED, v VARCHAR(50) CHARACTER SET latin1, d DOUBLE, f FLOAT,
+               e ENUM('x', 'it''s'), s SET('p', 'q'), i BIT(64), t TIMESTAMP(3) NULL, n DECIMAL(20, 5), y YEAR, l BLOB,
+               g INT AS (y * 2) STORED, PRIMARY KEY (a, b, c));
+             CREATE TABLE no_key (a INT, b VARCHAR(10));
+             CREATE TABLE big (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(60), k INT, KEY (k)) AUTO_INCREMENT = 7;
+             INSERT INTO no_key VALUES (1, 'a'), (1, 'a'), (NULL, NULL);
+             INSERT INTO parent VALUES (1, 1), (2, 2); INSERT INTO a_child VALUES (1, 1), (2, 2);
+             INSERT INTO wide (a, b, c) VALUES ('', '2026-01-01', 0);
+             CREATE FUNCTION twice (a INT) RETURNS INT DETERMINISTIC RETURN a * 2;
+             CREATE PROCEDURE nothing () SET @a = 1;
+             CREATE VIEW z_view AS SELECT id, twice(n) AS n FROM parent;
+             CREATE VIEW a_view AS SELECT * FROM z_view;
+             CREATE TRIGGER of_parent BEFORE INSERT ON parent FOR EACH ROW SET NEW.n = NEW.n + 1;
+             CREATE EVENT now_and_then ON SCHEDULE EVERY 1 DAY DO SET @a = 1;",
+        )
+        .unwrap();
+    let mut conn = connect(source.address()).unwrap();
+    conn.query_drop("SET sql_mode = ''").unwrap();
+    for from in (0..ROWS).step_by(1000) {
+        let rows: Vec<String> = (from..from + 1000).map(|n| format!("('row {n} it''s \\\\ \u{e9}', {})", n % 977)).collect();
+        conn.query_drop(format!("INSERT INTO shop.big (v, k) VALUES {}", rows.join(","))).unwrap();
+    }
+    for n in 0..500_u32 {
+        conn.query_drop(format!(
+            "INSERT INTO shop.wide (a, b, c, v, d, f, e, s, i, t, n, y, l) VALUES ('K{}', '2020-01-0{}', {n}, '\u{e9}{n}', {n} / 7, \
+             {n} / 7, {}, {}, {n} * 1000000007, FROM_UNIXTIME({}), {n} / 3, {}, CHAR({}, 0, 39, 92))",
+            n % 10,
+            1 + n % 7,
+            n % 3,
+            n % 4,
+            1_700_000_000 + n,
+            1970 + n % 100,
+            n % 256
+        ))
+        .unwrap();
+    }
+}
+
+/// Where a server is, for the commands.
+fn url(server: &Running) -> String {
+    format!("mysql://copier:secret@127.0.0.1:{}", server.port())
+}
+
+fn replicate(source: &Running, copy: &Launch) -> Command {
+    let mut command = Command::new(servers::duramen().unwrap());
+    command
+        .arg("replicate")
+        .arg(format!("--from={}", url(source)))
+        .arg(format!("--datadir={}", copy.data().display()))
+        .args(["--server-id=2", "--copy-only", "--threads=2"])
+        .stdin(Stdio::null());
+    command
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// What `duramen compare` says, and its exit code.
+fn compare(source: &Running, replica: &Running, options: &[&str]) -> (i32, String) {
+    let mut command = Command::new(servers::duramen().unwrap());
+    let output = command.args(["compare", &url(source), &url(replica)]).args(options).output().unwrap();
+    (output.status.code().unwrap(), said(&output))
+}
+
+fn check_equal(source: &Running, replica: &Running, options: &[&str]) {
+    let (code, text) = compare(source, replica, options);
+    println!("{text}");
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("equal: "), "{text}");
+}
+
+/// Starts it and kills it after a while, if it is not done before.
+fn kill_after(mut command: Command, time: Duration) -> bool {
+    let mut child: Child = command.stderr(Stdio::null()).spawn().unwrap();
+    sleep(time);
+    let was_running = child.try_wait().unwrap().is_none();
+    // SIGKILL; one that has ended can't be killed any more.
+    let _ = child.kill();
+    child.wait().unwrap();
+    was_running
+}
+
+fn copied_and_followed(kind: ServerKind) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random::new(seed().unwrap());
+    let source = source(kind, folder.path());
+    fill(&source);
+    let features = match kind {
+        ServerKind::Duramen | ServerKind::MySql => Features { accounts: false, ..Features::ALL },
+        ServerKind::MariaDb => Features { json: false, accounts: false, ..Features::ALL },
+    };
+    // Definitions that come and go meanwhile are told, and the copy begun again.
+    let features = Features { definitions: false, ..features };
+    prepare(source.address(), features).unwrap();
+    let work = Workload::start(source.address(), features, 3, random.next_u64());
+    let copy = Launch::new(ServerKind::Duramen, &folder.path().join("copy")).unwrap();
+    std::fs::create_dir_all(copy.data().parent().unwrap()).unwrap();
+    for _ in 0..4 {
+        let time = Duration::from_millis(100 + random.below(1500));
+        if !kill_after(replicate(&source, &copy), time) {
+            break;
+        }
+        let refused = Command::new(servers::duramen().unwrap())
+            .args(["serve", "--port=0", &format!("--datadir={}", copy.data().display())])
+            .output();
+        if copy.data().join("replicate-unfinished").exists() {
+            let refused = said(&refused.unwrap());
+            assert!(refused.contains("unfinished copy of another server"), "{refused}");
+        }
+    }
+    if !copy.data().exists() || copy.data().join("replicate-unfinished").exists() || !copy.data().join("replica-channels").exists() {
+        let output = replicate(&source, &copy).output().unwrap();
+        println!("{}", said(&output));
+        assert!(output.status.success());
+    }
+    let copy = copy.arg("--server-id=2").start_again().unwrap();
+    sleep(Duration::from_secs(2));
+    check_equal(&source, &copy, &["--pause", "--chunk-rows=1000"]);
+    println!("{}", work.stop().unwrap());
+    check_equal(&source, &copy, &[]);
+    let count = |what: &str| {
+        let sql = format!("SELECT COUNT(*) FROM information_schema.{what}");
+        copy.sql(&sql).unwrap().trim().to_owned()
+    };
+    let expected = if kind == ServerKind::MariaDb { "1" } else { "2" };
+    // Of a MariaDB no account comes over, and a view needs the definer of the one that it reads.
+    assert_eq!(count("VIEWS WHERE TABLE_SCHEMA = 'shop'"), expected);
+    assert_eq!(count("ROUTINES WHERE ROUTINE_SCHEMA = 'shop'"), "2");
+    assert_eq!(count("TRIGGERS WHERE TRIGGER_SCHEMA = 'shop'"), "1");
+    assert_eq!(count("EVENTS WHERE EVENT_SCHEMA = 'shop' AND STATUS = 'REPLICA_SIDE_DISABLED'"), "1");
+    if kind != ServerKind::MariaDb {
+        the_way_back(source, copy);
+    }
+}
+
+/// The copy becomes the source, and the old source follows it.
+fn the_way_back(old: Running, new: Running) {
+    new.sql("STOP REPLICA; RESET REPLICA ALL").unwrap();
+    let [uuid, executed] = ["server_uuid", "gtid_executed"].map(|name| {
+        new.sql(&format!("SELECT REPLACE(@@global.{name}, '\\n', '')")).unwrap().replace("\\n", "").trim().to_owned()
+    });
+    let own: Vec<&str> = executed.split(',').map(str::trim).filter(|part| part.starts_with(&uuid)).collect();
+    old.sql(&format!(
+        "SET GLOBAL gtid_purged = '+{}'; CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {}, \
+         SOURCE_USER = 'copier', SOURCE_PASSWORD = 'secret', GET_SOURCE_PUBLIC_KEY = 1, SOURCE_AUTO_POSITION = 1; START REPLICA",
+        own.join(","),
+        new.port()
+    ))
+    .unwrap();
+    new.sql("INSERT INTO shop.parent VALUES (100, 1); DELETE FROM shop.parent WHERE id = 1; DELETE FROM shop.big WHERE k = 5").unwrap();
+    check_equal(&new, &old, &[]);
+    assert_eq!(old.sql("SELECT n FROM shop.parent WHERE id = 100").unwrap().trim(), "2");
+    assert_eq!(old.sql("SELECT COUNT(*) FROM shop.a_child").unwrap().trim(), "1");
+}
+
+#[test]
+fn a_duramen_is_copied_and_followed() {
+    copied_and_followed(ServerKind::Duramen);
+}
+
+#[test]
+fn a_mysql_is_copied_and_followed() {
+    if is_at_hand() {
+        copied_and_followed(ServerKind::MySql);
+    }
+}
+
+#[test]
+fn a_mariadb_is_copied_and_followed() {
+    copied_and_followed(ServerKind::MariaDb);
+}
+
+#[test]
+fn what_cant_be_carried_over_is_told_before_anything_is_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = source(ServerKind::MariaDb, folder.path());
+    source
+        .sql(
+            "CREATE DATABASE d; CREATE TABLE d.good (id INT PRIMARY KEY); INSERT INTO d.good VALUES (1);
+             CREATE TABLE d.words (id INT PRIMARY KEY, t TEXT, FULLTEXT KEY (t));",
+        )
+        .unwrap();
+    let copy = Launch::new(ServerKind::Duramen, &folder.path().join("copy")).unwrap();
+    std::fs::create_dir_all(copy.data().parent().unwrap()).unwrap();
+    let output = replicate(&source, &copy).output().unwrap();
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("FULLTEXT") && text.contains("nothing was copied"), "{text}");
+    assert!(text.contains("--ignore-table=d.words"), "{text}");
+    assert!(!copy.data().exists());
+
+    let output = replicate(&source, &copy).arg("--ignore-table=d.words").output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let copy = copy.arg("--server-id=2").start_again().unwrap();
+    // Rows of what was left out are left out further on.
+    source.sql("INSERT INTO d.words VALUES (1, 'a'); INSERT INTO d.good VALUES (2)").unwrap();
+    check_equal(&source, &copy, &["--table=d.good"]);
+    let (code, text) = compare(&source, &copy, &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("d.words: only on"), "{text}");
+    // The directory has a database now.
+    let again = replicate(&source, copy.launch()).output().unwrap();
+    assert_eq!(again.status.code(), Some(3));
+}
+
+#[test]
+fn rows_that_differ_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let servers = ["one", "two"].map(|name| {
+        let server = source(ServerKind::Duramen, &folder.path().join(name));
+        server
+            .sql(
+                "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, a INT, b VARCHAR(20)); CREATE TABLE d.n (a INT);
+                 INSERT INTO d.t VALUES (1, 1, 'a'), (2, 2, NULL), (3, 3, 'c'), (4, 4, ''); INSERT INTO d.n VALUES (1), (1), (2)",
+            )
+            .unwrap();
+        server
+    });
+    let [one, two] = &servers;
+    let rest = ["--at-rest", "--chunk-rows=2"];
+    check_equal(one, two, &rest);
+    two.sql("UPDATE d.t SET b = '' WHERE id = 2; DELETE FROM d.t WHERE id = 3; INSERT INTO d.t VALUES (9, 9, 'x')").unwrap();
+    two.sql("UPDATE d.n SET a = 2 WHERE a = 1 LIMIT 1; CREATE TABLE d.more (a INT); ALTER TABLE d.n ADD z INT").unwrap();
+    let (code, text) = compare(one, two, &rest);
+    println!("{text}");
+    assert_eq!(code, 1);
+    let address = |server: &Running| format!("127.0.0.1:{}", server.port());
+    for line in [
+        format!("d.more: only on {}", address(two)),
+        format!("d.n: the column 'z' is only on {}", address(two)),
+        "    differs: id = 2, in b\n".to_owned(),
+        format!("    only on {}: id = 3\n", address(one)),
+        format!("    only on {}: id = 9\n", address(two)),
+        "different: 3 of 3 tables".to_owned(),
+    ] {
+        assert!(text.contains(&line), "{line} is not in {text}");
+    }
+    let (_, json) = compare(one, two, &["--at-rest", "--json", "--table=d.t", "--rows=1"]);
+    assert!(json.contains("\"equal\": false") && json.contains("\"more\": true"), "{json}");
+    // They follow nobody.
+    let (code, text) = compare(one, two, &[]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("does not follow"), "{text}");
+}
