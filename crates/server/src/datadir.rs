@@ -169,7 +169,7 @@ impl Drop for Datadir {
 }
 
 /// Makes the directory, and those above it, so that a power cut does not take their names back.
-fn make_dir(env: &dyn Env, path: &Path) -> io::Result<()> {
+pub(crate) fn make_dir(env: &dyn Env, path: &Path) -> io::Result<()> {
     let is_missing = |p: &&Path| !p.as_os_str().is_empty() && !env.exists(p);
     let missing = path.ancestors().take_while(is_missing).count();
     env.create_dir_all(path)?;

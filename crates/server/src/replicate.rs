@@ -37,6 +37,7 @@ use crate::remote::snapshot::Snapshot;
 use env::{Env, RealEnv};
 use local::Local;
 use source::Source;
+use sql::variables::ids;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -161,8 +162,8 @@ fn copy(
     say(&format!("{} is {}, with {} databases", remote.server(), source.facts.name(), databases.len()));
     let left_out = try_definitions(remote, &databases, &ignored)?;
 
+    let mut unfinished = Unfinished::begin(env, &options.path(ids::DATADIR), &source)?;
     let local = Local::open(env, options)?;
-    let mut unfinished = Unfinished::begin(env, &local, &source)?;
     let snapshot = Snapshot::take(remote, &source.facts, threads)?;
     say(&format!("the copy is the source at {}", snapshot.place));
     let wanted = |d: &Definition| ignored.wants(d) && !left_out.contains(&d.place());

@@ -12,7 +12,6 @@ use protocol::client::Row;
 use sql::variables::ids;
 use sql::{ColumnMeta, Connection, Datum, Instance, OkInfo, ResultSink, Session, SqlError};
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 /// The stack that statements have, in bytes: that of a session of the largest `thread_stack`.
@@ -40,15 +39,6 @@ impl Local {
             .map_err(|e| refused(&e))?;
         datadir.record_database().map_err(|e| refused(&e))?;
         Ok(Self { instance, datadir })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        self.datadir.path()
-    }
-
-    /// True if there was no database before.
-    pub(super) fn is_new(&self) -> bool {
-        self.datadir.is_new()
     }
 
     /// This server's UUID.

@@ -4,8 +4,8 @@
 //! `source UUID-OR-ADDRESS` says of which one, `table DIGEST DATABASE.TABLE` that a table was made
 //! from a definition: one that has changed since is made anew.
 
-use super::local::Local;
 use super::source::Source;
+use crate::datadir::make_dir;
 use crate::log_tool::ToolError;
 use env::Env;
 use std::collections::BTreeMap;
@@ -29,24 +29,26 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Writes it into a new directory, or reads that of an earlier try.
+    /// Writes it into a new directory, before anything else is there, or reads that of an earlier
+    /// try.
     ///
     /// # Errors
-    /// The directory has a database of its own, or is a copy of another server.
-    pub(super) fn begin(env: &Arc<dyn Env>, local: &Local, source: &Source) -> Result<Self, ToolError> {
-        let path = local.path().join(FILE);
-        let name = source.name();
-        let mut found = Self { env: env.clone(), path, source: name, tables: BTreeMap::new() };
-        match env.exists(&found.path) {
-            false if local.is_new() => found.write()?,
-            false => {
-                return Err(ToolError::Refused(format!(
-                    "'{}' has a database already: name a directory that is empty, or not there",
-                    local.path().display()
-                )));
-            }
-            true => found.read()?,
+    /// The directory has something of its own, or is a copy of another server.
+    pub(super) fn begin(env: &Arc<dyn Env>, datadir: &Path, source: &Source) -> Result<Self, ToolError> {
+        let (path, source) = (datadir.join(FILE), source.name());
+        let mut found = Self { env: env.clone(), path, source, tables: BTreeMap::new() };
+        if env.exists(&found.path) {
+            found.read()?;
+            return Ok(found);
         }
+        if env.read_dir(datadir).is_ok_and(|inside| !inside.is_empty()) {
+            return Err(ToolError::Refused(format!(
+                "'{}' is not empty: name a directory that is, or that is not there",
+                datadir.display()
+            )));
+        }
+        make_dir(&**env, datadir).map_err(|e| ToolError::io("make", datadir, e))?;
+        found.write()?;
         Ok(found)
     }
 
