@@ -52,8 +52,7 @@ pub struct Replica {
     without_mysql: Option<String>,
     sources: RefCell<BTreeMap<&'static str, Source>>,
     backlog: RefCell<Option<Backlog>>,
-    /// What sources were, and what one session's inserts made there in a second.
-    versions: RefCell<Vec<String>>,
+    /// What one session inserted at the source in a second, round by round.
     rates_at_source: RefCell<Vec<f64>>,
     /// By row of the lag's part and server.
     lags: RefCell<BTreeMap<(usize, Who), Vec<f64>>>,
@@ -93,7 +92,6 @@ impl Replica {
             without_mysql,
             sources: RefCell::default(),
             backlog: RefCell::default(),
-            versions: RefCell::default(),
             rates_at_source: RefCell::default(),
             lags: RefCell::default(),
         }
@@ -223,10 +221,6 @@ impl Workload for Replica {
         Ok(())
     }
 
-    fn base_row(&self) -> Option<String> {
-        None
-    }
-
     fn curves(&self) -> Vec<Curves> {
         let lags = self.lags.borrow();
         let Some((part, _)) = self.parts.iter().find(|(part, _)| part.name == LAG) else { return Vec::new() };
@@ -259,7 +253,6 @@ impl Replica {
     ) -> Result<&'a Source> {
         if !sources.contains_key(kind.name()) {
             let source = Source::start(kind, &self.duramen)?;
-            self.versions.borrow_mut().push(source.version()?);
             sources.insert(kind.name(), source);
         }
         sources.get(kind.name()).ok_or_else(|| "no source".into())

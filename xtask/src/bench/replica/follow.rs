@@ -3,7 +3,7 @@
 
 use super::source::{Place, Snapshot, Source, sums};
 use crate::Result;
-use crate::bench::contender::Contender;
+use crate::bench::contender::{Contender, FILES_AHEAD};
 use crate::bench::session;
 use crate::bench::workload::Who;
 use servers::ServerKind;
@@ -72,6 +72,8 @@ impl<'a> Following<'a> {
         server.sql(new_log)?;
         let following = Self { server, source, kind, session: session::log_in(server.address())? };
         server.sql(&following.change(&snapshot.place))?;
+        // Those of the new log are made by now.
+        server.set_files_ahead(FILES_AHEAD)?;
         Ok(following)
     }
 

@@ -78,11 +78,6 @@ impl Source {
         self.running.address()
     }
 
-    /// What it calls itself.
-    pub fn version(&self) -> Result<String> {
-        self.running.version()
-    }
-
     pub fn sql(&self, script: &str) -> Result<String> {
         self.running.sql(script).map_err(|e| format!("the source: {e}").into())
     }
