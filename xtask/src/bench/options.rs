@@ -43,7 +43,7 @@ for all:
   --profile NAME     the build that is measured (default release; dev only shows that the harness works)
   --duramen PATH     measure this binary, built before, instead of building one
   --out DIR          where the Markdown tables and the SVG plots go (default target/bench)
-  --all-plots        a plot for each table, not only for the four that docs/benchmarks.md shows
+  --all-plots        a plot for each table, not only for the five that docs/benchmarks.md shows
   --relative         tables and plots in multiples of one cell, MariaDB's at full durability with the fewest clients: pages
                      that can be kept, since rates say more about the machine (with --out docs/benchmarks)
 w1, w4-insert:

@@ -46,6 +46,7 @@ const LAG: &str = "lag";
 /// Catch-up and lag of replicas.
 pub struct Replica {
     parts: Vec<(Part, Vec<Case>)>,
+    transactions: u32,
     duramen: PathBuf,
     time: Duration,
     /// Why there is no MySQL.
@@ -87,6 +88,7 @@ impl Replica {
         let without_mysql = servers::mysqld().err().map(|reason| reason.to_string());
         Self {
             parts: parts(options.backlog, without_mysql.is_none()),
+            transactions: options.backlog,
             duramen: options.duramen(),
             time: Duration::from_secs(u64::from(options.time) * 5),
             without_mysql,
@@ -167,14 +169,15 @@ impl Workload for Replica {
         let left_out = self.without_mysql.as_ref().map(|reason| format!(" MySQL is left out: {reason}."));
         format!(
             "Replicas of the same source, each with its own log; flushes take 0.6 ms longer. MySQL preserves the commit order and \
-             finds what is independent by writesets, MariaDB applies optimistically with 8 threads and goes by its own GTIDs. A \
-             backlog is made while no replica runs, by sessions of sysbench at a source at 0/2 without slower flushes, and \
+             finds what is independent by writesets; its coordinator yields its processor again and again while no worker is free, \
+             which is processor time, too. MariaDB applies optimistically with 8 threads and goes by its own GTIDs. A backlog of \
+             {} transactions is made while no replica runs, by sessions of sysbench at a source at 0/2 without slower flushes, and \
              measured from START REPLICA to the moment at which the replica has all of it; its rows are the source's then. \
              *{ONE_SESSION}*: a quarter of the backlog, inserted by one session (2020: 230 a second at 1/1, 7050 at 0/2, from a \
              source that made 200 and 3770). *{GROUPS}*: inserts of {SESSIONS} sessions. *{LAG}*: oltp_write_only by {} sessions \
              at a steady rate at a Duramen with the same flushes; the time is that from a client's OK at the source to the moment \
-             at which a query at the replica finds the row, looked for five thousand times a second. The machine does other \
-             work, too: only ratios within the run count.{}",
+             at which a query at the replica finds the row, looked for five thousand times a second.{}",
+            self.transactions,
             lag::SESSIONS,
             left_out.unwrap_or_default(),
         )
@@ -203,12 +206,11 @@ impl Workload for Replica {
             Work::Steady(per_second) => self.lag(server, source, row, per_second, *delay)?,
             Work::Backlog { .. } => {
                 let mut backlog = self.backlog.borrow_mut();
-                let is_there = |b: &&mut Backlog| b.at == (part, row) && b.done < columns.len();
-                let backlog = match backlog.as_mut().filter(is_there) {
-                    Some(_) => backlog.as_mut(),
-                    None => Some(backlog.insert(self.make_backlog(source, (part, row), case.work)?)),
-                };
-                let backlog = backlog.ok_or("no backlog")?;
+                let is_there = |b: &Backlog| b.at == (part, row) && b.done < columns.len();
+                if !backlog.as_ref().is_some_and(is_there) {
+                    *backlog = Some(self.make_backlog(source, (part, row), case.work)?);
+                }
+                let backlog = backlog.as_mut().ok_or("no backlog")?;
                 backlog.done += 1;
                 catch_up_with(server, source, backlog, *delay)?
             }
