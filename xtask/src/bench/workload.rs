@@ -97,9 +97,12 @@ pub struct Curves {
     /// The file of the plot, and what is above it.
     pub file: String,
     pub title: String,
-    /// By heading: columns with their values in rising order.
-    pub panels: Vec<(String, Vec<(Column, Vec<f64>)>)>,
+    /// By heading.
+    pub panels: Vec<(String, Vec<Curve>)>,
 }
+
+/// A column with its values in rising order.
+pub type Curve = (Column, Vec<f64>);
 
 /// A server and how it is set.
 #[derive(Debug, Clone, PartialEq, Eq)]

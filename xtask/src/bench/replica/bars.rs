@@ -133,7 +133,7 @@ mod tests {
         };
         assert_eq!(met(&[9000.0, 9100.0, 800.0], 5000.0), [true, true, true, true]);
         assert_eq!(met(&[4000.0, 4300.0, 500.0], 5000.0), [false, false, false, true]);
-        assert_eq!(met(&[4000.0, 4000.0, 300.0], 3000.0)[0], true);
+        assert!(met(&[4000.0, 4000.0, 300.0], 3000.0)[0]);
     }
 
     #[test]
