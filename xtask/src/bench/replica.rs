@@ -3,9 +3,9 @@
 //! of many sessions, how groups grow with a backlog, and lag at a steady load.
 //!
 //! A backlog is made once in a round while no replica runs. Each column's server in turn is put at
-//! its beginning ([`follow`]), from a dump of the source's tables ([`source`]), and is measured from
-//! START REPLICA to the moment at which it has all. In the end its rows are the source's. [`lag`]
-//! has the other measurement, [`bars`] what was promised.
+//! its beginning ([`follow`]), from a dump of the source's tables ([`source`]), and is measured
+//! from START REPLICA to the moment at which it has all. In the end its rows are the source's.
+//! [`lag`] has the other measurement, [`bars`] what was promised.
 
 mod bars;
 mod follow;
@@ -20,7 +20,7 @@ use super::workload::{Column, Curves, Durability, Outcome, Part, Row, Who, Workl
 use crate::Result;
 use follow::Following;
 use servers::ServerKind;
-use source::{Place, Snapshot, Source};
+use source::{LogPlace, Snapshot, Source};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ enum Work {
 struct Backlog {
     at: (usize, usize),
     snapshot: Snapshot,
-    end: Place,
+    end: LogPlace,
     /// Columns that have caught up.
     done: usize,
 }

@@ -63,7 +63,8 @@ pub fn value(socket: &mut UnixStream, sql: &str) -> Result<Option<String>> {
             Some(&ERR) => return Err(format!("`{sql}`: {}", message(&row)).into()),
             _ if found.is_some() => {}
             Some(&NULL) | None => found = Some(None),
-            // What is read here is shorter than the 251 bytes from which lengths take more than one.
+            // What is read here is shorter than the 251 bytes from which on a length takes more
+            // than one.
             Some(&length) => {
                 let text = row.get(1..=usize::from(length)).ok_or("a row ends within its first column")?;
                 found = Some(Some(String::from_utf8_lossy(text).into_owned()));

@@ -6,9 +6,9 @@ use crate::bench::workload::{Durability, Who};
 
 /// Of a published replica at 0/2.
 const PUBLISHED: f64 = 7050.0;
-/// A durable replica over MySQL's, and what it keeps of the rate of one that is not.
+/// A durable replica over MySQL's, and what it retains of the rate of one that is not.
 const OVER_DURABLE: f64 = 10.0;
-const KEPT: f64 = 0.95;
+const RETAINED: f64 = 0.95;
 /// With a backlog, over the others.
 const OVER_OTHERS: f64 = 3.0;
 
@@ -49,8 +49,8 @@ fn one_session(table: &Table, source_rates: &[f64]) -> Vec<Bar> {
         bars.push(named(ratio.median >= OVER_DURABLE, wanted, format!("{:.1} times", ratio.median)));
     }
     if let Some(ratio) = of(DURAMEN, Durability::EACH_SECOND).and_then(|other| line.ratio(ours, other)) {
-        let wanted = format!("at 1/1 at least {:.0} % of the rate at 0/2", KEPT * 100.0);
-        bars.push(named(ratio.median >= KEPT, wanted, format!("{:.0} %", ratio.median * 100.0)));
+        let wanted = format!("at 1/1 at least {:.0} % of the rate at 0/2", RETAINED * 100.0);
+        bars.push(named(ratio.median >= RETAINED, wanted, format!("{:.0} %", ratio.median * 100.0)));
     }
     bars
 }

@@ -1,7 +1,7 @@
 //! A server as a replica: put at a place of a source's log, started, awaited, compared. In the
 //! words of MySQL, which are Duramen's, or in MariaDB's.
 
-use super::source::{Place, Snapshot, Source, sums};
+use super::source::{LogPlace, Snapshot, Source, sums};
 use crate::Result;
 use crate::bench::contender::{Contender, FILES_AHEAD};
 use crate::bench::session;
@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// After so long without the whole backlog, whether it still runs is looked at.
-const LOOK_SECONDS: u32 = 2;
+const SLICE_SECONDS: u32 = 2;
 /// The longest that is waited for a backlog.
 const PATIENCE: Duration = Duration::from_secs(3600);
 /// Both threads in the rows of `SHOW REPLICA STATUS` and of MariaDB's `SHOW SLAVE STATUS`.
@@ -78,7 +78,7 @@ impl<'a> Following<'a> {
     }
 
     /// The statements that say whom to follow, and from where on.
-    fn change(&self, from: &Place) -> String {
+    fn change(&self, from: &LogPlace) -> String {
         let (port, user, password) = self.source.login_of(self.kind);
         if self.kind == ServerKind::MariaDb {
             return format!(
@@ -99,24 +99,25 @@ impl<'a> Following<'a> {
         )
     }
 
-    /// Starts it.
+    /// From the snapshot on, or from where it was stopped.
     pub fn start(&mut self) -> Result<()> {
         let start = if self.kind == ServerKind::MariaDb { "START SLAVE" } else { "START REPLICA" };
         session::query(&mut self.session, start)
     }
 
     /// Returns as soon as it has all up to this place; fails where it stops before.
-    pub fn wait_for(&mut self, place: &Place) -> Result<()> {
+    pub fn wait_for(&mut self, place: &LogPlace) -> Result<()> {
         let wait = match (self.kind, self.source.kind()) {
             (ServerKind::MariaDb, _) => {
-                format!("SELECT MASTER_GTID_WAIT('{}', {LOOK_SECONDS})", place.mariadb_gtid)
+                format!("SELECT MASTER_GTID_WAIT('{}', {SLICE_SECONDS})", place.mariadb_gtid)
             }
             (_, ServerKind::MariaDb) => {
-                format!("SELECT SOURCE_POS_WAIT('{}', {}, {LOOK_SECONDS})", place.file, place.offset)
+                format!("SELECT SOURCE_POS_WAIT('{}', {}, {SLICE_SECONDS})", place.file, place.offset)
             }
-            _ => format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{}', {LOOK_SECONDS})", place.gtids),
+            _ => format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{}', {SLICE_SECONDS})", place.gtids),
         };
-        // Of a position it may be how many events were waited for; of a set, 1 is that time is over.
+        // Of a position it may be how many events were waited for; of a set, 1 is that time is
+        // over.
         let is_by_position = wait.contains("POS_WAIT");
         let began = Instant::now();
         while began.elapsed() < PATIENCE {

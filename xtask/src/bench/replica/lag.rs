@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 pub const SESSIONS: u32 = 8;
 /// Between two rows that are looked for.
 const APART: Duration = Duration::from_millis(20);
-/// Between two looks.
-const LOOK: Duration = Duration::from_micros(200);
+/// Between two queries.
+const POLL: Duration = Duration::from_micros(200);
 /// The longest that is waited for the last of them.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -77,7 +77,7 @@ fn find_rows(replica: &Contender, rows: &AtomicUsize) -> Result<Vec<Instant>> {
         } else if newest.elapsed() > PATIENCE {
             return Err(format!("{}: no row has come for {} s", replica.name, PATIENCE.as_secs()).into());
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL);
     }
     Ok(found)
 }

@@ -26,7 +26,7 @@ pub struct Source {
 
 /// A place in its log, in each of the languages that replicas know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct LogPlace {
     /// MySQL's set of executed GTIDs; of a MariaDB nothing.
     pub gtids: String,
     /// MariaDB's GTID.
@@ -40,7 +40,7 @@ pub struct Place {
 /// What replicas begin with: the tables, and where in the log they were so.
 pub struct Snapshot {
     pub dump: String,
-    pub place: Place,
+    pub place: LogPlace,
 }
 
 impl Source {
@@ -138,7 +138,7 @@ impl Source {
     }
 
     /// The end of its log. Nobody may commit meanwhile.
-    pub fn place(&self) -> Result<Place> {
+    pub fn place(&self) -> Result<LogPlace> {
         if self.kind == ServerKind::MariaDb {
             let mariadb_gtid = self.sql("SELECT @@gtid_binlog_pos")?;
             let status = self.sql("SHOW MASTER STATUS")?;
@@ -146,12 +146,12 @@ impl Source {
             let (file, offset) = columns.next().zip(columns.next()).ok_or("the source has no log")?;
             let transactions = last_number(&mariadb_gtid)?;
             let (file, offset) = (file.to_owned(), offset.trim().parse()?);
-            return Ok(Place { gtids: String::new(), mariadb_gtid, file, offset, transactions });
+            return Ok(LogPlace { gtids: String::new(), mariadb_gtid, file, offset, transactions });
         }
         let gtids = self.sql("SELECT REPLACE(@@GLOBAL.gtid_executed, CHAR(10), '')")?;
         let transactions = last_number(&gtids)?;
         let mariadb_gtid = format!("0-{}-{transactions}", server_id(self.kind));
-        Ok(Place { gtids, mariadb_gtid, file: String::new(), offset: 0, transactions })
+        Ok(LogPlace { gtids, mariadb_gtid, file: String::new(), offset: 0, transactions })
     }
 
     /// Sums over all rows, to compare with a replica's.
