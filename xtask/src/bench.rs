@@ -8,8 +8,9 @@
 //! printed). Workloads: [`slap`] is W1 and W4's inserts, [`oltp`] is W2, W3, W4's updates, W5, and
 //! what durability costs; [`hot_row`], [`hot_parent`], [`one_client`], [`cpu`], [`sysbench`] (its
 //! bundled tests),
-//! [`tpcc`], [`dump`], [`followers`]. [`flush`] measures flushes alone, [`callgrind`] counts
-//! instructions, [`machine`] says what all is measured on.
+//! [`tpcc`], [`dump`], [`followers`], [`replica`]. [`flush`] measures flushes alone, [`callgrind`]
+//! counts instructions, [`session`] is a client without a program, [`machine`] says what all is
+//! measured on.
 //!
 //! What counts are ratios of the same round: the machine's noise hits all servers. A rate alone
 //! says more about the machine than about the server.
@@ -28,8 +29,10 @@ mod oltp;
 mod one_client;
 mod options;
 mod relative;
+mod replica;
 mod report;
 mod results;
+mod session;
 mod shape;
 mod slap;
 mod sysbench;

@@ -55,8 +55,8 @@ pub const FILES_AHEAD: u32 = 2;
 const FILES_MADE_WITHIN: Duration = Duration::from_secs(120);
 
 impl Contender {
-    /// Starts it, or finds it at its address.
-    pub fn new(who: Who, options: &Options) -> Result<Self> {
+    /// Starts it with further arguments, or finds it at its address.
+    pub fn new(who: Who, options: &Options, args: Vec<String>) -> Result<Self> {
         let names: Vec<&str> = options.peers.iter().map(|p| p.name.as_str()).collect();
         let name = who.name(&names);
         let folder = Path::new(SERVERS);
@@ -75,12 +75,17 @@ impl Contender {
             });
         }
         let folder = folder.join(match who {
-            Who::DuramenCounted => "counted",
-            Who::MariaDbWithoutLog => "without-log",
-            _ => "with-log",
+            Who::DuramenCounted => "counted".to_owned(),
+            Who::MariaDbWithoutLog => "without-log".to_owned(),
+            // There may be several.
+            Who::MySql { workers } => format!("workers-{workers}"),
+            _ => "with-log".to_owned(),
         });
-        let is_ours = matches!(who, Who::Duramen | Who::DuramenCounted);
-        let kind = if is_ours { ServerKind::Duramen } else { ServerKind::MariaDb };
+        let kind = match who {
+            Who::Duramen | Who::DuramenCounted => ServerKind::Duramen,
+            Who::MySql { .. } => ServerKind::MySql,
+            _ => ServerKind::MariaDb,
+        };
         let disk = Disk::new(&folder.join(format!("{}-disk", kind.name())))?;
         let mut launch = Launch::new(kind, &folder)?.binary(options.duramen()).variables(disk.variables());
         launch = match who {
@@ -88,7 +93,7 @@ impl Contender {
             Who::MariaDbWithoutLog => launch.arg("--skip-log-bin"),
             _ => launch,
         };
-        let running = launch.start()?;
+        let running = args.into_iter().fold(launch, Launch::arg).start()?;
         let address = if options.peers.is_empty() { running.address().clone() } else { tcp(&running)? };
         Ok(Self {
             who,

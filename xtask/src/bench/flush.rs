@@ -48,7 +48,7 @@ fn measure(
     let sum: f64 = times.iter().map(|(ms, _)| ms).sum();
     let events = times.len() as f64;
     let latency = Percentiles::of(&times);
-    Ok(Outcome { label: None, per_second: events * 1e3 / sum, events: Some(events), latency })
+    Ok(Outcome { per_second: events * 1e3 / sum, events: Some(events), latency, ..Outcome::default() })
 }
 
 /// The child: prints the milliseconds of each flush, rising.

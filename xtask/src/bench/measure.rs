@@ -55,7 +55,7 @@ pub fn measure(workload: &dyn Workload, options: &Options, progress: &mut Progre
     let mut servers = BTreeMap::new();
     for column in parts.iter().flat_map(|p| &p.columns) {
         if let Entry::Vacant(new) = servers.entry(column.who) {
-            new.insert(Contender::new(column.who, options)?);
+            new.insert(Contender::new(column.who, options, workload.arguments(column.who))?);
         }
     }
     let versions = servers.values().map(Contender::version).collect::<Result<Vec<_>>>()?;
@@ -157,7 +157,7 @@ fn run_cell(
     Ok(outcomes?
         .into_iter()
         .map(|outcome| {
-            let sample = Sample::new(&outcome, &counts);
+            let sample = Sample::new(&outcome, outcome.counts.as_ref().unwrap_or(&counts));
             (outcome, sample)
         })
         .collect())

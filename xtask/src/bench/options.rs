@@ -30,6 +30,7 @@ others:
   tpcc               TPC-C by the driver of this project, with the consistency conditions checked after each run
   dump-load          a dump by mariadb-dump, loaded by mariadb
   followers          inserts by 64 clients, beside followers that are sent the log
+  replica            replicas of the same sources: one session's inserts, backlogs, lag; beside MySQL where DURAMEN_MYSQLD names it
 all is published and bars: about 42 minutes, with --quick 11.
 
 for all:
@@ -42,7 +43,7 @@ for all:
   --profile NAME     the build that is measured (default release; dev only shows that the harness works)
   --duramen PATH     measure this binary, built before, instead of building one
   --out DIR          where the Markdown tables and the SVG plots go (default target/bench)
-  --all-plots        a plot for each table, not only for the four that docs/benchmarks.md shows
+  --all-plots        a plot for each table, not only for the five that docs/benchmarks.md shows
   --relative         tables and plots in multiples of one cell, MariaDB's at full durability with the fewest clients: pages
                      that can be kept, since rates say more about the machine (with --out docs/benchmarks)
 w1, w4-insert:
@@ -61,6 +62,8 @@ tpcc:
   --terminals N      (default 16), without think times
 dump-load:
   --size SIZE        bytes of data in the dump, with K, M or G (default 256M)
+replica:
+  --backlog N        transactions that replicas catch up with (default 1000000)
 ";
 
 /// The options of all workloads, and the workloads that were named.
@@ -84,6 +87,7 @@ pub struct Options {
     pub foreign_keys: bool,
     pub terminals: u32,
     pub size: u64,
+    pub backlog: u32,
 }
 
 /// A server that was not started here.
@@ -114,6 +118,7 @@ impl Default for Options {
             foreign_keys: false,
             terminals: 16,
             size: 256 << 20,
+            backlog: 1_000_000,
         }
     }
 }
@@ -158,6 +163,7 @@ impl Options {
         self.threads = vec![1, 16, 256];
         self.scale = 0.01;
         self.table_size = 10_000;
+        self.backlog = 10_000;
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
@@ -175,6 +181,7 @@ impl Options {
             "--table-size" => self.table_size = number(name, value)?,
             "--warehouses" => self.warehouses = number(name, value)?,
             "--terminals" => self.terminals = number(name, value)?,
+            "--backlog" => self.backlog = number::<u32>(name, value)?.max(1),
             "--size" => self.size = bytes(value)?,
             _ => return Err(format!("no option is called `{name}`\n{HELP}").into()),
         }

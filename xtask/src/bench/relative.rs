@@ -68,6 +68,7 @@ impl Part {
         self.column(Who::MariaDb, Durability::FULL)
             .or(of(Who::MariaDb))
             .or(of(Who::MariaDbWithoutLog))
+            .or(of(Who::MySql { workers: 8 }))
             .unwrap_or(0)
     }
 }

@@ -1,7 +1,8 @@
 //! How results are printed: a table in the terminal, the same and more as Markdown ([`markdown`]),
-//! and plots ([`plot`], on [`axis`]).
+//! and plots ([`plot`], on [`axis`]; [`curves`]).
 
 mod axis;
+mod curves;
 mod markdown;
 mod plot;
 
@@ -53,11 +54,16 @@ pub fn print(workload: &dyn Workload, measured: &Measured) {
     }
 }
 
-/// The plots that a run draws unless all are asked for: what `docs/benchmarks.md` shows of four
+/// The plots that a run draws unless all are asked for: what `docs/benchmarks.md` shows of five
 /// claims. The pages have every figure as a table; thirty plots that change with each run are
 /// thirty files that nobody compares.
-const DRAWN: [&str; 4] =
-    ["w3-20-ms.svg", "slow-flush-20-ms.svg", "not-durable-oltp_write_only.svg", "hot-row-20-ms.svg"];
+const DRAWN: [&str; 5] = [
+    "w3-20-ms.svg",
+    "slow-flush-20-ms.svg",
+    "not-durable-oltp_write_only.svg",
+    "hot-row-20-ms.svg",
+    "replica-groups.svg",
+];
 
 /// Writes `NAME.md` and the plots that are drawn of it into the options' folder; in multiples if
 /// they ask for it.
@@ -74,6 +80,9 @@ pub fn write(
         if let Some(name) = plot_name(workload, &table.part, options) {
             plot::draw(workload, table, &options.out.join(name))?;
         }
+    }
+    for curves in workload.curves() {
+        curves::draw(&curves, &options.out.join(&curves.file))?;
     }
     let plot = |part: &Part| plot_name(workload, part, options);
     let text = markdown::section(workload, shown, &bars, machine, plot)?;

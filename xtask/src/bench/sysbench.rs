@@ -5,6 +5,7 @@ use super::options::Options;
 use super::results::Percentiles;
 use super::workload::{Column, Durability, Outcome, Part, Row, Who, Workload, clients};
 use crate::Result;
+use servers::Address;
 use servers::published::{SYSBENCH_BULK, SYSBENCH_OLTP};
 
 /// Every bundled test that wants a database.
@@ -15,8 +16,18 @@ pub fn tests() -> impl Iterator<Item = &'static str> {
 /// Runs one command of a test, or of a Lua script of this project, in the database `sbtest`; what
 /// it prints. Fails where it does, with what it says.
 pub fn sysbench<S: AsRef<str>>(server: &Contender, test: &str, command: &str, args: &[S]) -> Result<String> {
-    let done = server
-        .address()
+    sysbench_at(server.address(), &server.name, test, command, args)
+}
+
+/// The same of any server, with its name.
+pub fn sysbench_at<S: AsRef<str>>(
+    address: &Address,
+    name: &str,
+    test: &str,
+    command: &str,
+    args: &[S],
+) -> Result<String> {
+    let done = address
         .sysbench()
         .args([test, "--mysql-db=sbtest", "--histogram=on"])
         .args(args.iter().map(AsRef::as_ref))
@@ -28,7 +39,7 @@ pub fn sysbench<S: AsRef<str>>(server: &Contender, test: &str, command: &str, ar
     }
     let said: Vec<_> = printed.lines().filter(|l| l.contains("FATAL") || l.contains("Error")).collect();
     let errors = String::from_utf8_lossy(&done.stderr);
-    Err(format!("sysbench {test} {command} on {}: {}\n{errors}", server.name, said.join("\n")).into())
+    Err(format!("sysbench {test} {command} on {name}: {}\n{errors}", said.join("\n")).into())
 }
 
 /// Runs a test for so long, after a [`warm_up`].
@@ -55,7 +66,8 @@ pub fn make_tables(server: &Contender, tables: u32, table_size: u64) -> Result<(
     sysbench(server, "oltp_read_write", "prepare", &tables_of(tables, table_size, 2)).map(drop)
 }
 
-fn tables_of(tables: u32, table_size: u64, threads: u32) -> Vec<String> {
+/// The options that say which tables.
+pub fn tables_of(tables: u32, table_size: u64, threads: u32) -> Vec<String> {
     vec![format!("--tables={tables}"), format!("--table-size={table_size}"), format!("--threads={threads}")]
 }
 
@@ -72,10 +84,10 @@ fn read(printed: &str) -> Result<Outcome> {
     };
     let warm_up: f64 = if let [warm_up, _] = times[..] { warm_up } else { 0.0 };
     Ok(Outcome {
-        label: None,
         per_second: measured / (end - warm_up),
         events: Some(events.iter().sum()),
         latency: Percentiles::of(&histogram(printed)),
+        ..Outcome::default()
     })
 }
 

@@ -3,11 +3,11 @@
 //! A workload has parts, each a table: rows of work by columns of servers with their settings.
 //! Every cell is run in every round.
 
-use super::contender::Contender;
+use super::contender::{Contender, Counts};
 use super::options::Options;
 use super::results::{Bar, Percentiles, Table};
 use super::shape::Shape;
-use super::{cpu, dump, followers, hot_parent, hot_row, oltp, one_client, slap, sysbench, tpcc};
+use super::{cpu, dump, followers, hot_parent, hot_row, oltp, one_client, replica, slap, sysbench, tpcc};
 use crate::Result;
 use std::time::Duration;
 
@@ -33,6 +33,11 @@ pub trait Workload {
     /// How often its cells are run; fewer where rounds do not differ.
     fn rounds(&self, asked: usize) -> usize {
         asked
+    }
+
+    /// What its servers are started with besides what all are.
+    fn arguments(&self, _who: Who) -> Vec<String> {
+        Vec::new()
     }
 
     /// Makes what every cell needs, while flushes are as fast as the machine's.
@@ -63,6 +68,11 @@ pub trait Workload {
         Vec::new()
     }
 
+    /// Plots of distributions, besides those of the tables.
+    fn curves(&self) -> Vec<Curves> {
+        Vec::new()
+    }
+
     /// What was promised and what was found.
     fn bars(&self, _tables: &[Table]) -> Vec<Bar> {
         Vec::new()
@@ -78,7 +88,21 @@ pub struct Part {
     pub delay: Duration,
     pub columns: Vec<Column>,
     pub rows: Vec<Row>,
+    /// What the rows' numbers count, where they are points of lines.
+    pub axis: &'static str,
 }
+
+/// Values of several servers by their share, drawn as lines.
+pub struct Curves {
+    /// The file of the plot, and what is above it.
+    pub file: String,
+    pub title: String,
+    /// By heading.
+    pub panels: Vec<(String, Vec<Curve>)>,
+}
+
+/// A column with its values in rising order.
+pub type Curve = (Column, Vec<f64>);
 
 /// A server and how it is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +120,10 @@ pub enum Who {
     DuramenCounted,
     MariaDb,
     MariaDbWithoutLog,
+    /// A replica with so many workers that apply.
+    MySql {
+        workers: u32,
+    },
     /// One of those that were named by their addresses.
     Peer(usize),
 }
@@ -118,7 +146,7 @@ pub struct Row {
 impl Part {
     /// With the machine's own flushes.
     pub fn new(name: &str, columns: Vec<Column>, rows: Vec<Row>) -> Self {
-        Self { name: name.into(), delay: Duration::ZERO, columns, rows }
+        Self { name: name.into(), delay: Duration::ZERO, columns, rows, axis: "clients" }
     }
 
     /// With slower flushes.
@@ -162,6 +190,7 @@ impl Who {
             Who::DuramenCounted => "Duramen under callgrind".into(),
             Who::MariaDb => "MariaDB".into(),
             Who::MariaDbWithoutLog => "MariaDB without log".into(),
+            Who::MySql { workers } => format!("MySQL, {workers} workers"),
             Who::Peer(n) => peers.get(n).map_or_else(|| format!("peer {n}"), |name| (*name).to_owned()),
         }
     }
@@ -188,6 +217,11 @@ impl Row {
     pub fn threads(threads: u32) -> Self {
         Self { label: clients(threads), threads: Some(threads) }
     }
+
+    /// A point of a line over something else than clients.
+    pub fn at(point: u32, label: impl Into<String>) -> Self {
+        Self { label: label.into(), threads: Some(point) }
+    }
 }
 
 /// So many clients, in words.
@@ -205,6 +239,8 @@ pub struct Outcome {
     /// How often it happened in the whole run, a warm-up included; none where that is not counted.
     pub events: Option<f64>,
     pub latency: Option<Percentiles>,
+    /// What was counted while it was measured, where that was not the whole run.
+    pub counts: Option<Counts>,
 }
 
 /// The workloads that go by `name`: one, or a family.
@@ -228,6 +264,7 @@ pub fn named(name: &str, options: &Options) -> Vec<Box<dyn Workload>> {
     all.push(Box::new(tpcc::Tpcc::new(options)));
     all.push(Box::new(dump::DumpLoad::new(options)));
     all.push(Box::new(followers::Followers::new(options)));
+    all.push(Box::new(replica::Replica::new(options)));
     all.into_iter().filter(|w| is_meant(&w.name())).collect()
 }
 

@@ -2,9 +2,10 @@
 //! them has the transaction.
 
 use super::Contender;
-use super::follower::{self, Follower};
+use super::follower::Follower;
 use crate::Result;
 use crate::bench::results::Percentiles;
+use crate::bench::session;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,12 +17,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// One client commits a row now and then for so long. Zero where the followers have it before the
 /// client's OK.
 pub fn measure(server: &Contender, followers: &[Follower], time: Duration) -> Result<Option<Percentiles>> {
-    let mut client = follower::log_in(server.address())?;
+    let mut client = session::log_in(server.address())?;
     let mut delays = Vec::new();
     let begun = Instant::now();
     while begun.elapsed() < time {
         let before: Vec<u64> = followers.iter().map(Follower::received).collect();
-        follower::query(&mut client, "INSERT INTO sbtest.sbtest1 (k, c, pad) VALUES (1, 'c', 'pad')")?;
+        session::query(&mut client, "INSERT INTO sbtest.sbtest1 (k, c, pad) VALUES (1, 'c', 'pad')")?;
         let committed = Instant::now();
         // Some servers send a transaction in pieces: the last one counts.
         thread::sleep(APART);

@@ -1,9 +1,9 @@
-//! A client that asks for the log and throws it away, and one that commits, with no more of the
-//! protocol than that needs.
+//! A client that asks for the log and throws it away.
 
 use crate::Result;
+use crate::bench::session::{accepted, log_in, query, read_packet, write_packet};
 use servers::Address;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -11,14 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Orderin
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// LONG_PASSWORD, LONG_FLAG, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH.
-const CAPABILITIES: u32 = 0x0008_a205;
-const UTF8MB4: u8 = 45;
-const COM_QUERY: u8 = 3;
 const COM_BINLOG_DUMP: u8 = 18;
-const ERR: u8 = 0xff;
-/// An account without password is let in at once, whatever the plugin.
-const OK: u8 = 0;
 
 /// It is sent the log from the end on that it has when this starts.
 pub struct Follower {
@@ -91,53 +84,4 @@ fn swallow(
             received.bytes.fetch_add(n as u64, Release);
         }
     })
-}
-
-/// A session of the server's socket.
-pub fn log_in(address: &Address) -> Result<UnixStream> {
-    let path = address.socket_path().ok_or("a follower needs the server's socket")?;
-    let mut socket = UnixStream::connect(path)?;
-    read_packet(&mut socket)?;
-    let mut login = CAPABILITIES.to_le_bytes().to_vec();
-    login.extend(u32::MAX.to_le_bytes());
-    login.push(UTF8MB4);
-    login.extend([0; 23]);
-    login.extend(b"root\0\0mysql_native_password\0");
-    write_packet(&mut socket, 1, &login)?;
-    let mut reply = read_packet(&mut socket)?;
-    if reply.first() == Some(&0xfe) {
-        // Another plugin is asked for; no password is an empty answer to each.
-        write_packet(&mut socket, 3, &[])?;
-        reply = read_packet(&mut socket)?;
-    }
-    accepted(&reply)?;
-    Ok(socket)
-}
-
-/// Runs a statement that returns no rows.
-pub fn query(socket: &mut UnixStream, sql: &str) -> Result<()> {
-    write_packet(socket, 0, &[&[COM_QUERY], sql.as_bytes()].concat())?;
-    accepted(&read_packet(socket)?)
-}
-
-fn read_packet(socket: &mut UnixStream) -> Result<Vec<u8>> {
-    let mut header = [0; 4];
-    socket.read_exact(&mut header)?;
-    let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
-    socket.read_exact(&mut payload)?;
-    Ok(payload)
-}
-
-fn write_packet(socket: &mut UnixStream, sequence: u8, payload: &[u8]) -> Result<()> {
-    let [a, b, c, _] = u32::try_from(payload.len())?.to_le_bytes();
-    socket.write_all(&[&[a, b, c, sequence], payload].concat())?;
-    Ok(())
-}
-
-fn accepted(reply: &[u8]) -> Result<()> {
-    match reply.first() {
-        Some(&OK) => Ok(()),
-        Some(&ERR) => Err(String::from_utf8_lossy(reply.get(3..).unwrap_or_default()).into()),
-        _ => Err("the server wants more for a login than an account without password gives".into()),
-    }
 }

@@ -36,6 +36,9 @@ pub fn section(
         write_notes(&mut text, table, &measured.peers)?;
         write_details(&mut text, table)?;
     }
+    for curves in workload.curves() {
+        writeln!(text, "![{}]({})\n", curves.title, curves.file)?;
+    }
     writeln!(text, "## Measured on and with\n")?;
     writeln!(
         text,

@@ -14,7 +14,7 @@ use std::path::Path;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 const FONT: &str = "sans-serif";
-const GRID: RGBColor = RGBColor(0xe4, 0xe4, 0xe4);
+pub const GRID: RGBColor = RGBColor(0xe4, 0xe4, 0xe4);
 const LIMIT: RGBColor = RGBColor(0xc4, 0xc4, 0xc4);
 
 /// Draws a table.
@@ -27,7 +27,7 @@ pub fn draw(workload: &dyn Workload, table: &Table, path: &Path) -> Result<()> {
 }
 
 /// A server's own colour, dark at full durability and where it is alone, else lighter.
-fn colour(columns: &[Column], column: usize) -> RGBColor {
+pub fn colour(columns: &[Column], column: usize) -> RGBColor {
     const DURAMEN: [RGBColor; 2] = [RGBColor(0x9a, 0x48, 0x1e), RGBColor(0xd9, 0x9a, 0x6c)];
     const MARIADB: [RGBColor; 2] = [RGBColor(0x1f, 0x5a, 0x96), RGBColor(0x7f, 0xb2, 0xdd)];
     const WITHOUT_LOG: [RGBColor; 2] = [RGBColor(0x3c, 0x7d, 0x5a), RGBColor(0x97, 0xc7, 0xa4)];
@@ -44,18 +44,20 @@ fn colour(columns: &[Column], column: usize) -> RGBColor {
         Who::Duramen | Who::DuramenCounted => DURAMEN[shade],
         Who::MariaDb => MARIADB[shade],
         Who::MariaDbWithoutLog => WITHOUT_LOG[shade],
+        Who::MySql { workers } => PEERS[2 * usize::from(workers < 8) + shade],
         Who::Peer(n) => PEERS[(2 * n + shade) % 4],
     }
 }
 
-fn text(size: u32, horizontal: HPos) -> TextStyle<'static> {
+/// Text of this size, in the middle of its line.
+pub fn text(size: u32, horizontal: HPos) -> TextStyle<'static> {
     TextStyle::from((FONT, size).into_font()).pos(Pos::new(horizontal, VPos::Center))
 }
 
-const WIDTH: i32 = 1000;
-const MARGIN: i32 = 16;
+pub const WIDTH: i32 = 1000;
+pub const MARGIN: i32 = 16;
 /// Above the first row of what the colours mean, each of these rows, and below the last.
-const TITLE: i32 = 40;
+pub const TITLE: i32 = 40;
 const KEY: i32 = 20;
 const BELOW_KEYS: i32 = 8;
 
@@ -100,7 +102,7 @@ fn head<'a>(root: &Area<'a>, workload: &dyn Workload, table: &Table) -> Result<A
 }
 
 /// How high a panel is.
-const PANEL: i32 = 340;
+pub const PANEL: i32 = 340;
 
 /// A panel of lines: each figure of each column over the number of clients.
 struct Panel {
@@ -173,6 +175,7 @@ struct Axes {
     bottom: f64,
     top: f64,
     ticks: Vec<f64>,
+    of: &'static str,
 }
 
 impl Axes {
@@ -188,7 +191,7 @@ impl Axes {
         })?;
         let (bottom, top) = decades(spread.low, spread.high);
         let (left, right) = (threads.first()? * 0.9, threads.last()? * 1.1);
-        Some(Self { threads, left, right, bottom, top, ticks: ticks(bottom, top) })
+        Some(Self { threads, left, right, bottom, top, ticks: ticks(bottom, top), of: table.part.axis })
     }
 }
 
@@ -230,7 +233,7 @@ fn draw_axes(area: &Area<'_>, chart: &mut Chart<'_>, axes: &Axes) -> Result<()> 
         area.draw(&Text::new(tick(y), (x_at - 6, y_at), text(12, HPos::Right)))?;
     }
     let (x_at, y_at) = area_of(area, chart.backend_coord(&((left * right).sqrt(), bottom)));
-    Ok(area.draw(&Text::new("clients", (x_at, y_at + 27), text(12, HPos::Center)))?)
+    Ok(area.draw(&Text::new(axes.of, (x_at, y_at + 27), text(12, HPos::Center)))?)
 }
 
 /// A server's figures: the first with the spread of its rounds.
