@@ -505,7 +505,7 @@ impl Applier {
         }
         if !is_dummy {
             let map = decoder.table_of(rows).map_err(corrupt)?;
-            let outcome = match self.rules.rows_options(map) {
+            let outcome = match self.rules.rows_options(map, self.is_mariadb) {
                 Some(options) => cx.with_own_results(|cx| apply::rows(cx, map, rows, options)),
                 None => Ok(()),
             };
@@ -587,6 +587,9 @@ fn corrupt(e: impl std::fmt::Display) -> SqlError {
 
 /// An error with the event and the table that it came from.
 fn in_event(kind: RowsKind, map: &binlog::event::TableMapEvent, e: SqlError) -> SqlError {
+    if e.is(error::SERVER_REPLICA_CONVERSION_FAILED) {
+        return e; // it names the table itself
+    }
     let kind = match kind {
         RowsKind::Write => "Write_rows",
         RowsKind::Update => "Update_rows",

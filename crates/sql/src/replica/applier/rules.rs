@@ -64,10 +64,10 @@ impl Rules {
     }
 
     /// How rows of a table are applied; `None` if they are left out.
-    pub(super) fn rows_options(&mut self, map: &TableMapEvent) -> Option<RowsOptions<'_>> {
+    pub(super) fn rows_options(&mut self, map: &TableMapEvent, is_mariadb: bool) -> Option<RowsOptions<'_>> {
         let idempotent = self.idempotent;
         if self.filters.is_empty() {
-            return Some(RowsOptions { database: None, idempotent });
+            return Some(RowsOptions { database: None, idempotent, is_mariadb });
         }
         let filters = &self.filters;
         let known = self.tables.entry((map.database.clone(), map.table.clone())).or_insert_with(|| {
@@ -82,8 +82,10 @@ impl Rules {
         });
         match known {
             Fate::LeftOut => None,
-            Fate::Applied => Some(RowsOptions { database: None, idempotent }),
-            Fate::Rewritten(database) => Some(RowsOptions { database: Some(database), idempotent }),
+            Fate::Applied => Some(RowsOptions { database: None, idempotent, is_mariadb }),
+            Fate::Rewritten(database) => {
+                Some(RowsOptions { database: Some(database), idempotent, is_mariadb })
+            }
         }
     }
 
