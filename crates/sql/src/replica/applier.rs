@@ -35,6 +35,7 @@ use super::coordinates::Coordinates;
 use super::error::ApplyError;
 use super::pending::{PendingCommits, Reached};
 use super::received::ReceivedEvent;
+use crate::executor::LoggedFile;
 use crate::executor::row_events::apply;
 use crate::instance::Instance;
 use crate::session::gtid_next::GtidNext;
@@ -45,6 +46,7 @@ use datum::error::{self, Result, SqlError};
 use rules::Rules;
 use statements::StatementValues;
 
+mod loading;
 mod rules;
 mod statements;
 
@@ -115,6 +117,8 @@ pub struct Applier {
     last_named: u64,
     /// What the next statement's functions return.
     values: StatementValues,
+    /// What the next LOAD DATA reads.
+    file: Option<LoggedFile>,
     is_mariadb: bool,
 }
 
@@ -149,6 +153,7 @@ impl Applier {
             rules: Rules::of(instance, channel),
             last_named: 0,
             values: StatementValues::default(),
+            file: None,
             is_mariadb: false,
         })
     }
@@ -239,6 +244,7 @@ impl Applier {
     fn abandon_group(&mut self) {
         self.group = None;
         self.values = StatementValues::default();
+        self.forget_file();
         let cx = self.session.context();
         cx.rollback_all();
         cx.set_origin(None);
@@ -317,6 +323,8 @@ impl Applier {
                 let query = query.uncompress(EVENT_LENGTH_MAX as usize).map_err(corrupt)?;
                 self.query(header, &query, passed_over)
             }
+            Event::LoadQuery(load) if !passed_over => self.load(header, &load),
+            Event::LoadQuery(load) => self.query(header, &load.query, true),
             Event::Xid(_) => self.end_group(passed_over),
             Event::XaPrepare(end) => self.xa_prepare(&end, passed_over),
             _ if passed_over => Ok(()),
@@ -339,6 +347,11 @@ impl Applier {
                 Ok(())
             }
             Event::UserVar(variable) => self.values.user_variable(&variable),
+            Event::LoadBlock(block) => self.load_block(&block),
+            Event::LoadDelete(_) => {
+                self.forget_file();
+                Ok(())
+            }
             _ => match header.flags & binlog::event::flags::IGNORABLE {
                 0 => Err(error::SLAVE_RELAY_LOG_READ_FAILURE.with(&[&format_args!(
                     "an event of type {} is not known to this version",
