@@ -328,7 +328,10 @@ impl Applier {
             Event::Xid(_) => self.end_group(passed_over),
             Event::XaPrepare(end) => self.xa_prepare(&end, passed_over),
             _ if passed_over => Ok(()),
-            Event::TableMap(_) => Ok(()),
+            Event::TableMap(map) => {
+                self.rules.count(&map);
+                Ok(())
+            }
             Event::Rows(rows) => self.rows(decoder, header, &rows),
             Event::RowsQuery(text) => {
                 self.rows_text(text.sql);

@@ -89,12 +89,27 @@ impl Rules {
         }
     }
 
+    /// Counts what decides about a table map's rows.
+    pub(super) fn count(&self, map: &TableMapEvent) {
+        if self.filters.is_empty() {
+            return;
+        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (of_source, table) = (text(&map.database), text(&map.table));
+        self.filters.count_database(&of_source);
+        let here = self.filters.rewritten(&of_source);
+        if self.filters.takes_database(here) {
+            self.filters.count_table(here, &table);
+        }
+    }
+
     /// The database here that a statement has as its default; `None` if the statement is left out.
     pub(super) fn default_database(&self, query: &QueryEvent<'_>) -> Option<Option<String>> {
         if self.filters.is_empty() {
             return Some(None);
         }
         let of_source = String::from_utf8_lossy(&query.database).into_owned();
+        self.filters.count_database(&of_source);
         let here = self.filters.rewritten(&of_source);
         let takes = here.is_empty() || self.filters.takes_database(here);
         takes.then(|| (here != of_source).then(|| here.to_owned()))
@@ -107,6 +122,7 @@ impl Rules {
 
     /// Whether a table that a statement names passes.
     pub(super) fn takes_table(&self, database: &str, table: &str) -> bool {
+        self.filters.count_table(database, table);
         self.filters.is_empty() || self.filters.takes_table(database, table)
     }
 
