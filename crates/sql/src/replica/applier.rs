@@ -49,6 +49,7 @@ use statements::StatementValues;
 mod loading;
 mod rules;
 mod statements;
+mod texts;
 
 /// Events of a group that are kept to do it again after a deadlock, in bytes.
 const RETAINED_MAX: usize = 32 << 20;
