@@ -23,6 +23,7 @@ mod decoder;
 mod format_description;
 mod gtid;
 mod header;
+mod load;
 pub(crate) mod mariadb;
 mod metadata;
 mod payload;
@@ -42,6 +43,7 @@ pub use decoder::Decoder;
 pub use format_description::{ChecksumAlgorithm, FormatDescription};
 pub use gtid::{CommitInfo, GtidEvent, PreviousGtids, PurgedGtids};
 pub use header::{EventHeader, EventType, flags};
+pub use load::{LoadBlockEvent, LoadDeleteEvent, LoadDuplicates, LoadQueryEvent};
 pub use mariadb::{
     MariadbAnnotateRowsEvent, MariadbGtid, MariadbGtidEvent, MariadbGtidListEvent, StartEncryptionEvent,
     gtid_extra_flags, gtid_flags,
@@ -134,6 +136,9 @@ pub enum Event<'a> {
     Intvar(IntvarEvent),
     Rand(RandEvent),
     UserVar(UserVarEvent<'a>),
+    LoadBlock(LoadBlockEvent<'a>),
+    LoadDelete(LoadDeleteEvent),
+    LoadQuery(LoadQueryEvent<'a>),
     TransactionPayload(TransactionPayloadEvent<'a>),
     MariadbGtid(MariadbGtidEvent<'a>),
     MariadbGtidList(MariadbGtidListEvent),
@@ -333,6 +338,13 @@ fn decode_body<'a>(
         EventType::INTVAR => Event::Intvar(IntvarEvent::decode(body)?),
         EventType::RAND => Event::Rand(RandEvent::decode(body)?),
         EventType::USER_VAR => Event::UserVar(UserVarEvent::decode(body)?),
+        EventType::BEGIN_LOAD_QUERY | EventType::APPEND_BLOCK => {
+            Event::LoadBlock(LoadBlockEvent::decode(header.event_type, body)?)
+        }
+        EventType::DELETE_FILE => {
+            Event::LoadDelete(LoadDeleteEvent { file_id: stdx::cursor::Cursor::new(body).u32()? })
+        }
+        EventType::EXECUTE_LOAD_QUERY => Event::LoadQuery(LoadQueryEvent::decode(body, header.flags)?),
         EventType::IGNORABLE => Event::Ignorable(body),
         EventType::GTID_TAGGED => Event::Gtid(tagged::decode(body)?),
         EventType::TABLE_MAP => Event::TableMap(TableMapEvent::decode(body, table_id_len(header, fde))?),

@@ -237,6 +237,15 @@ fn print_body(object: &mut Object<'_>, event: &Event<'_>) {
             object.plain("seed2", r.seed2);
         }
         Event::UserVar(v) => object.text("name", v.name),
+        Event::LoadBlock(b) => {
+            object.plain("file_id", b.file_id);
+            object.base64("block", b.block);
+        }
+        Event::LoadDelete(d) => object.plain("file_id", d.file_id),
+        Event::LoadQuery(load) => {
+            object.plain("file_id", load.file_id);
+            print_query(object, &load.query);
+        }
         Event::TransactionPayload(p) => print_payload(object, p),
         Event::MariadbBinlogCheckpoint(file) => object.text("oldest_file", file),
         Event::MariadbStartEncryption(e) => {

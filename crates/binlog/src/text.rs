@@ -158,6 +158,15 @@ impl TextPrinter {
                 line(out, format_args!("Rand\nSET @@RAND_SEED1={}, @@RAND_SEED2={}/*!*/;", r.seed1, r.seed2));
             }
             Event::UserVar(v) => line(out, format_args!("User_var\n# @{}", lossy(v.name))),
+            Event::LoadBlock(b) => {
+                let name = if b.begins { "Begin_load_query" } else { "Append_block" };
+                line(out, format_args!("\n#{name}: file_id: {}  block_len: {}", b.file_id, b.block.len()));
+            }
+            Event::LoadDelete(d) => line(out, format_args!("\n#Delete_file: file_id={}", d.file_id)),
+            Event::LoadQuery(load) => {
+                let (sql, id) = (lossy(&load.query.sql), load.file_id);
+                line(out, format_args!("Execute_load_query\n# {sql}\n# file_id: {id} "));
+            }
             Event::TransactionPayload(p) => line(
                 out,
                 format_args!(

@@ -22,6 +22,7 @@ pub fn open(
     stop: &Stop,
 ) -> Result<Arc<Instance>, StartError> {
     let stop = stop.clone();
+    let filters = options.filters.clone();
     let options = OpenOptions {
         datadir: datadir.path().to_owned(),
         log_base_name: options.log_base_name.clone(),
@@ -31,6 +32,7 @@ pub fn open(
         on_shutdown: Box::new(move || stop.request("SHUTDOWN")),
     };
     let database = on_a_large_stack(|| Instance::open(env.clone(), options))?.map_err(StartError::Open)?;
+    database.channels().set_options(filters, env.now());
     let env = env.clone();
     database.set_password_hasher(Box::new(move |plugin, password| {
         Plugin::from_name(plugin).hash_password(password, &*env)

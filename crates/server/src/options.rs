@@ -19,6 +19,7 @@ mod names;
 
 use env::Env;
 use names::{Meaning, Special};
+use sql::replica::FilterOption;
 use sql::variables::{GlobalVariables, OptionError, VariableId, ids};
 use std::fmt;
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub struct Options {
     pub(crate) log_base_name: String,
     /// The Unix socket's path is the user's choice, not ours.
     pub(crate) socket_was_asked_for: bool,
+    /// Replication filters.
+    pub(crate) filters: Vec<FilterOption>,
     /// What was accepted without effect, to be logged once the log is open.
     pub warnings: Vec<String>,
 }
@@ -128,6 +131,7 @@ pub fn parse(env: &dyn Env, args: &[String]) -> Result<Command, OptionsError> {
         variables: Arc::new(GlobalVariables::new()),
         log_base_name: "binlog".into(),
         socket_was_asked_for: false,
+        filters: Vec::new(),
         warnings: Vec::new(),
     };
     for from_file in files(env, &line)? {
@@ -221,6 +225,17 @@ fn set_special(options: &mut Options, written: &Written, special: Special) -> Re
                 "'--{}': the binary log is the database's only log, so it can't be off ({})",
                 written.name, written.origin
             )));
+        }
+        (Special::Filter(rule), value) => {
+            let value = value.unwrap_or_default();
+            let filter = FilterOption::parse(rule, value).ok_or_else(|| {
+                let (name, origin) = (&written.name, &written.origin);
+                OptionsError::Other(format!(
+                    "'{value}' is no value for {name}: [channel:] and then a database, database.table, or from->to \
+                     ({origin})"
+                ))
+            })?;
+            options.filters.push(filter);
         }
         (Special::NoEffect, _) => options.warnings.push(format!("{} has no effect", written.name)),
         _ => {}

@@ -55,6 +55,8 @@ mod week_modes;
 mod windows;
 mod writer;
 
+pub(crate) use load_data::LoggedFile;
+
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::{Resolver, Row};
 use crate::routine;

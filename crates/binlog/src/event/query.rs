@@ -148,12 +148,20 @@ impl<'a> QueryEvent<'a> {
     /// Reads the body of a query event; the statement is what is left. The header has these
     /// `flags`.
     pub(super) fn decode(body: &'a [u8], flags: u16) -> Result<Self, EventError> {
-        let mut c = Cursor::new(body);
+        const FIXED: usize = 13;
+        let (fixed, rest) = body.split_at_checked(FIXED).ok_or(EventError::Truncated)?;
+        Self::decode_parts(fixed, rest, flags)
+    }
+
+    /// Reads the fixed part, and what comes after it.
+    pub(super) fn decode_parts(fixed: &[u8], rest: &'a [u8], flags: u16) -> Result<Self, EventError> {
+        let mut c = Cursor::new(fixed);
         let thread_id = c.u32()?;
         let exec_time = c.u32()?;
         let database_len = usize::from(c.u8()?);
         let error_code = c.u16()?;
         let status_len = usize::from(c.u16()?);
+        let mut c = Cursor::new(rest);
         let status = StatusVars::decode(c.take(status_len)?)?;
         let database = c.take(database_len)?;
         if c.u8()? != 0 {

@@ -74,7 +74,7 @@ impl TableMapEvent {
     pub const DUMMY_TABLE_ID: u64 = 0xff_ffff;
 
     /// True if the column may be NULL.
-    pub(crate) fn is_nullable(&self, column: usize) -> bool {
+    pub fn is_nullable(&self, column: usize) -> bool {
         crate::row::bit(&self.nullable, column)
     }
 

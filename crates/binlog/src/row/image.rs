@@ -51,6 +51,16 @@ impl<'a> RowImage<'a> {
         Self { partial: Some(partial), ..self }
     }
 
+    /// The image with the same bits of a partial update as another image of the table.
+    pub fn with_partial_of(self, other: &RowImage<'a>) -> Self {
+        Self { partial: other.partial, ..self }
+    }
+
+    /// A bit for each column that is there; `None` if all are.
+    pub fn present(&self) -> Option<&'a [u8]> {
+        self.present
+    }
+
     /// The image's bytes, bitmap included.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes

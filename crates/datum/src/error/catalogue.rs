@@ -337,7 +337,6 @@ catalogue! {
     COND_ITEM_TOO_LONG = 1648, "HY000", "Data too long for condition item '%'";
     UNKNOWN_LOCALE = 1649, "HY000", "Unknown locale: '%'";
     BINLOG_UNSAFE_SYSTEM_FUNCTION = 1674, "HY000", "Statement is unsafe because it uses a system function that may return a different value on the replica.";
-    SLAVE_CONVERSION_FAILED = 1677, "HY000", "Column % of table '%.%' cannot be converted from type '%' to type '%'";
     WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT = 1681, "HY000", "%";
     TOO_LONG_INDEX_COMMENT = 1688, "HY000", "Comment for index '%' is too long (max = %)";
     DATA_OUT_OF_RANGE = 1690, "22003", "% value is out of range in '%'";
@@ -566,4 +565,5 @@ catalogue! {
     WARN_NO_SPACE_VERSION_COMMENT = 4164, "HY000", "Immediately starting the version comment after the version number is deprecated and may change behavior in a future release. Please insert a white-space character after the version number.";
     FK_NO_UNIQUE_INDEX_PARENT = 6125, "HY000", "Failed to add the foreign key constraint. Missing unique key for constraint '%' in the referenced table '%'";
     WINDOW_OUTER_REFERENCE = 6432, "HY000", "Outer reference % in window's ORDER BY or PARTITION BY clause not allowed.";
+    SERVER_REPLICA_CONVERSION_FAILED = 13146, "HY000", "Column % (counting the first column as number 1) of table '%.%' cannot be converted from type '%' to type '%'";
 }

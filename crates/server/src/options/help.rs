@@ -16,6 +16,8 @@ with --skip-name. Sizes take K, M, G. loose- before a name turns an error about 
     --defaults-file=FILE  reads options from the groups [mysqld], [server], [duramen] of a my.cnf first. No file is
                           read unless it is named.
     --log-bin=NAME        names the log files (binlog). The log itself is always on: it is the database.
+    --replicate-do-db=[CHANNEL:]NAME, and -ignore-db, -do-table, -ignore-table, -wild-do-table, -wild-ignore-table,
+    -rewrite-db           leave out what a source sends, as CHANGE REPLICATION FILTER does; each may be said often.
     --verbose --help      lists the settings too that are accepted without effect or have one value only.
     --version             tells the version.
 ";

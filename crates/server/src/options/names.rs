@@ -1,5 +1,6 @@
 //! What an option's name means.
 
+use sql::replica::FilterRule;
 use sql::variables::{self, VariableId, VariableType};
 
 /// An option that is not simply a variable.
@@ -11,6 +12,8 @@ pub(super) enum Special {
     DefaultsFile,
     LogBin,
     NoLogBin,
+    /// A value of a replication filter: may be said many times.
+    Filter(FilterRule),
     /// Understood by mysqld, and meaningless here.
     NoEffect,
 }
@@ -44,7 +47,8 @@ const SPECIALS: &[(&str, Special)] = &[
 
 pub(super) fn special(name: &str) -> Option<Special> {
     let name = plain(name);
-    SPECIALS.iter().find(|(n, _)| *n == name).map(|(_, s)| *s)
+    let filter = FilterRule::ALL.into_iter().find(|rule| rule.option() == name).map(Special::Filter);
+    filter.or_else(|| SPECIALS.iter().find(|(n, _)| *n == name).map(|(_, s)| *s))
 }
 
 /// The name without `loose-`, and whether that was there.
@@ -74,7 +78,7 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
 pub(super) fn needs_value(name: &str) -> bool {
     match meaning(without_loose(name).0) {
         Some(Meaning::Variable { id, negated: false }) => !can_be_off(id),
-        Some(Meaning::Special(Special::DefaultsFile)) => true,
+        Some(Meaning::Special(Special::DefaultsFile | Special::Filter(_))) => true,
         Some(Meaning::Special(Special::NoEffect)) => plain(name) == "user",
         _ => false,
     }
@@ -84,7 +88,10 @@ pub(super) fn needs_value(name: &str) -> bool {
 pub(super) fn nearest(name: &str) -> Option<String> {
     let all =
         variables::all().map(VariableId::variable).filter(|v| v.is_option()).map(variables::Variable::name);
-    let found = stdx::suggest::nearest(name, all.chain(SPECIALS.iter().map(|(n, _)| *n)))?;
+    let found = stdx::suggest::nearest(
+        name,
+        all.chain(SPECIALS.iter().map(|(n, _)| *n)).chain(FilterRule::ALL.map(FilterRule::option)),
+    )?;
     Some(found.replace('_', "-"))
 }
 

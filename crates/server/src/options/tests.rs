@@ -54,6 +54,21 @@ fn names_and_values_in_every_form() {
 }
 
 #[test]
+fn filters_are_said_as_often_as_there_are_values() {
+    let args = ["--replicate-do-db=a", "--replicate_do_db", "c:b", "--replicate-rewrite-db=x->y"];
+    let filters = options(&args).unwrap().filters;
+    let shown: Vec<_> = filters.iter().map(|f| (f.rule.name(), f.channel.as_deref(), &*f.value.0)).collect();
+    let expected = [
+        ("REPLICATE_DO_DB", None, "a"),
+        ("REPLICATE_DO_DB", Some("c"), "b"),
+        ("REPLICATE_REWRITE_DB", None, "x"),
+    ];
+    assert_eq!(shown, expected);
+    let e = options(&["--replicate-do-table=t"]).map(|_| ()).unwrap_err();
+    assert!(e.contains("'t' is no value for replicate-do-table"), "{e}");
+}
+
+#[test]
 fn what_is_not_understood_stops_the_start_and_says_what_may_be_meant() {
     check(
         "port",

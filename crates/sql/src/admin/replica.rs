@@ -127,7 +127,7 @@ fn change_filters(cx: &mut Context, given: &[ReplicationFilter], channel: Option
     for filter in given {
         let Some(rule) = FilterRule::find(&filter.name) else { continue };
         let values = filter.values.iter().map(filter_value).collect::<Result<_>>()?;
-        rules.push((rule, Filter { values, of_channel, since }));
+        rules.push((rule, Filter { values, of_channel, since, ..Filter::default() }));
     }
     let mut stored = channels.to_store();
     for (rule, filter) in &rules {

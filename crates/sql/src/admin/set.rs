@@ -7,11 +7,15 @@
 //!
 //! (A1) Values are those before the statement: `SET @a = 1, @b = @a` gives `@b` the old `@a`.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use binlog::gtid::{Gtid, GtidSet};
 
 use super::binary_log;
 use crate::expression::{Node, Resolver, Row};
 use crate::privilege::Privileges;
+use crate::replica::Channel;
 use crate::routine;
 use crate::session::{Context, gtid_next, statement_memory_max};
 use crate::variables::{self, Asks, Assigned, SessionVariables, Value, VariableId, Warning, ids, sql_mode};
@@ -290,6 +294,9 @@ impl Plan<'_> {
                     if *id == ids::SQL_MODE {
                         modes.push(cx.instance.globals().uint(*id));
                     }
+                    if *id == ids::REPLICA_NET_TIMEOUT {
+                        warn_of_heartbeats(cx);
+                    }
                     if *id == ids::OFFLINE_MODE && value == Value::Bool(true) {
                         cx.end_others_for_offline_mode();
                     }
@@ -334,6 +341,16 @@ impl Plan<'_> {
             cx.warn(SqlError { number, message, ..error::TRUNCATED_WRONG_VALUE.plain() });
         }
         Ok(())
+    }
+}
+
+/// Warning 1704 for channels whose sources say less often that they are there than is waited for.
+fn warn_of_heartbeats(cx: &mut Context) {
+    let timeout = Duration::from_secs(cx.instance.globals().uint(ids::REPLICA_NET_TIMEOUT));
+    let channels = cx.instance.channels().all();
+    let is_late = |c: &Arc<Channel>| c.with(|state| state.source.heartbeat_period > timeout);
+    if channels.iter().any(is_late) {
+        cx.warn(error::REPLICA_HEARTBEAT_VALUE_OUT_OF_RANGE_MAX.plain());
     }
 }
 

@@ -3,10 +3,15 @@
 //! The file is the server's ([`server_file`]), or with LOCAL the client's, which the [`ResultSink`]
 //! asks for and which is read to its end whatever happens: the client sends it all before it
 //! listens again. As the client can't be stopped, LOCAL treats errors in the data as IGNORE does.
+//! An applier has the file from the source's log ([`logged`]).
+
+mod logged;
 
 use std::sync::Arc;
 
 use env::{File, OpenMode};
+
+pub(crate) use logged::LoggedFile;
 
 use super::delimited::{Lines, Pieces};
 use super::insert::{resolver, resolver_of_view, set, without_update};
@@ -62,6 +67,9 @@ pub(super) fn execute(
         cx.settings.statement_charset(),
         cx.settings.connection_collation().charset(),
     )?;
+    if let Some(mut file) = cx.log.take_load_file() {
+        return plan.run(cx, load, table, delimiters, &mut file);
+    }
     if !load.local {
         let path = server_file::allowed(cx, &load.path)?;
         let opened = cx.instance.env().open(&path, OpenMode::Read);

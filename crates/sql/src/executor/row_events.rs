@@ -13,6 +13,7 @@
 
 pub(crate) mod apply;
 mod check;
+mod conversion;
 
 use apply::RowsOptions;
 use binlog::event::{Decoder, Event, EventHeader, EventType, RowsEvent};
@@ -71,7 +72,9 @@ fn events(cx: &mut Context, reader: &mut LogReader, mut bytes: &[u8]) -> Result<
         if let Event::Rows(rows) = event {
             let map = decoder.table_of(&rows).map_err(corrupt)?.clone();
             cx.begin_row_event(header.timestamp);
-            let outcome = cx.with_own_results(|cx| apply::rows(cx, &map, &rows, RowsOptions::default()));
+            let is_mariadb = decoder.format().server_version.contains("MariaDB");
+            let options = RowsOptions { is_mariadb, ..RowsOptions::default() };
+            let outcome = cx.with_own_results(|cx| apply::rows(cx, &map, &rows, options));
             cx.end_statement(outcome.is_ok());
             outcome?;
         }

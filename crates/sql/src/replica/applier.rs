@@ -35,6 +35,7 @@ use super::coordinates::Coordinates;
 use super::error::ApplyError;
 use super::pending::{PendingCommits, Reached};
 use super::received::ReceivedEvent;
+use crate::executor::LoggedFile;
 use crate::executor::row_events::apply;
 use crate::instance::Instance;
 use crate::session::gtid_next::GtidNext;
@@ -45,8 +46,10 @@ use datum::error::{self, Result, SqlError};
 use rules::Rules;
 use statements::StatementValues;
 
+mod loading;
 mod rules;
 mod statements;
+mod texts;
 
 /// Events of a group that are kept to do it again after a deadlock, in bytes.
 const RETAINED_MAX: usize = 32 << 20;
@@ -115,6 +118,8 @@ pub struct Applier {
     last_named: u64,
     /// What the next statement's functions return.
     values: StatementValues,
+    /// What the next LOAD DATA reads.
+    file: Option<LoggedFile>,
     is_mariadb: bool,
 }
 
@@ -149,6 +154,7 @@ impl Applier {
             rules: Rules::of(instance, channel),
             last_named: 0,
             values: StatementValues::default(),
+            file: None,
             is_mariadb: false,
         })
     }
@@ -239,6 +245,7 @@ impl Applier {
     fn abandon_group(&mut self) {
         self.group = None;
         self.values = StatementValues::default();
+        self.forget_file();
         let cx = self.session.context();
         cx.rollback_all();
         cx.set_origin(None);
@@ -317,10 +324,15 @@ impl Applier {
                 let query = query.uncompress(EVENT_LENGTH_MAX as usize).map_err(corrupt)?;
                 self.query(header, &query, passed_over)
             }
+            Event::LoadQuery(load) if !passed_over => self.load(header, &load),
+            Event::LoadQuery(load) => self.query(header, &load.query, true),
             Event::Xid(_) => self.end_group(passed_over),
             Event::XaPrepare(end) => self.xa_prepare(&end, passed_over),
             _ if passed_over => Ok(()),
-            Event::TableMap(_) => Ok(()),
+            Event::TableMap(map) => {
+                self.rules.count(&map);
+                Ok(())
+            }
             Event::Rows(rows) => self.rows(decoder, header, &rows),
             Event::RowsQuery(text) => {
                 self.rows_text(text.sql);
@@ -339,6 +351,11 @@ impl Applier {
                 Ok(())
             }
             Event::UserVar(variable) => self.values.user_variable(&variable),
+            Event::LoadBlock(block) => self.load_block(&block),
+            Event::LoadDelete(_) => {
+                self.forget_file();
+                Ok(())
+            }
             _ => match header.flags & binlog::event::flags::IGNORABLE {
                 0 => Err(error::SLAVE_RELAY_LOG_READ_FAILURE.with(&[&format_args!(
                     "an event of type {} is not known to this version",
@@ -505,7 +522,7 @@ impl Applier {
         }
         if !is_dummy {
             let map = decoder.table_of(rows).map_err(corrupt)?;
-            let outcome = match self.rules.rows_options(map) {
+            let outcome = match self.rules.rows_options(map, self.is_mariadb) {
                 Some(options) => cx.with_own_results(|cx| apply::rows(cx, map, rows, options)),
                 None => Ok(()),
             };
@@ -587,6 +604,9 @@ fn corrupt(e: impl std::fmt::Display) -> SqlError {
 
 /// An error with the event and the table that it came from.
 fn in_event(kind: RowsKind, map: &binlog::event::TableMapEvent, e: SqlError) -> SqlError {
+    if e.is(error::SERVER_REPLICA_CONVERSION_FAILED) {
+        return e; // it names the table itself
+    }
     let kind = match kind {
         RowsKind::Write => "Write_rows",
         RowsKind::Update => "Update_rows",

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::channel::{Channel, SourceThreads};
 use super::file::{ChannelsFile, StoredChannels};
-use super::filters::Filters;
+use super::filters::{FilterOption, Filters};
 use datum::error::{self, Result, SqlError};
 
 /// As many as MySQL allows.
@@ -22,6 +22,8 @@ pub struct Channels {
     threads: Mutex<Option<Arc<dyn SourceThreads>>>,
     /// The rules of a channel that is made.
     filters: Mutex<Filters>,
+    /// Rules that the server's options say, and since when.
+    options: Mutex<(Vec<FilterOption>, u64)>,
     /// Where they are kept; none in tests.
     file: Option<ChannelsFile>,
     /// Why the file can't be used; `None` if it can be (F1 of `file.rs`).
@@ -114,12 +116,26 @@ impl Channels {
 
     /// Adds one; one of the same name goes. The file is not written.
     pub fn put(&self, channel: Arc<Channel>) {
+        self.apply_options(&channel);
         self.by_name.lock().insert(channel.name().to_owned(), channel);
     }
 
     /// Forgets one (RESET REPLICA ALL). The file is not written.
     pub fn remove(&self, name: &str) {
         self.by_name.lock().remove(name);
+    }
+
+    /// Rules that the server's options say, of channels to come, too: they take the place of what a
+    /// statement said of the same rule before.
+    pub fn set_options(&self, options: Vec<FilterOption>, since: u64) {
+        self.filters.lock().set_options(&options, None, since);
+        *self.options.lock() = (options, since);
+        self.all().iter().for_each(|channel| self.apply_options(channel));
+    }
+
+    fn apply_options(&self, channel: &Channel) {
+        let (options, since) = &*self.options.lock();
+        channel.with(|state| state.filters.set_options(options, Some(channel.name()), *since));
     }
 
     /// The rules for all channels.

@@ -89,7 +89,7 @@ fn text(stored: &StoredChannels) -> String {
 }
 
 fn write_filters(out: &mut String, filters: &Filters) {
-    for (rule, filter) in filters.iter() {
+    for (rule, filter) in filters.iter().filter(|(_, filter)| !filter.of_option) {
         let of = if filter.of_channel { "channel" } else { "global" };
         *out += &format!("{}={of}\t{}", rule.name().to_ascii_lowercase(), filter.since);
         for (first, second) in &filter.values {
@@ -238,7 +238,7 @@ fn filter(value: &str) -> Option<Filter> {
     while let Some(first) = fields.next() {
         values.push((unescaped(first)?, unescaped(fields.next()?)?));
     }
-    Some(Filter { values, of_channel, since })
+    Some(Filter { values, of_channel, since, ..Filter::default() })
 }
 
 /// A value in one line, without tabs.
@@ -283,7 +283,7 @@ mod tests {
     fn stored() -> StoredChannels {
         let mut filters = Filters::default();
         let values = vec![("a\tb".to_owned(), "c\\\n".to_owned())];
-        filters.set(FilterRule::DoTable, Filter { values, of_channel: true, since: 7 });
+        filters.set(FilterRule::DoTable, Filter { values, of_channel: true, since: 7, ..Filter::default() });
         filters.set(FilterRule::IgnoreDatabase, Filter::default());
         let source = SourceConfig {
             host: "h".into(),

@@ -12,6 +12,8 @@
 //! Names differ in case, as they do in tables' names here (`lower_case_table_names` is 0).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A rule of CHANGE REPLICATION FILTER.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +59,19 @@ impl FilterRule {
         }
     }
 
+    /// The option of the server that says one of its values.
+    pub fn option(self) -> &'static str {
+        match self {
+            FilterRule::DoDatabase => "replicate_do_db",
+            FilterRule::IgnoreDatabase => "replicate_ignore_db",
+            FilterRule::DoTable => "replicate_do_table",
+            FilterRule::IgnoreTable => "replicate_ignore_table",
+            FilterRule::WildDoTable => "replicate_wild_do_table",
+            FilterRule::WildIgnoreTable => "replicate_wild_ignore_table",
+            FilterRule::RewriteDatabase => "replicate_rewrite_db",
+        }
+    }
+
     /// The rule of this word, in upper case.
     pub fn find(name: &str) -> Option<FilterRule> {
         Self::ALL.into_iter().find(|rule| rule.name() == name)
@@ -71,8 +86,72 @@ pub struct Filter {
     pub values: Vec<(String, String)>,
     /// FOR CHANNEL was said: the statement without does not say it again for this channel.
     pub of_channel: bool,
+    /// An option of the server says it, not a statement: the file of channels does not.
+    pub of_option: bool,
     /// When it was set, microseconds since 1970.
     pub since: u64,
+    /// How often it has decided since then.
+    pub uses: Uses,
+}
+
+/// A number that copies of a rule count together. It says nothing of what the rule is.
+#[derive(Debug, Clone, Default)]
+pub struct Uses(Arc<AtomicU64>);
+
+impl Uses {
+    /// Once more.
+    fn count(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    /// How often by now.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+impl PartialEq for Uses {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Uses {}
+
+/// One value of a rule, as an option of the server says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterOption {
+    /// Which rule.
+    pub rule: FilterRule,
+    /// For this channel only.
+    pub channel: Option<String>,
+    /// As in [`Filter::values`].
+    pub value: (String, String),
+}
+
+impl FilterOption {
+    /// Reads `[channel:]database`, `[channel:]database.table` or `[channel:]from->to`; `None` for
+    /// what is none of them.
+    pub fn parse(rule: FilterRule, text: &str) -> Option<Self> {
+        let (channel, text) = match text.split_once(':') {
+            Some((channel, text)) => (Some(channel.to_owned()), text),
+            None => (None, text),
+        };
+        let pair = |a: &str, b: &str| (a.trim().to_owned(), b.trim().to_owned());
+        let value = match rule {
+            FilterRule::DoDatabase | FilterRule::IgnoreDatabase => pair(text, ""),
+            FilterRule::DoTable | FilterRule::IgnoreTable => {
+                text.split_once('.').map(|(database, table)| pair(database, table))?
+            }
+            FilterRule::WildDoTable | FilterRule::WildIgnoreTable if text.contains('.') => pair(text, ""),
+            FilterRule::WildDoTable | FilterRule::WildIgnoreTable => return None,
+            FilterRule::RewriteDatabase => text.split_once("->").map(|(from, to)| pair(from, to))?,
+        };
+        let needs_second =
+            matches!(rule, FilterRule::DoTable | FilterRule::IgnoreTable | FilterRule::RewriteDatabase);
+        let is_whole = !(value.0.is_empty() || needs_second && value.1.is_empty());
+        is_whole.then_some(Self { rule, channel, value })
+    }
 }
 
 /// A channel's rules.
@@ -95,6 +174,22 @@ impl Filters {
             filter.values.dedup();
         }
         self.by_rule.insert(rule, filter);
+    }
+
+    /// Sets the rules that options say: of `channel`, or `None` for those of all.
+    pub(super) fn set_options(&mut self, options: &[FilterOption], channel: Option<&str>, since: u64) {
+        for rule in FilterRule::ALL {
+            let of = |wanted: Option<&str>| -> Vec<(String, String)> {
+                let is_wanted = |o: &&FilterOption| o.rule == rule && o.channel.as_deref() == wanted;
+                options.iter().filter(is_wanted).map(|option| option.value.clone()).collect()
+            };
+            let (all, own) = (of(None), channel.map_or(Vec::new(), |name| of(Some(name))));
+            let of_channel = !own.is_empty();
+            let values = if of_channel { own } else { all };
+            if !values.is_empty() {
+                self.set(rule, Filter { values, of_channel, of_option: true, since, ..Filter::default() });
+            }
+        }
     }
 
     fn values(&self, rule: FilterRule) -> &[(String, String)] {
@@ -130,31 +225,60 @@ impl Filters {
     /// Whether a database passes the rules of databases: a statement's default database, or that
     /// of a table.
     pub fn takes_database(&self, database: &str) -> bool {
-        let lists = |rule| self.values(rule).iter().any(|(name, _)| name == database);
-        match self.values(FilterRule::DoDatabase) {
-            [] => !lists(FilterRule::IgnoreDatabase),
-            _ => lists(FilterRule::DoDatabase),
+        match self.rule_of_database(database) {
+            Some(rule) => rule == FilterRule::DoDatabase,
+            None => self.values(FilterRule::DoDatabase).is_empty(),
         }
+    }
+
+    /// The rule that lists a database; the others don't matter then.
+    fn rule_of_database(&self, database: &str) -> Option<FilterRule> {
+        let rule = match self.values(FilterRule::DoDatabase) {
+            [] => FilterRule::IgnoreDatabase,
+            _ => FilterRule::DoDatabase,
+        };
+        self.values(rule).iter().any(|(name, _)| name == database).then_some(rule)
     }
 
     /// Whether a table passes the rules of tables, whatever those of databases say.
     pub fn takes_table(&self, database: &str, table: &str) -> bool {
-        let lists = |rule| self.values(rule).iter().any(|(d, t)| d == database && t == table);
-        if lists(FilterRule::DoTable) {
-            return true;
+        match self.rule_of_table(database, table) {
+            Some(rule) => matches!(rule, FilterRule::DoTable | FilterRule::WildDoTable),
+            None => {
+                self.values(FilterRule::DoTable).is_empty() && self.values(FilterRule::WildDoTable).is_empty()
+            }
         }
-        if lists(FilterRule::IgnoreTable) {
-            return false;
+    }
+
+    /// The first rule that names a table.
+    fn rule_of_table(&self, database: &str, table: &str) -> Option<FilterRule> {
+        let lists = |rule| self.values(rule).iter().any(|(d, t)| d == database && t == table);
+        let named = [FilterRule::DoTable, FilterRule::IgnoreTable].into_iter().find(|rule| lists(*rule));
+        if named.is_some() {
+            return named;
         }
         let full: Vec<char> = database.chars().chain(['.']).chain(table.chars()).collect();
         let fits = |rule| self.values(rule).iter().any(|(pattern, _)| matches_pattern(&full, pattern));
-        if fits(FilterRule::WildDoTable) {
-            return true;
+        [FilterRule::WildDoTable, FilterRule::WildIgnoreTable].into_iter().find(|rule| fits(*rule))
+    }
+
+    fn count(&self, rule: Option<FilterRule>) {
+        if let Some(filter) = rule.and_then(|rule| self.by_rule.get(&rule)) {
+            filter.uses.count();
         }
-        if fits(FilterRule::WildIgnoreTable) {
-            return false;
-        }
-        self.values(FilterRule::DoTable).is_empty() && self.values(FilterRule::WildDoTable).is_empty()
+    }
+
+    /// Counts the rules that decide about a database of the source, as MySQL does it for each
+    /// statement.
+    pub fn count_database(&self, of_source: &str) {
+        let here = self.rewritten(of_source);
+        self.count((here != of_source).then_some(FilterRule::RewriteDatabase));
+        self.count(self.rule_of_database(here));
+    }
+
+    /// Counts the rule that decides about a table of here.
+    pub fn count_table(&self, database: &str, table: &str) {
+        self.count(self.rule_of_table(database, table));
     }
 }
 
@@ -201,6 +325,52 @@ fn matches_pattern(name: &[char], pattern: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn options_of_the_server() {
+        use FilterRule as R;
+        let read = |rule, text| {
+            let option = FilterOption::parse(rule, text)?;
+            Some((option.channel, option.value.0, option.value.1))
+        };
+        let some = |channel: Option<&str>, a: &str, b: &str| {
+            Some((channel.map(str::to_owned), a.to_owned(), b.to_owned()))
+        };
+        assert_eq!(read(R::DoDatabase, "a"), some(None, "a", ""));
+        assert_eq!(read(R::DoDatabase, "c:a"), some(Some("c"), "a", ""));
+        assert_eq!(read(R::IgnoreDatabase, ":a:b"), some(Some(""), "a:b", ""));
+        assert_eq!(read(R::DoTable, "c:a.t"), some(Some("c"), "a", "t"));
+        assert_eq!(read(R::WildDoTable, "a%.t%"), some(None, "a%.t%", ""));
+        assert_eq!(read(R::RewriteDatabase, "c:a -> b"), some(Some("c"), "a", "b"));
+        for (rule, text) in
+            [(R::DoDatabase, ""), (R::DoTable, "a"), (R::WildDoTable, "a"), (R::RewriteDatabase, "a->")]
+        {
+            assert_eq!(read(rule, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn options_of_a_channel_come_before_those_of_all() {
+        let option = |text| FilterOption::parse(FilterRule::DoDatabase, text).expect("an option");
+        let options = [option("a"), option("b"), option("c:d")];
+        let mut filters = Filters::default();
+        filters.set_options(&options, Some("other"), 1);
+        assert_eq!(filters.text(FilterRule::DoDatabase), "a,b");
+        filters.set_options(&options, Some("c"), 1);
+        assert_eq!(filters.text(FilterRule::DoDatabase), "d");
+    }
+
+    #[test]
+    fn what_decides_is_counted() {
+        let mut filters = Filters::default();
+        let values = vec![("a".to_owned(), String::new())];
+        filters.set(FilterRule::DoDatabase, Filter { values, ..Filter::default() });
+        let copy = filters.clone();
+        for database in ["a", "b", "a"] {
+            copy.count_database(database);
+        }
+        assert_eq!(filters.iter().map(|(_, filter)| filter.uses.get()).collect::<Vec<_>>(), [2]);
+    }
+
     use super::*;
 
     fn filters(rules: &[(FilterRule, &[(&str, &str)])]) -> Filters {

@@ -169,6 +169,11 @@ impl Context {
         });
         self.begin_moment_at(settings.moment);
         self.set_default_database(settings.database);
+        // LOAD DATA's files are in it.
+        if let Some(collation) = query.status.charset_database.and_then(Collation::by_id) {
+            let name = collation.charset().name();
+            self.change_variables(|v| v.put(ids::CHARACTER_SET_DATABASE, Value::Text(name.into())));
+        }
         self.connection.account = settings.account;
     }
 

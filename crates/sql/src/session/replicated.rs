@@ -90,6 +90,11 @@ impl Context {
         }
     }
 
+    /// Takes the place off what comes next.
+    pub(crate) fn take_origin_position(&mut self) -> Option<SourcePosition> {
+        self.log.origin.as_mut().and_then(|origin| origin.position.take())
+    }
+
     /// Rolls back whatever is open, a branch of XA too, and gives the group's GTID up.
     pub(crate) fn rollback_all(&mut self) {
         self.end_branch();

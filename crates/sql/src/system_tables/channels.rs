@@ -181,9 +181,11 @@ pub(super) fn applier_status_by_worker(cx: &mut Context, _: &Wanted, each: Each<
 
 /// What a rule says, and who made it when.
 fn rule(cx: &Context, text: String, filter: &Filter) -> Vec<Datum<'static>> {
-    let by = match filter.of_channel {
-        true => "CHANGE_REPLICATION_FILTER_FOR_CHANNEL",
-        false => "CHANGE_REPLICATION_FILTER",
+    let by = match (filter.of_option, filter.of_channel) {
+        (true, true) => "STARTUP_OPTIONS_FOR_CHANNEL",
+        (true, false) => "STARTUP_OPTIONS",
+        (false, true) => "CHANGE_REPLICATION_FILTER_FOR_CHANNEL",
+        (false, false) => "CHANGE_REPLICATION_FILTER",
     };
     let mut row = cells![text, by];
     row.push(moment(cx, filter.since));
@@ -196,8 +198,7 @@ pub(super) fn applier_filters(cx: &mut Context, _: &Wanted, each: Each<'_>) -> R
         for (name, filter) in filters.iter() {
             let mut row = cells![channel.name(), name.name()];
             row.extend(rule(cx, filters.text(name), filter));
-            // What it has left out is not counted.
-            row.extend(cells![0_u64]);
+            row.extend(cells![filter.uses.get()]);
             each(row)?;
         }
     }

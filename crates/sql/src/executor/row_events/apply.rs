@@ -2,8 +2,8 @@
 //!
 //! Columns are matched by their place, as replicas of MySQL do it: columns that only the event has
 //! are left out, those that only the table has get their defaults, as a row id does that the
-//! source's table lacks. A column of another type or character set is error 1677, for nothing is
-//! converted.
+//! source's table lacks. A column of another type is converted where the setting allows that
+//! ([`conversion`]).
 //!
 //! The row to change or delete is found by the first unique key that the event has all columns of,
 //! and is not NULL in. In a table without such a key one walk finds all rows of an event: they are
@@ -12,21 +12,22 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use binlog::event::{RowsEvent, RowsKind, TableMapEvent, rows_flags};
+use binlog::event::{RowChange, RowsEvent, RowsKind, TableMapEvent, rows_flags};
 use binlog::row::json::{JsonOperation, diffs};
-use binlog::row::{ColumnType, Field, RowImage, RowImageBuilder, Value};
+use binlog::row::{Field, RowImage, RowImageBuilder, Value};
 use storage::transaction::{Direction, KeyRange, ReadMode};
 
 use super::super::foreign_keys::{self, NotChanged};
 use super::super::{RowRules, computed, writer};
+use super::conversion::{Allowed, Conversions};
 use super::{check, corrupt};
 use crate::catalog::TableDef;
 use crate::catalog::table::Default;
 use crate::expression::row::Offsets;
 use crate::session::Context;
 use crate::status::Counter;
+use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
-use datum::types::{Charset, Collation};
 use datum::value::json::edit::{self, Mode};
 use datum::value::json::path::{Leg, Path};
 use datum::value::json::{self, convert};
@@ -71,6 +72,8 @@ pub(crate) struct RowsOptions<'a> {
     /// `replica_exec_mode=IDEMPOTENT`: a row that is there already is replaced, and one that is not
     /// there is passed over.
     pub(crate) idempotent: bool,
+    /// The source is a MariaDB, whose JSON columns are texts.
+    pub(crate) is_mariadb: bool,
 }
 
 /// Applies a row event.
@@ -87,30 +90,16 @@ pub(crate) fn rows(
     // The log of a MySQL that has no cascades in it says neither.
     const WITHOUT: u16 = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::USE_SQL_FOREIGN_KEY;
     cx.statement.ignores_foreign_keys = event.flags & WITHOUT != 0;
-    let target = Target::new(table, map, options.idempotent)?;
+    let common = map.columns.len().min(table.columns.len());
+    let flags = cx.instance.globals().uint(ids::REPLICA_TYPE_CONVERSIONS);
+    let conversions = Conversions::of(&table, map, common, Allowed::new(flags, options.is_mariadb))?;
     let bytes = event.rows.bytes(ROWS_MAX).map_err(corrupt)?;
-    let mut changes = Vec::new();
-    for change in event.iter(map, &bytes).map_err(corrupt)? {
-        changes.push(change.map_err(corrupt)?);
-    }
-    if event.kind == RowsKind::Write {
-        for (number, change) in changes.iter().enumerate() {
-            check_interrupt(cx, number)?;
-            let after = change.after.ok_or_else(|| corrupt("a row without an image"))?;
-            target.insert(cx, &target.columns(&after)?)?;
-        }
-        return Ok(());
-    }
-    let mut searched = Vec::with_capacity(changes.len());
-    for change in &changes {
-        let before = change.before.ok_or_else(|| corrupt("a row without an image"))?;
-        searched.push((target.columns(&before)?, change.after));
-    }
-    let key = searched.first().and_then(|(before, _)| target.key(before));
-    match key {
-        Some(index) => target.change_by_key(cx, index, &searched),
-        None => target.change_by_walk(cx, &searched),
-    }
+    let changes = event.iter(map, &bytes).map_err(corrupt)?;
+    let changes = changes.collect::<std::result::Result<Vec<_>, _>>().map_err(corrupt)?;
+    let target = Target { table: table.clone(), common, idempotent: options.idempotent };
+    let Some(conversions) = conversions else { return target.apply(cx, event.kind, &changes) };
+    let images = conversions.convert(&table, &changes)?;
+    target.apply(cx, event.kind, &conversions.converted(&table, &changes, &images)?)
 }
 
 fn check_interrupt(cx: &mut Context, number: usize) -> Result<()> {
@@ -118,27 +107,25 @@ fn check_interrupt(cx: &mut Context, number: usize) -> Result<()> {
 }
 
 impl Target {
-    fn new(table: Arc<TableDef>, map: &TableMapEvent, idempotent: bool) -> Result<Self> {
-        let common = map.columns.len().min(table.columns.len());
-        for (number, from) in map.columns[..common].iter().enumerate() {
-            if !is_same(from, &table.column_types[number]) {
-                let (name, to) = (&table.columns[number].name, table.columns[number].ty.to_string());
-                tracing::info!(
-                    "a row event's column {name} of {}.{} has another type",
-                    table.database,
-                    table.name
-                );
-                let from = format!("type {} ({})", from.code, from.meta);
-                return Err(error::SLAVE_CONVERSION_FAILED.with(&[
-                    &number,
-                    &table.database,
-                    &table.name,
-                    &from,
-                    &to,
-                ]));
+    fn apply(&self, cx: &mut Context, kind: RowsKind, changes: &[RowChange<'_>]) -> Result<()> {
+        if kind == RowsKind::Write {
+            for (number, change) in changes.iter().enumerate() {
+                check_interrupt(cx, number)?;
+                let after = change.after.ok_or_else(|| corrupt("a row without an image"))?;
+                self.insert(cx, &self.columns(&after)?)?;
             }
+            return Ok(());
         }
-        Ok(Self { table, common, idempotent })
+        let mut searched = Vec::with_capacity(changes.len());
+        for change in changes {
+            let before = change.before.ok_or_else(|| corrupt("a row without an image"))?;
+            searched.push((self.columns(&before)?, change.after));
+        }
+        let key = searched.first().and_then(|(before, _)| self.key(before));
+        match key {
+            Some(index) => self.change_by_key(cx, index, &searched),
+            None => self.change_by_walk(cx, &searched),
+        }
     }
 
     /// An image's columns that the table has, each of them good.
@@ -147,11 +134,22 @@ impl Target {
         for field in image.fields().filter(|field| field.column < self.common) {
             let own = Field { ty: &self.table.column_types[field.column], ..field };
             if !check::is_good(&self.table.columns[field.column], &own) {
-                return Err(corrupt(format_args!("a value of column {}", field.column)));
+                return Err(self.bad_value(&own));
             }
             columns[field.column] = Some(field);
         }
         Ok(columns)
+    }
+
+    /// The error for a value that the column can't have.
+    fn bad_value(&self, field: &Field<'_>) -> SqlError {
+        match field.value() {
+            // The source's column has more members.
+            Ok(Value::Enum(_) | Value::Set(_)) => {
+                error::WARN_DATA_TRUNCATED.with(&[&self.table.columns[field.column].name, &1])
+            }
+            _ => corrupt(format_args!("a value of column {}", field.column)),
+        }
     }
 
     /// The first unique key that finds one row: by its number among the table's indexes.
@@ -406,27 +404,6 @@ impl Target {
     fn not_found(&self) -> SqlError {
         error::KEY_NOT_FOUND.with(&[&self.table.name])
     }
-}
-
-/// The character set of a collation by its number, MariaDB's own collations included.
-fn charset_of(number: u16) -> Option<Charset> {
-    /// Those without padding are so much above those with.
-    const NOPAD: u16 = 1024;
-    match number {
-        NOPAD..2048 => Collation::by_id(number - NOPAD).map(Collation::charset),
-        // UCA 14.0.0
-        2048..2304 => Some(Charset::Utf8mb3),
-        2304..2560 => Some(Charset::Utf8mb4),
-        _ => Collation::by_id(number).map(Collation::charset),
-    }
-}
-
-/// True if both columns' values have the same bytes, and these mean the same.
-fn is_same(from: &ColumnType, to: &ColumnType) -> bool {
-    let is_known = from.charset != 0 && to.charset != 0;
-    from.code == to.code
-        && from.meta == to.meta
-        && (!is_known || from.charset == to.charset || charset_of(from.charset) == charset_of(to.charset))
 }
 
 /// Appends a value so that different ones have different bytes: each says how long it is.

@@ -64,10 +64,10 @@ impl Rules {
     }
 
     /// How rows of a table are applied; `None` if they are left out.
-    pub(super) fn rows_options(&mut self, map: &TableMapEvent) -> Option<RowsOptions<'_>> {
+    pub(super) fn rows_options(&mut self, map: &TableMapEvent, is_mariadb: bool) -> Option<RowsOptions<'_>> {
         let idempotent = self.idempotent;
         if self.filters.is_empty() {
-            return Some(RowsOptions { database: None, idempotent });
+            return Some(RowsOptions { database: None, idempotent, is_mariadb });
         }
         let filters = &self.filters;
         let known = self.tables.entry((map.database.clone(), map.table.clone())).or_insert_with(|| {
@@ -82,8 +82,24 @@ impl Rules {
         });
         match known {
             Fate::LeftOut => None,
-            Fate::Applied => Some(RowsOptions { database: None, idempotent }),
-            Fate::Rewritten(database) => Some(RowsOptions { database: Some(database), idempotent }),
+            Fate::Applied => Some(RowsOptions { database: None, idempotent, is_mariadb }),
+            Fate::Rewritten(database) => {
+                Some(RowsOptions { database: Some(database), idempotent, is_mariadb })
+            }
+        }
+    }
+
+    /// Counts what decides about a table map's rows.
+    pub(super) fn count(&self, map: &TableMapEvent) {
+        if self.filters.is_empty() {
+            return;
+        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (of_source, table) = (text(&map.database), text(&map.table));
+        self.filters.count_database(&of_source);
+        let here = self.filters.rewritten(&of_source);
+        if self.filters.takes_database(here) {
+            self.filters.count_table(here, &table);
         }
     }
 
@@ -93,6 +109,7 @@ impl Rules {
             return Some(None);
         }
         let of_source = String::from_utf8_lossy(&query.database).into_owned();
+        self.filters.count_database(&of_source);
         let here = self.filters.rewritten(&of_source);
         let takes = here.is_empty() || self.filters.takes_database(here);
         takes.then(|| (here != of_source).then(|| here.to_owned()))
@@ -105,6 +122,7 @@ impl Rules {
 
     /// Whether a table that a statement names passes.
     pub(super) fn takes_table(&self, database: &str, table: &str) -> bool {
+        self.filters.count_table(database, table);
         self.filters.is_empty() || self.filters.takes_table(database, table)
     }
 

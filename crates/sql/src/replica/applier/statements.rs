@@ -2,6 +2,7 @@
 
 use binlog::event::{EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEvent, UserVarValue};
 
+use super::texts::{self, Treatment};
 use super::{Applier, corrupt};
 use crate::catalog::parse_one;
 use crate::executor::Discard;
@@ -159,24 +160,61 @@ impl Applier {
     fn statement(&mut self, header: &EventHeader, query: &QueryEvent<'_>) -> Result<()> {
         // It reads what is committed, and must see all before it.
         self.await_pending()?;
+        let mut query = query.clone();
+        if self.is_mariadb {
+            // Tables of its own engines are like others here.
+            const NO_ENGINE_SUBSTITUTION: u64 = 1 << 30;
+            query.status.sql_mode = query.status.sql_mode.map(|modes| modes & !NO_ENGINE_SUBSTITUTION);
+        }
+        let sql_mode = query.status.sql_mode.unwrap_or(0);
+        let rewritten = match texts::treatment(&query.sql, sql_mode, self.is_mariadb) {
+            Treatment::AsIs => None,
+            Treatment::NoEffect => return Ok(()),
+            Treatment::Refused(name) => return Err(in_statement(&query, SqlError::unsupported(name))),
+            Treatment::Rewritten(rewritten) => Some(rewritten),
+        };
+        if let Some(rewritten) = &rewritten {
+            query.sql = rewritten.sql.clone().into();
+        }
         let in_transaction = self.group.as_ref().is_some_and(|group| group.in_transaction);
-        let starts = self.is_mariadb && in_transaction && creates_table(&query.sql);
-        let started = starts.then(|| QueryEvent {
-            sql: [query.sql.trim_ascii_end(), b" START TRANSACTION"].concat().into(),
-            ..query.clone()
-        });
-        let query = started.as_ref().unwrap_or(query);
-        let Some(database) = self.rules.default_database(query) else { return Ok(()) };
-        let rewritten =
-            database.map(|database| QueryEvent { database: database.into_bytes().into(), ..query.clone() });
-        let query = rewritten.as_ref().unwrap_or(query);
-        if !self.takes_tables_of(query) {
+        if self.is_mariadb && in_transaction && creates_table(&query.sql) {
+            query.sql = [query.sql.trim_ascii_end(), b" START TRANSACTION"].concat().into();
+        }
+        let Some(database) = self.rules.default_database(&query) else { return Ok(()) };
+        if let Some(database) = database {
+            query.database = database.into_bytes().into();
+        }
+        if !self.takes_tables_of(&query) {
             return Ok(());
         }
         if let Some(set) = self.values.take() {
             self.session.execute(set.as_bytes(), &mut Discard)?;
         }
-        match self.session.execute_logged(query, header.timestamp, &mut Discard) {
+        if let Some(before) = rewritten.as_ref().and_then(|rewritten| rewritten.before.as_deref()) {
+            self.run_before(header, &query, before)?;
+        }
+        match self.session.execute_logged(&query, header.timestamp, &mut Discard) {
+            Err(e) if rewritten.is_some_and(|rewritten| rewritten.is_done(&e)) => Ok(()),
+            outcome => self.outcome(&query, outcome),
+        }
+    }
+
+    /// What comes before a statement. The group ends with that, so its place in the source's log
+    /// does, too: after a crash between them both are run.
+    fn run_before(&mut self, header: &EventHeader, query: &QueryEvent<'_>, sql: &str) -> Result<()> {
+        let position = self.session.context().take_origin_position();
+        let before = QueryEvent { sql: sql.as_bytes().into(), ..query.clone() };
+        let outcome = self.session.execute_logged(&before, header.timestamp, &mut Discard);
+        self.session.context().set_origin_position(position);
+        match outcome {
+            Err(e) if texts::is_nothing_to_drop(&e) => Ok(()),
+            outcome => self.outcome(&before, outcome),
+        }
+    }
+
+    /// Whether the applier goes on after a statement.
+    fn outcome(&self, query: &QueryEvent<'_>, outcome: Result<()>) -> Result<()> {
+        match outcome {
             // The source has logged that it failed so.
             Err(e) if query.error_code != 0 && e.number == query.error_code => Ok(()),
             // MariaDB leaves the trigger as it is that another table has, with a note.
@@ -217,10 +255,10 @@ impl Applier {
 /// CREATE TABLE of MariaDB, whose rows follow in the same group: what MySQL logs as CREATE TABLE ..
 /// START TRANSACTION.
 fn creates_table(sql: &[u8]) -> bool {
-    let words: Vec<&[u8]> =
-        sql.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(4).collect();
-    let is = |at: usize, word: &[u8]| words.get(at).is_some_and(|w| w.eq_ignore_ascii_case(word));
-    is(0, b"CREATE") && (is(1, b"TABLE") || is(1, b"OR") && is(2, b"REPLACE") && is(3, b"TABLE"))
+    let mut words = sql.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    ["CREATE", "TABLE"]
+        .iter()
+        .all(|w| words.next().is_some_and(|word| word.eq_ignore_ascii_case(w.as_bytes())))
 }
 
 /// An error with the statement that it came from.

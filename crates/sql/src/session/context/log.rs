@@ -6,6 +6,7 @@ use binlog::event::EncodedQuery;
 use binlog::gtid::Gtid;
 use storage::engine::Replicated;
 
+use crate::executor::LoggedFile;
 use crate::executor::row_events::LogReader;
 use crate::session::gtid_next::GtidNext;
 use crate::session::pending_reply::PendingReply;
@@ -28,11 +29,23 @@ pub(crate) struct LogState {
     /// The reply to the statement that runs may be sent later, by another thread. Each statement
     /// sets it.
     pub(in crate::session) may_defer_reply: bool,
+    /// What the LOAD DATA reads that an applier runs.
+    load_file: Option<LoggedFile>,
     /// What the deferred reply waits for, until [`crate::Session::take_pending_reply`].
     pub(in crate::session) pending_reply: Option<PendingReply>,
 }
 
 impl LogState {
+    /// The next LOAD DATA reads this, whatever file it names.
+    pub(crate) fn set_load_file(&mut self, file: Option<LoggedFile>) {
+        self.load_file = file;
+    }
+
+    /// What LOAD DATA reads if it was logged as a statement.
+    pub(crate) fn take_load_file(&mut self) -> Option<LoggedFile> {
+        self.load_file.take()
+    }
+
     /// The GTID that the session owns: what its transaction is to be named by.
     pub(crate) fn owned_gtid(&self) -> Option<Gtid> {
         match self.gtid_next {

@@ -42,7 +42,10 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("No effect: SOURCE_COMPRESSION_ALGORITHMS says how a source is asked to compress"),
     choice("replica_exec_mode", &["STRICT", "IDEMPOTENT"], 0)
         .help_text("IDEMPOTENT: an applier goes on where a row is there already or is missing"),
-    text("replica_load_tmpdir", "/tmp").read_only().harmless().help_text("No effect: appliers make no files"),
+    text("replica_load_tmpdir", "/tmp")
+        .read_only()
+        .harmless()
+        .help_text("No effect: files of LOAD DATA wait in the data directory"),
     uint("replica_max_allowed_packet", 1 << 30, 1024, 1 << 30)
         .block(1024)
         .help_text("Largest event in bytes that a receiver takes"),
@@ -69,8 +72,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("replica_transaction_retries", 10, 0, u64::MAX)
         .help_text("How often an applier does a transaction again after a deadlock or a lock wait"),
     flags("replica_type_conversions", &["ALL_LOSSY", "ALL_NON_LOSSY", "ALL_SIGNED", "ALL_UNSIGNED"], 0)
-        .fixed()
-        .help_text("Empty: columns have the source's types"),
+        .help_text("How values of columns are converted that have another type than the source's"),
     switch("replicate_same_server_id", false)
         .read_only()
         .help_text("Apply transactions that have this server's own server_id, too"),

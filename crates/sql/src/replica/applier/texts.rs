@@ -1,0 +1,326 @@
+//! Texts that a source logs and that this server has other words for, or none.
+//!
+//! | text | here |
+//! | --- | --- |
+//! | FLUSH, RESET QUERY CACHE; what makes histograms, tablespaces, spatial reference systems | without effect: it is about the source's own caches and files, or about what no table here has |
+//! | MariaDB's CREATE OR REPLACE, but of views | two statements: DROP .. IF EXISTS comes first |
+//! | MariaDB's IF [NOT] EXISTS of columns and indexes | without these words; where the statement does one thing, its error is passed over that says that it is done |
+//! | MariaDB's SET STATEMENT .. FOR | what comes after FOR |
+//! | sequences, packages, libraries, loadable functions | 1235, by name |
+
+use syntax::ast::{AlterTable, ObjectName, RoutineKind, StatementKind};
+
+use crate::catalog::parse_one;
+use datum::error::{self, Code, SqlError};
+
+/// What becomes of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Treatment {
+    /// It is run as it is.
+    AsIs,
+    /// It changes nothing here.
+    NoEffect,
+    /// 1235 with this name.
+    Refused(&'static str),
+    /// Another text is run.
+    Rewritten(Rewritten),
+}
+
+/// A text in this server's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rewritten {
+    /// It is run first.
+    pub(super) before: Option<String>,
+    pub(super) sql: Vec<u8>,
+    /// Errors that say that it is done already.
+    pub(super) passes_over: Vec<Code>,
+}
+
+/// Words of a text with their places, without comments and what is in quotes.
+struct Words<'a> {
+    sql: &'a [u8],
+    words: Vec<(usize, usize)>,
+}
+
+impl<'a> Words<'a> {
+    fn of(sql: &'a [u8]) -> Self {
+        let mut words = Vec::new();
+        let mut at = 0;
+        while at < sql.len() {
+            let rest = &sql[at..];
+            let len = match rest[0] {
+                quote @ (b'\'' | b'"' | b'`') => quoted_len(rest, quote),
+                b'/' if rest.starts_with(b"/*") => {
+                    rest.windows(2).skip(2).position(|pair| pair == b"*/").map_or(rest.len(), |end| end + 4)
+                }
+                byte if is_word(byte) => {
+                    let len = rest.iter().take_while(|&&byte| is_word(byte)).count();
+                    words.push((at, at + len));
+                    len
+                }
+                _ => 1,
+            };
+            at += len;
+        }
+        Self { sql, words }
+    }
+
+    fn is(&self, number: usize, word: &str) -> bool {
+        let found = self.words.get(number).map(|&(start, end)| &self.sql[start..end]);
+        found.is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
+    }
+
+    fn begin_with(&self, words: &str) -> bool {
+        words.split(' ').enumerate().all(|(number, word)| self.is(number, word))
+    }
+
+    fn find(&self, word: &str) -> Option<usize> {
+        (0..self.words.len()).find(|&number| self.is(number, word))
+    }
+
+    /// Any of them among the first words.
+    fn names(&self, word: &str) -> bool {
+        /// CREATE OR REPLACE DEFINER=user@host AGGREGATE, and one more.
+        const HEAD: usize = 8;
+        self.find(word).is_some_and(|number| number < HEAD)
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
+}
+
+/// Bytes of the quoted text at the start, both quotes included.
+fn quoted_len(text: &[u8], quote: u8) -> usize {
+    let mut at = 1;
+    while at < text.len() {
+        match text[at] {
+            b'\\' if quote != b'`' => at += 2,
+            byte if byte == quote => return at + 1,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// What becomes of a statement of the source's log.
+pub(super) fn treatment(sql: &[u8], sql_mode: u64, is_mariadb: bool) -> Treatment {
+    // What most are: changes and definitions.
+    let words = Words::of(&sql[..sql.len().min(HEAD_MAX)]);
+    const WITHOUT_EFFECT: [&str; 11] = [
+        "FLUSH",
+        "RESET QUERY CACHE",
+        "CREATE SPATIAL REFERENCE",
+        "CREATE OR REPLACE SPATIAL REFERENCE",
+        "DROP SPATIAL REFERENCE",
+        "CREATE TABLESPACE",
+        "ALTER TABLESPACE",
+        "DROP TABLESPACE",
+        "CREATE LOGFILE GROUP",
+        "ALTER LOGFILE GROUP",
+        "DROP LOGFILE GROUP",
+    ];
+    if WITHOUT_EFFECT.iter().any(|text| words.begin_with(text)) {
+        return Treatment::NoEffect;
+    }
+    if words.begin_with("ANALYZE")
+        && (words.find("HISTOGRAM").is_some() || words.find("PERSISTENT").is_some())
+    {
+        return Treatment::NoEffect;
+    }
+    if let Some(name) = refused(&words) {
+        return Treatment::Refused(name);
+    }
+    if is_mariadb { of_mariadb(sql, sql_mode) } else { Treatment::AsIs }
+}
+
+/// Bytes of a text in which its kind is looked for.
+const HEAD_MAX: usize = 1024;
+
+/// What this server has not, and has no word for.
+fn refused(words: &Words<'_>) -> Option<&'static str> {
+    let defines = ["CREATE", "ALTER", "DROP"].iter().any(|verb| words.is(0, verb));
+    if !defines {
+        return None;
+    }
+    let second = if words.begin_with("CREATE OR REPLACE") { 3 } else { 1 };
+    for (word, name) in [("SEQUENCE", "sequences"), ("LIBRARY", "libraries"), ("PACKAGE", "packages")] {
+        if words.is(second, word) {
+            return Some(name);
+        }
+    }
+    match () {
+        () if words.names("DEFINER") && words.names("PACKAGE") => Some("packages"),
+        () if words.names("AGGREGATE") && words.names("FUNCTION") => Some("aggregate functions"),
+        () if words.names("FUNCTION") && words.find("SONAME").is_some() => Some("loadable functions"),
+        () if words.find("DUALITY").is_some() && words.find("VIEW").is_some() => Some("JSON duality views"),
+        () => None,
+    }
+}
+
+fn of_mariadb(sql: &[u8], sql_mode: u64) -> Treatment {
+    let words = Words::of(sql);
+    if words.begin_with("SET STATEMENT")
+        && let Some(number) = words.find("FOR")
+    {
+        let inner = sql[words.words[number].1..].trim_ascii_start();
+        return match of_mariadb(inner, sql_mode) {
+            Treatment::AsIs => {
+                Treatment::Rewritten(Rewritten { before: None, sql: inner.to_vec(), passes_over: Vec::new() })
+            }
+            other => other,
+        };
+    }
+    if words.begin_with("CREATE OR REPLACE") {
+        return replacing(sql, &words, sql_mode);
+    }
+    let is_altered = words.begin_with("ALTER TABLE") || words.begin_with("ALTER TABLE IF EXISTS");
+    let is_index = (words.is(0, "CREATE") || words.is(0, "DROP")) && {
+        let number = words.find("INDEX");
+        number.is_some_and(|number| number <= 2)
+    };
+    if is_altered || is_index { conditional(sql, &words, sql_mode) } else { Treatment::AsIs }
+}
+
+/// CREATE OR REPLACE.
+fn replacing(sql: &[u8], words: &Words<'_>, sql_mode: u64) -> Treatment {
+    let (create, replace) = (words.words[0].1, words.words[2].1);
+    let sql = [&sql[..create], &sql[replace..]].concat();
+    let Ok(statement) = parse_one(&sql, sql_mode) else { return Treatment::AsIs };
+    let of = |what: &str, name: &ObjectName| format!("DROP {what} IF EXISTS {}", quoted_name(name));
+    let before = match &statement.kind {
+        StatementKind::CreateTable(table) if table.temporary => of("TEMPORARY TABLE", &table.name),
+        StatementKind::CreateTable(table) => of("TABLE", &table.name),
+        StatementKind::CreateRoutine(routine) => {
+            let is_procedure = routine.kind == RoutineKind::Procedure;
+            of(if is_procedure { "PROCEDURE" } else { "FUNCTION" }, &routine.name)
+        }
+        StatementKind::CreateTrigger(trigger) => of("TRIGGER", &trigger.name),
+        StatementKind::CreateEvent(event) => of("EVENT", &event.name),
+        StatementKind::CreateDatabase(database) => {
+            format!("DROP DATABASE IF EXISTS {}", quoted_word(&database.name))
+        }
+        StatementKind::CreateIndex(index) => {
+            let name = index.key.name.as_deref().unwrap_or_default();
+            format!("DROP INDEX {} ON {}", quoted_word(name), quoted_name(&index.table))
+        }
+        // Views are replaced here, too.
+        _ => return Treatment::AsIs,
+    };
+    Treatment::Rewritten(Rewritten { before: Some(before), sql, passes_over: Vec::new() })
+}
+
+/// IF EXISTS and IF NOT EXISTS of columns, indexes and constraints.
+fn conditional(sql: &[u8], words: &Words<'_>, sql_mode: u64) -> Treatment {
+    let mut kept = Vec::with_capacity(sql.len());
+    let (mut from, mut number) = (0, 0);
+    while number < words.words.len() {
+        let is_not = words.is(number + 1, "NOT");
+        let last = number + 1 + usize::from(is_not);
+        if words.is(number, "IF") && words.is(last, "EXISTS") {
+            kept.extend_from_slice(&sql[from..words.words[number].0]);
+            from = words.words[last].1;
+            number = last;
+        }
+        number += 1;
+    }
+    if from == 0 {
+        return Treatment::AsIs;
+    }
+    kept.extend_from_slice(&sql[from..]);
+    let does_one_thing = match parse_one(&kept, sql_mode).map(|statement| statement.kind) {
+        Ok(StatementKind::AlterTable(alter)) => is_one_action(&alter),
+        Ok(StatementKind::CreateIndex(_) | StatementKind::DropIndex(_)) => true,
+        _ => return Treatment::AsIs,
+    };
+    let done = [
+        error::DUP_FIELDNAME,
+        error::DUP_KEYNAME,
+        error::CANT_DROP_FIELD_OR_KEY,
+        error::BAD_FIELD_ERROR,
+        error::CONSTRAINT_NOT_FOUND,
+    ];
+    let passes_over = if does_one_thing { done.to_vec() } else { Vec::new() };
+    Treatment::Rewritten(Rewritten { before: None, sql: kept, passes_over })
+}
+
+fn is_one_action(alter: &AlterTable) -> bool {
+    alter.actions.len() == 1
+}
+
+fn quoted_name(name: &ObjectName) -> String {
+    match &name.database {
+        Some(database) => format!("{}.{}", quoted_word(database), quoted_word(&name.name)),
+        None => quoted_word(&name.name),
+    }
+}
+
+fn quoted_word(word: &str) -> String {
+    format!("`{}`", word.replace('`', "``"))
+}
+
+/// What stands before CREATE has nothing to drop.
+pub(super) fn is_nothing_to_drop(e: &SqlError) -> bool {
+    e.is(error::CANT_DROP_FIELD_OR_KEY)
+}
+
+impl Rewritten {
+    /// The error says that there is nothing to do.
+    pub(super) fn is_done(&self, e: &SqlError) -> bool {
+        self.passes_over.iter().any(|code| e.is(*code))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(sql: &str) -> (Option<String>, String) {
+        match treatment(sql.as_bytes(), 0, true) {
+            Treatment::Rewritten(r) => (r.before, String::from_utf8_lossy(&r.sql).into_owned()),
+            other => (None, format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn create_or_replace_is_two_statements() {
+        let check = |sql: &str, before: &str, after: &str| {
+            assert_eq!(rewritten(sql), (Some(before.to_owned()), after.to_owned()));
+        };
+        check(
+            "CREATE OR REPLACE TABLE a.`b``` (x INT)",
+            "DROP TABLE IF EXISTS `a`.`b```",
+            "CREATE TABLE a.`b``` (x INT)",
+        );
+        check(
+            "create or replace DEFINER=`r`@`%` PROCEDURE p() SELECT 1",
+            "DROP PROCEDURE IF EXISTS `p`",
+            "create DEFINER=`r`@`%` PROCEDURE p() SELECT 1",
+        );
+        assert_eq!(rewritten("CREATE OR REPLACE VIEW v AS SELECT 1").1, "AsIs");
+    }
+
+    #[test]
+    fn conditions_go_but_not_those_of_texts() {
+        let sql =
+            "ALTER TABLE t ADD COLUMN IF NOT EXISTS c INT COMMENT 'IF NOT EXISTS', DROP KEY IF EXISTS k";
+        assert_eq!(rewritten(sql).1, "ALTER TABLE t ADD COLUMN  c INT COMMENT 'IF NOT EXISTS', DROP KEY  k");
+        assert_eq!(rewritten("ALTER TABLE t ADD `IF EXISTS` INT").1, "AsIs");
+        assert_eq!(rewritten("SET STATEMENT a='FOR', b=1 FOR DROP TABLE t").1, "DROP TABLE t");
+    }
+
+    #[test]
+    fn what_has_no_word_here_is_named() {
+        let of = |sql: &str| treatment(sql.as_bytes(), 0, false);
+        assert_eq!(of("FLUSH HOSTS"), Treatment::NoEffect);
+        assert_eq!(of("flush /* x */ tables"), Treatment::NoEffect);
+        assert_eq!(of("DROP SEQUENCE `s`"), Treatment::Refused("sequences"));
+        assert_eq!(
+            of("CREATE FUNCTION f RETURNS STRING SONAME 'x'"),
+            Treatment::Refused("loadable functions")
+        );
+        assert_eq!(of("CREATE TABLE sequence (library INT, package INT)"), Treatment::AsIs);
+        assert_eq!(of("INSERT INTO t VALUES ('FLUSH"), Treatment::AsIs);
+        assert_eq!(of("CREATE TABLE t /*"), Treatment::AsIs);
+    }
+}

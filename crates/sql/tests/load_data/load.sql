@@ -1,0 +1,13 @@
+create database ld character set latin1;
+use ld;
+create table t (s varchar(20) character set utf8mb4, n int, m int, primary key (n));
+set @x = 5;
+load data infile '/tmp/f1' into table t character set utf8mb4 (s, n) set m = n + @x;
+load data infile '/tmp/f2' replace into table t (s, n);
+load data infile '/tmp/f2' ignore into table t (s, n) set m = 1;
+load data infile '/tmp/f3' into table ld.t fields terminated by '\t' (s, n);
+begin;
+insert into t values ('in', 20, 0);
+load data infile '/tmp/f1' into table t lines terminated by '\n' (s, @n) set n = @n + 30, m = length(s);
+delete from t where n = 20;
+commit;
