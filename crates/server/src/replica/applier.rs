@@ -21,7 +21,7 @@ pub(super) fn run(
     let applier = Applier::new(&server.database, channel);
     let mut applier = applier.map_err(|e| error(e.number, e.message))?;
     channel.set_wake(THREAD, Some(Box::new(applier.interrupter())));
-    let _attached = Attached::new(channel, queue);
+    let _attached = Attached::new(queue);
     channel.with(|state| state.applier.state = IDLE);
     let stopped = apply_all(channel, queue, &mut applier);
     let finished = applier.finish();
@@ -84,10 +84,8 @@ fn apply_all(
 struct Attached<'a>(&'a EventQueue);
 
 impl<'a> Attached<'a> {
-    fn new(channel: &Channel, queue: &'a EventQueue) -> Self {
+    fn new(queue: &'a EventQueue) -> Self {
         queue.attach_applier();
-        // An idle source would say nothing for long.
-        channel.wake_connected();
         Self(queue)
     }
 }

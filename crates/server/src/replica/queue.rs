@@ -116,11 +116,6 @@ impl EventQueue {
         self.changed.notify_all();
     }
 
-    /// An applier has started, and the receiver has not begun a new stream.
-    pub(super) fn is_restarting(&self) -> bool {
-        self.state.lock().restarts
-    }
-
     /// It ends.
     pub(super) fn detach_applier(&self) {
         let mut state = self.state.lock();

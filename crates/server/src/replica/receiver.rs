@@ -42,9 +42,6 @@ pub(super) fn run(
             attempts = 0;
         }
         let Err(e) = outcome else { continue };
-        if was_connected && queue.is_restarting() {
-            continue; // the applier has started, and ended the wait for the source
-        }
         if !channel.is_wanted(THREAD) {
             break;
         }
@@ -113,10 +110,6 @@ fn follow(
         state.receiver.state = "Waiting for source to send event";
         state.receiver.last_error = None;
     });
-    // An applier that starts from now on shuts the connection; one that has started did not.
-    if queue.is_restarting() {
-        return Ok(());
-    }
     let mut ignored = source.ignored_server_ids.clone();
     if !server.variables.bool(ids::REPLICATE_SAME_SERVER_ID) {
         ignored.insert(server.variables.uint(ids::SERVER_ID) as u32);

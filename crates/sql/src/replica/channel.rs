@@ -284,16 +284,6 @@ impl Channel {
         self.changed.notify_all();
     }
 
-    /// Ends a receiver's wait for its source, if it is connected: it begins a new stream.
-    pub fn wake_connected(&self) {
-        let state = self.state.lock();
-        if state.receiver.running == Running::Yes
-            && let Some(wake) = &state.wake[ReplicaThread::Receiver as usize]
-        {
-            wake();
-        }
-    }
-
     /// A thread has ended, by an error or because it was asked to.
     pub fn ended(&self, thread: ReplicaThread, error: Option<ThreadError>) {
         self.with(|state| {
