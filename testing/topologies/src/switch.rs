@@ -1,0 +1,1 @@
+//! A source that changes: planned, and lost. Filled in below.
