@@ -8,11 +8,13 @@
 //!    everything is compared: all tables, what the loads' writers were acknowledged, the GTIDs of
 //!    the logs. Each Duramen is killed once more, and compared again.
 //!
-//! [`switch`] is the topology whose source changes, and is lost.
+//! [`switch`] is the topology whose source changes, and is lost. [`random`] is a replica behind a
+//! source of random statements.
 
 pub mod load;
 pub mod node;
 pub mod plan;
+pub mod random;
 mod run;
 pub mod switch;
 

@@ -3,13 +3,13 @@
 
 use followers::workload::{Features, Report, Suffix, Workload, prepare_beside};
 use followers::{Result, connect};
-use mysql::prelude::Queryable;
 use mysql::Conn;
+use mysql::prelude::Queryable;
 use servers::{Address, find};
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub struct Load {
     share: Share,
     workload: Workload,
     shared: Arc<Shared>,
-    writers: Vec<JoinHandle<Acknowledged>>,
+    writers: Vec<JoinHandle<()>>,
     sysbench: Option<JoinHandle<u64>>,
 }
 
@@ -46,6 +46,8 @@ pub struct Load {
 struct Shared {
     address: Mutex<Address>,
     stop: AtomicBool,
+    /// A writer each.
+    acknowledged: Vec<Mutex<Acknowledged>>,
 }
 
 /// The rows of one writer that were acknowledged.
@@ -115,10 +117,17 @@ impl Share {
 impl Load {
     /// Starts it on what [`Share::prepare`] made.
     pub fn start(address: &Address, share: Share, seed: u64) -> Self {
-        let shared = Arc::new(Shared { address: Mutex::new(address.clone()), stop: AtomicBool::new(false) });
-        let writers = (share.first_writer..share.first_writer + WRITERS).map(|writer| {
+        let writers = share.first_writer..share.first_writer + WRITERS;
+        let acknowledged =
+            writers.map(|writer| Mutex::new(Acknowledged { writer, numbers: BTreeSet::new() }));
+        let shared = Arc::new(Shared {
+            address: Mutex::new(address.clone()),
+            stop: AtomicBool::new(false),
+            acknowledged: acknowledged.collect(),
+        });
+        let writers = (0..shared.acknowledged.len()).map(|number| {
             let shared = shared.clone();
-            thread::spawn(move || shared.write(share.database, writer))
+            thread::spawn(move || shared.write(share.database, &shared.acknowledged[number]))
         });
         let writers = writers.collect();
         let sysbench = find("sysbench").map(|_| {
@@ -137,7 +146,12 @@ impl Load {
     /// The source is somewhere else from now on.
     pub fn moved(&self, address: &Address) {
         self.workload.moved(address);
-        *self.shared.address.lock().unwrap_or_else(PoisonError::into_inner) = address.clone();
+        *lock(&self.shared.address) = address.clone();
+    }
+
+    /// What the writers were told so far.
+    pub fn acknowledged_so_far(&self) -> Vec<Acknowledged> {
+        self.shared.acknowledged.iter().map(|one| lock(one).clone()).collect()
     }
 
     /// Ends it between two steps of each session.
@@ -145,8 +159,9 @@ impl Load {
         self.shared.stop.store(true, Relaxed);
         let mut done = Done { report: self.workload.stop()?, ..Done::default() };
         for writer in self.writers {
-            done.acknowledged.push(writer.join().map_err(|_| "a writer panicked")?);
+            writer.join().map_err(|_| "a writer panicked")?;
         }
+        done.acknowledged = self.shared.acknowledged.iter().map(|one| lock(one).clone()).collect();
         if let Some(sysbench) = self.sysbench {
             done.sysbench = sysbench.join().map_err(|_| "sysbench's thread panicked")?;
         }
@@ -156,11 +171,11 @@ impl Load {
 
 impl Shared {
     fn address(&self) -> Address {
-        self.address.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.address).clone()
     }
 
-    fn write(&self, database: &str, writer: u64) -> Acknowledged {
-        let mut acknowledged = Acknowledged { writer, ..Acknowledged::default() };
+    fn write(&self, database: &str, acknowledged: &Mutex<Acknowledged>) {
+        let writer = lock(acknowledged).writer;
         let mut conn = None;
         for n in 0.. {
             if self.stop.load(Relaxed) {
@@ -172,12 +187,11 @@ impl Shared {
                 continue;
             };
             match append(open, database, writer, n) {
-                Ok(()) => drop(acknowledged.numbers.insert(n)),
+                Ok(()) => drop(lock(acknowledged).numbers.insert(n)),
                 // What became of this one is not known.
                 Err(_) => conn = None,
             }
         }
-        acknowledged
     }
 
     /// Runs sysbench again and again; how often to its end.
@@ -196,6 +210,10 @@ impl Shared {
     }
 }
 
+fn lock<T>(of_all: &Mutex<T>) -> MutexGuard<'_, T> {
+    of_all.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// One transaction of a writer.
 fn append(conn: &mut Conn, database: &str, writer: u64, n: u64) -> mysql::Result<()> {
     conn.query_drop("BEGIN")?;
@@ -211,6 +229,19 @@ impl Acknowledged {
         self.numbers.len()
     }
 
+    /// Acknowledged rows that a server does not have, in words.
+    pub fn missing_at(&self, conn: &mut Conn, database: &str) -> Result<Option<String>> {
+        let there: Vec<u64> =
+            conn.query(format!("SELECT n FROM {database}.keyed WHERE writer = {}", self.writer))?;
+        Ok(self.lost(&there.into_iter().collect()))
+    }
+
+    fn lost(&self, there: &BTreeSet<u64>) -> Option<String> {
+        let lost: Vec<&u64> = self.numbers.difference(there).take(5).collect();
+        let text = || format!("acknowledged and missing of writer {}: {lost:?} ..", self.writer);
+        (!lost.is_empty()).then(text)
+    }
+
     /// What a server's tables have of this writer that is not right: an acknowledged row that is
     /// missing, and a row that is there twice.
     pub fn wrong_at(&self, conn: &mut Conn, database: &str) -> Result<Vec<String>> {
@@ -220,11 +251,7 @@ impl Acknowledged {
         };
         let (keyed, mut plain, sums) = (read("keyed")?, read("plain")?, read("sums")?);
         let there: BTreeSet<u64> = keyed.into_iter().collect();
-        let mut wrong = Vec::new();
-        let lost: Vec<&u64> = self.numbers.difference(&there).take(5).collect();
-        if !lost.is_empty() {
-            wrong.push(format!("acknowledged and missing of writer {writer}: {lost:?} .."));
-        }
+        let mut wrong: Vec<String> = self.lost(&there).into_iter().collect();
         plain.sort_unstable();
         let is_twice = plain.windows(2).any(|pair| pair[0] == pair[1]);
         if is_twice || plain.len() != there.len() || sums != [there.len() as u64] {

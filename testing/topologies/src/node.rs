@@ -45,8 +45,6 @@ pub struct Node {
     server: Option<Running>,
     proxy: Proxy,
     for_mariadb: Option<Proxy>,
-    /// The port that MariaDB's replicas have, 0 if there is none.
-    mariadb_port: u16,
     follows: bool,
 }
 
@@ -70,7 +68,7 @@ impl Node {
         let server = launch.start()?;
         let proxy = Proxy::to(server.port())?;
         let for_mariadb = spec.for_mariadb.then(|| Proxy::to(mariadb_port)).transpose()?;
-        let node = Self { spec, server: Some(server), proxy, for_mariadb, mariadb_port, follows: false };
+        let node = Self { spec, server: Some(server), proxy, for_mariadb, follows: false };
         node.sql(&format!(
             "CREATE USER {name}@'%' IDENTIFIED {plugin} BY 'secret'; GRANT REPLICATION SLAVE ON *.* TO {name}@'%'",
             name = node.account(),
