@@ -9,7 +9,7 @@
 use followers::mysql_server::{Replica, is_at_hand, let_in};
 use followers::proxy::Proxy;
 use followers::workload::{Features, Workload, prepare};
-use followers::{compare, connect, patience, seed, working_time};
+use followers::{await_that, compare, connect, patience, seed, working_time};
 use servers::{Launch, Running, ServerKind};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -153,6 +153,27 @@ fn through_kills_restarts_and_cuts() {
     }
     println!("{round} interruptions; {}", work.stop().unwrap());
     check_equal(&source, &replica);
+}
+
+/// An applier that stopped is started again while the source is idle: what it lacks is sent anew at
+/// once, not with the source's next transaction.
+#[test]
+fn an_applier_starts_again_behind_an_idle_source() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = source(ServerKind::Duramen, folder.path());
+    source.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY)").unwrap();
+    let replica = Replica::duramen(folder.path(), &[]).unwrap();
+    replica.follow(source.port()).unwrap();
+    replica.await_source(&source, patience().unwrap()).unwrap();
+    replica.server().sql("INSERT INTO d.t VALUES (1)").unwrap();
+    source.sql("INSERT INTO d.t VALUES (1); INSERT INTO d.t VALUES (2)").unwrap();
+    let stopped = || Ok(replica.status()?["Last_SQL_Errno"] == "1062");
+    await_that("stopped", patience().unwrap(), stopped).unwrap();
+    // The receiver goes on waiting for the source.
+    replica.server().sql("DELETE FROM d.t; START REPLICA").unwrap();
+    replica.await_source(&source, Duration::from_secs(5)).unwrap();
+    check_equal(&source, &replica);
+    assert!(!replica.server().messages().unwrap().contains("Error reading from source"));
 }
 
 /// What it has applied goes on to a replica of its own.

@@ -92,10 +92,16 @@ fn channels(first: ServerKind, second: ServerKind) -> Plan {
     }
 }
 
-/// Two that follow each other: tables of their own, and a common one with keys of their own.
+/// Two that follow each other: tables of their own, and common ones with keys of their own. Rows of
+/// a table without a key have ids as if that were an AUTO_INCREMENT column.
 fn ring(first: ServerKind) -> Plan {
+    let mut nodes = vec![spec("left", first, 31), spec("right", Duramen, 32)];
+    for (offset, node) in (1..).zip(&mut nodes) {
+        node.args.push("--auto-increment-increment=2".to_owned());
+        node.args.push(format!("--auto-increment-offset={offset}"));
+    }
     Plan {
-        nodes: vec![spec("left", first, 31), spec("right", Duramen, 32)],
+        nodes,
         edges: vec![edge(1, 0), edge(0, 1)],
         loads: vec![
             (0, share(Features::ALL, "_a", 1, "appended")),

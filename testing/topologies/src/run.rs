@@ -160,12 +160,20 @@ impl Topology {
         acknowledged: &[(&str, Acknowledged)],
         outcome: &mut Outcome,
     ) -> Result<()> {
-        let begun = Instant::now();
         // In a ring the second round is the one that ends it.
         for edge in self.edges.iter().chain(&self.edges) {
-            self.nodes[edge.follower].await_source(&self.nodes[edge.source], patience(options))?;
+            let begun = Instant::now();
+            let (follower, source) = (&self.nodes[edge.follower], &self.nodes[edge.source]);
+            follower.await_source(source, patience(options))?;
+            let seconds = begun.elapsed().as_secs_f64();
+            if seconds >= 1.0 {
+                outcome.lines.push(format!(
+                    "{} caught up with {} after {seconds:.1} s",
+                    follower.name(),
+                    source.name()
+                ));
+            }
         }
-        outcome.lines.push(format!("caught up after {:.1} s", begun.elapsed().as_secs_f64()));
         for edge in &self.edges {
             let (follower, source) = (&self.nodes[edge.follower], &self.nodes[edge.source]);
             let differences = compare::differences_in(

@@ -29,7 +29,9 @@ impl Session {
             15 => {
                 return vec![
                     format!("CREATE DATABASE IF NOT EXISTS other{n}{suffix} CHARACTER SET latin1"),
-                    format!("CREATE TABLE IF NOT EXISTS other{n}{suffix}.t (id INT PRIMARY KEY, v VARCHAR(20))"),
+                    format!(
+                        "CREATE TABLE IF NOT EXISTS other{n}{suffix}.t (id INT PRIMARY KEY, v VARCHAR(20))"
+                    ),
                     format!("REPLACE INTO other{n}{suffix}.t VALUES ({k}, 'é{k}')"),
                     if m == 0 { format!("DROP DATABASE other{n}{suffix}") } else { "DO 0".into() },
                 ];
@@ -58,7 +60,9 @@ impl Session {
         let n = self.random.below(3);
         let suffix = self.suffix.0;
         vec![match self.random.below(5) {
-            0 => format!("CREATE USER IF NOT EXISTS 'guest{n}{suffix}'@'localhost' IDENTIFIED BY 'secret{n}'"),
+            0 => {
+                format!("CREATE USER IF NOT EXISTS 'guest{n}{suffix}'@'localhost' IDENTIFIED BY 'secret{n}'")
+            }
             1 => format!("GRANT SELECT, INSERT ON mixed{suffix}.* TO 'guest{n}{suffix}'@'localhost'"),
             2 => format!("ALTER USER IF EXISTS 'guest{n}{suffix}'@'localhost' IDENTIFIED BY 'other{n}'"),
             3 => format!("REVOKE INSERT ON mixed{suffix}.* FROM 'guest{n}{suffix}'@'localhost'"),
