@@ -131,7 +131,7 @@ impl End {
                 let (source, numbers) = missing.split_once(':').ok_or("nothing is missing")?;
                 let first = numbers.split(['-', ':', ',']).next().unwrap_or_default();
                 replica.sql(&format!(
-                    "SET gtid_next = '{source}:{first}'; BEGIN; COMMIT; SET gtid_next = AUTOMATIC; START REPLICA"
+                    "STOP REPLICA; SET gtid_next = '{source}:{first}'; BEGIN; COMMIT; SET gtid_next = AUTOMATIC; START REPLICA"
                 ))?;
             }
         }
