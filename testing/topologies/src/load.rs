@@ -143,6 +143,11 @@ impl Load {
         self.share.database
     }
 
+    /// What is behind the names of its databases and branches.
+    pub fn suffix(&self) -> &'static str {
+        self.share.suffix.0
+    }
+
     /// The source is somewhere else from now on.
     pub fn moved(&self, address: &Address) {
         self.workload.moved(address);

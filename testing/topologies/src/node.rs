@@ -247,10 +247,12 @@ impl Node {
         Ok(())
     }
 
-    /// Commits or takes back the branches of XA that kills left prepared.
-    pub fn end_branches(&self, mut commits: impl FnMut() -> bool) -> Result<usize> {
+    /// Commits or takes back the branches of XA that kills left prepared, of the load with this
+    /// suffix: others are replicated, and for their own source to end.
+    pub fn end_branches(&self, suffix: &str, mut commits: impl FnMut() -> bool) -> Result<usize> {
         let mut conn = connect(self.address()?)?;
-        let branches: Vec<(i32, usize, usize, Vec<u8>)> = conn.query("XA RECOVER")?;
+        let mut branches: Vec<(i32, usize, usize, Vec<u8>)> = conn.query("XA RECOVER")?;
+        branches.retain(|(.., data)| String::from_utf8_lossy(data).contains(&format!("{suffix}-")));
         let count = branches.len();
         for (format, length, _, data) in branches {
             let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02X}")).collect::<String>();

@@ -71,7 +71,7 @@ impl Topology {
     fn run(mut self, options: &Options, outcome: &mut Outcome) -> Result<()> {
         let troubled = self.trouble(options, outcome);
         let mut acknowledged: Vec<(&'static str, Acknowledged)> = Vec::new();
-        let sources: Vec<usize> = self.loads.iter().map(|(at, _)| *at).collect();
+        let sources: Vec<_> = self.loads.iter().map(|(at, load)| (*at, load.suffix())).collect();
         for (at, load) in self.loads.drain(..) {
             let database = load.database();
             let done = load.stop()?;
@@ -85,8 +85,8 @@ impl Topology {
             acknowledged.extend(done.acknowledged.into_iter().map(|one| (database, one)));
         }
         troubled?;
-        for at in sources {
-            let count = self.nodes[at].end_branches(|| self.random.chance(1, 2))?;
+        for (at, suffix) in sources {
+            let count = self.nodes[at].end_branches(suffix, || self.random.chance(1, 2))?;
             outcome.lines.push(format!("{count} prepared branches of XA ended at {}", self.nodes[at].name()));
         }
         self.check(options, &acknowledged, outcome)?;
@@ -147,7 +147,7 @@ impl Topology {
             load.moved(node.address()?);
             if draw % 2 == 0 {
                 // A branch that a live session has is not for others to end; nothing needs to be.
-                let _ = node.end_branches(|| draw % 4 == 0);
+                let _ = node.end_branches(load.suffix(), || draw % 4 == 0);
             }
         }
         Ok(what)

@@ -35,8 +35,9 @@ pub fn run(name: &str, options: &Options) -> Outcome {
     outcome
 }
 
-fn start(folder: &Path, kind: ServerKind, name: &'static str, options: &Options) -> Result<Node> {
-    let id = if name == "left" { 41 } else { 42 };
+/// A server that stands in for a lost one needs a `server_id` of its own: a replica passes over what
+/// has its own.
+fn start(folder: &Path, kind: ServerKind, name: &'static str, id: u32, options: &Options) -> Result<Node> {
     let args = match kind {
         ServerKind::MySql => vec!["--plugin-load-add=semisync_source.so;semisync_replica.so".to_owned()],
         _ => Vec::new(),
@@ -83,8 +84,8 @@ struct Pair {
 }
 
 fn switches(other: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<()> {
-    let source = start(&options.folder, other, "left", options)?;
-    let mut replica = start(&options.folder, ServerKind::Duramen, "right", options)?;
+    let source = start(&options.folder, other, "left", 41, options)?;
+    let mut replica = start(&options.folder, ServerKind::Duramen, "right", 42, options)?;
     let features = Features { xa: false, ..Features::ALL };
     let share = Share { features, suffix: Suffix(""), first_writer: 1, database: DATABASE };
     prepare_writers(source.address()?, DATABASE)?;
@@ -151,7 +152,7 @@ impl Pair {
         }
         self.replica.unfollow()?;
         promote(&self.replica)?;
-        let fresh = start(&options.folder, spec.kind, spec.name, options)?;
+        let fresh = start(&options.folder, spec.kind, spec.name, spec.id + 2, options)?;
         self.source = std::mem::replace(&mut self.replica, fresh);
         self.load.moved(self.source.address()?);
         follow(&mut self.replica, &self.source)?;
