@@ -21,11 +21,11 @@ const MARIADB_PASSING: [&str; 2] = ["1236", "1595"];
 /// How a server is started.
 #[derive(Debug, Clone)]
 pub struct Spec {
-    /// Of its folder, its replication account, and in reports.
+    /// Of its folder, and in reports.
     pub name: &'static str,
     /// Which server.
     pub kind: ServerKind,
-    /// Its `server_id`.
+    /// Its `server_id`, which is in its replication account's name as well.
     pub id: u32,
     /// A MariaDB follows it.
     pub for_mariadb: bool,
@@ -83,7 +83,7 @@ impl Node {
     }
 
     fn account(&self) -> String {
-        format!("replica_{}", self.spec.name)
+        format!("replica_{}", self.spec.id)
     }
 
     /// Its name in reports.

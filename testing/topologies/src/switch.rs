@@ -99,6 +99,11 @@ fn switches(other: ServerKind, options: &Options, outcome: &mut Outcome) -> Resu
     let mut troubled = Ok(());
     while begun.elapsed() < options.time && troubled.is_ok() {
         thread::sleep(Duration::from_millis(500 + pair.random.below(3000)));
+        // Whoever waits for a replica that has stopped waits for ever.
+        troubled = pair.replica.check();
+        if troubled.is_err() {
+            break;
+        }
         troubled = if pair.random.chance(1, 2) { pair.planned(options) } else { pair.lost(options, outcome) };
     }
     pair.end(options, outcome, troubled)
@@ -179,6 +184,10 @@ impl Pair {
     }
 
     fn end(self, options: &Options, outcome: &mut Outcome, troubled: Result<()>) -> Result<()> {
+        if troubled.is_err() {
+            // Its clients wait for a replica that does not answer.
+            self.source.sql("SET GLOBAL rpl_semi_sync_source_enabled = OFF")?;
+        }
         let done = self.load.stop()?;
         let count: usize = done.acknowledged.iter().map(Acknowledged::count).sum();
         outcome.lines.push(format!("{:?}; {count} acknowledged appends, {}", self.met, done.report));
