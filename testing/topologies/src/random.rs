@@ -22,8 +22,9 @@ use std::time::Instant;
 
 /// What a Duramen stops with that lacks something: not supported, an unknown character set,
 /// collation or engine, other types (MariaDB's JSON), an event that is not known, an unknown
-/// authentication plugin, a limit.
-pub const REFUSALS: [u16; 8] = [1235, 1115, 1273, 1286, 1677, 1594, 1524, 3675];
+/// authentication plugin, characters that a name can't have (MySQL writes `?` for them), deep
+/// nesting.
+pub const REFUSALS: [u16; 11] = [1235, 1115, 1273, 1286, 1677, 1594, 1524, 3675, 1300, 3854, 1436];
 
 /// Findings after which a run ends.
 const MOST: usize = 30;
@@ -50,11 +51,11 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
         args,
         binary: options.binary.clone(),
     };
+    // A function that the source took is taken here, too.
+    let of_replica =
+        ["--event-scheduler=OFF", "--log-bin-trust-function-creators=ON"].map(str::to_owned).to_vec();
     let source = Node::start(&options.folder, spec("source", kind, 51, of_source))?;
-    let mut replica = Node::start(
-        &options.folder,
-        spec("replica", ServerKind::Duramen, 52, vec!["--event-scheduler=OFF".to_owned()]),
-    )?;
+    let mut replica = Node::start(&options.folder, spec("replica", ServerKind::Duramen, 52, of_replica))?;
     replica.follow(&source, "")?;
     let (begun, mut reasons, mut statements, mut compared) = (Instant::now(), Reasons::default(), [0; 2], 0);
     let mut number = 0;

@@ -30,7 +30,7 @@ pub(super) fn differences(source: &Node, replica: &Node, database: &str) -> Resu
         if source.kind() != ServerKind::MariaDb {
             let shown = format!("SHOW CREATE TABLE {name}");
             let (here, there) = (lines(&mut ours, &shown)?, lines(&mut theirs, &shown)?);
-            found.extend(difference("definition", &without_counter(here), &without_counter(there)));
+            found.extend(difference("definition", &definition_lines(&here), &definition_lines(&there)));
         }
         let rows = format!("SELECT * FROM {name}");
         let (here, there) = (lines(&mut ours, &rows)?, lines(&mut theirs, &rows)?);
@@ -68,12 +68,17 @@ fn lines(conn: &mut Conn, query: &str) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// AUTO_INCREMENT's next value is not replicated where nothing was inserted.
-fn without_counter(lines: Vec<String>) -> Vec<String> {
-    let strip = |line: String| -> String {
-        line.split(' ').filter(|word| !word.starts_with("AUTO_INCREMENT=")).collect::<Vec<_>>().join(" ")
+/// The lines of a definition, sorted: MySQL has the key of a foreign key where that stands in the
+/// statement, Duramen behind the other keys. AUTO_INCREMENT's next value is not replicated where
+/// nothing was inserted.
+fn definition_lines(shown: &[String]) -> Vec<String> {
+    let strip = |line: &str| -> String {
+        let words = line.trim_end_matches(',').split(' ');
+        words.filter(|word| !word.starts_with("AUTO_INCREMENT=")).collect::<Vec<_>>().join(" ")
     };
-    lines.into_iter().map(strip).collect()
+    let mut lines: Vec<String> = shown.iter().flat_map(|text| text.lines()).map(strip).collect();
+    lines.sort_unstable();
+    lines
 }
 
 fn difference(what: &str, here: &[String], there: &[String]) -> Option<String> {
