@@ -174,6 +174,7 @@ fn computed_columns_are_cut_as_the_source_cut_them() {
                 "CREATE DATABASE d; USE d; SET sql_mode = '', binlog_row_image = MINIMAL;
                  CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20), s SET('red', 'green') AS (CONCAT('x', a)) STORED,
                    v VARCHAR(3) AS (CONCAT(a, '123456')) VIRTUAL, k SET('red') AS (CONCAT('x', 'y')) STORED);
+                 SET sql_mode = DEFAULT; CREATE TABLE of_another_mode (a INT); SET sql_mode = '';
                  INSERT INTO t (id) VALUES (1); INSERT INTO t (id, a) VALUES (2, 'red');
                  UPDATE t SET a = 'green' WHERE id = 1;",
             )

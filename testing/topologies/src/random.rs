@@ -6,8 +6,8 @@
 //! 2. The replica gets the time to apply all of it. Where it stops, the reason is noted, the
 //!    transaction is skipped, and what comes later about the same database is no longer of
 //!    interest. The first reason has to be one of [`REFUSALS`]; others are findings.
-//! 3. The other databases are compared: rows, definitions of columns, and which views, triggers,
-//!    routines and events there are. Then all are dropped.
+//! 3. The other databases are compared: rows, names and order of columns, and which views,
+//!    triggers, routines and events there are. Then all are dropped.
 
 mod replica;
 mod sessions;
