@@ -15,7 +15,7 @@ mod tables;
 
 use crate::node::{Node, Spec};
 use crate::{Options, Outcome, Result};
-use replica::{Reasons, settle};
+use replica::{Reasons, await_round};
 use servers::ServerKind;
 use sessions::Round;
 use std::time::Instant;
@@ -63,7 +63,7 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
         let round = Round::run(&source, kind, options.seed, number)?;
         statements[0] += round.statements;
         statements[1] += round.refused;
-        let tainted = settle(&source, &replica, &round, &mut reasons)?;
+        let tainted = await_round(&source, &replica, &round, &mut reasons)?;
         for database in round.databases.iter().filter(|database| !tainted.contains(*database)) {
             compared += 1;
             let found = tables::differences(&source, &replica, database)?;
@@ -71,7 +71,7 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
             outcome.findings.extend(found.into_iter().map(named));
         }
         round.drop_databases(&source)?;
-        settle(&source, &replica, &round, &mut Reasons::default())?;
+        await_round(&source, &replica, &round, &mut Reasons::default())?;
         number += 1;
     }
     outcome.lines.push(format!(

@@ -202,8 +202,8 @@ impl Target {
         Ok(image)
     }
 
-    /// How computed columns are stored that an event lacks. The source's mode is not known here; what
-    /// it took, cut or not, is taken.
+    /// How computed columns are stored that an event lacks. The source's mode is not known here;
+    /// what it took, cut or not, is taken.
     fn rules(cx: &Context) -> Rules {
         cx.store_rules(true)
     }
