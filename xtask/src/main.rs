@@ -31,6 +31,7 @@ cargo xtask privileges           every statement by accounts of every set of pri
 cargo xtask soak                 random nonsense from several sessions; `.. soak help` says more
 cargo xtask definitions          definitions at the edges, kept through stops and kills; `.. definitions help` says more
 cargo xtask stalls               small commits beside rotation, checkpoints and a large transaction; `.. stalls help`
+cargo xtask topologies ..        chains, channels, rings and switches of real servers under load and kills; `.. topologies help`
 cargo xtask drivers             fetches the drivers of other languages that the tests of the server run
 cargo xtask readers             fetches the change readers that the tests of followers run
 cargo xtask tidy                what no compiler checks: each file opens with its story, no dead files
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
         Some("collations") => collations::run(rest),
         Some("applications") => applications::run(rest),
         Some("compatibility") => compatibility::run(rest),
-        Some(name @ ("definitions" | "differential" | "privileges" | "soak")) => {
+        Some(name @ ("definitions" | "differential" | "privileges" | "soak" | "topologies")) => {
             programs::run(name, "checked", rest)
         }
         Some(name @ "stalls") => programs::run(name, "release", rest),

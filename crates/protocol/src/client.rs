@@ -376,6 +376,30 @@ impl Client {
         self.send_packet(packet)
     }
 
+    /// Sends packets that each begin a sequence of their own, between packets that are read: those
+    /// go on with the number that they had.
+    pub fn send_aside(&mut self, packets: impl Iterator<Item = impl AsRef<[u8]>>) -> Result<(), ClientError> {
+        let next = self.packets.sequence();
+        for packet in packets {
+            self.packets.continue_sequence(0);
+            self.packets.begin_packet().extend_from_slice(packet.as_ref());
+            self.packets.end_packet();
+        }
+        self.packets.flush()?;
+        self.packets.set_sequence(next);
+        Ok(())
+    }
+
+    /// The next packet that is read has this number.
+    pub fn expect_number(&mut self, number: u8) {
+        self.packets.set_sequence(number);
+    }
+
+    /// True if bytes are buffered that are not read yet.
+    pub fn has_unread(&self) -> bool {
+        self.packets.has_unread()
+    }
+
     /// Sends a command whose answer is OK, EOF or ERR, by its bytes.
     pub fn command(&mut self, packet: &[u8]) -> Result<OkPacket, ClientError> {
         self.send_command(packet)?;

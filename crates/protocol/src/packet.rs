@@ -67,6 +67,16 @@ impl Packets {
         }
     }
 
+    /// The number of the next packet, in either direction.
+    pub(crate) fn sequence(&self) -> u8 {
+        self.sequence
+    }
+
+    /// Sets that number, and nothing of a compressed layer's own.
+    pub(crate) fn set_sequence(&mut self, number: u8) {
+        self.sequence = number;
+    }
+
     /// What is read and written from now on is compressed.
     pub(crate) fn start_compression(&mut self, algorithm: Algorithm) {
         let early = self.take_unread();

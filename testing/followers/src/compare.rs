@@ -21,12 +21,21 @@ pub fn tables(conn: &mut Conn) -> Result<BTreeSet<(String, String)>> {
 /// What differs between the tables of two servers, in words; empty where they are equal. Nobody may
 /// change them meanwhile.
 pub fn differences(source: &mut Conn, follower: &mut Conn) -> Result<Vec<String>> {
+    differences_in(source, follower, |_| true)
+}
+
+/// The same for the databases of which `is_compared` is true.
+pub fn differences_in(
+    source: &mut Conn,
+    follower: &mut Conn,
+    is_compared: impl Fn(&str) -> bool,
+) -> Result<Vec<String>> {
     for conn in [&mut *source, &mut *follower] {
         conn.query_drop("SET time_zone = '+00:00'")?;
     }
     let (ours, theirs) = (tables(source)?, tables(follower)?);
     let mut found = Vec::new();
-    for (database, table) in ours.union(&theirs) {
+    for (database, table) in ours.union(&theirs).filter(|(database, _)| is_compared(database)) {
         let name = format!("`{database}`.`{table}`");
         let key = (database.clone(), table.clone());
         match (ours.contains(&key), theirs.contains(&key)) {

@@ -52,6 +52,11 @@ pub struct Report {
     pub refused: BTreeMap<u16, (u64, String)>,
 }
 
+/// What is behind the names of a workload's databases and accounts: several may work on one server,
+/// or on servers that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Suffix(pub &'static str);
+
 /// Sessions at work.
 #[derive(Debug)]
 pub struct Workload {
@@ -63,6 +68,7 @@ pub struct Workload {
 struct Shared {
     address: Mutex<Address>,
     stop: AtomicBool,
+    suffix: Suffix,
 }
 
 /// One of the sessions, and what it draws from.
@@ -71,12 +77,18 @@ struct Session {
     number: u64,
     random: Random,
     features: Features,
+    suffix: Suffix,
 }
 
 /// Makes the tables that a workload needs.
 pub fn prepare(address: &Address, features: Features) -> Result<()> {
+    prepare_with_suffix(address, features, Suffix(""))
+}
+
+/// Makes them in databases of other names.
+pub fn prepare_with_suffix(address: &Address, features: Features, suffix: Suffix) -> Result<()> {
     let mut conn = connect(address)?;
-    for statement in rows::schema(features) {
+    for statement in rows::schema(features, suffix) {
         conn.query_drop(&statement).map_err(|e| format!("{e}: {statement}"))?;
     }
     Ok(())
@@ -85,11 +97,23 @@ pub fn prepare(address: &Address, features: Features) -> Result<()> {
 impl Workload {
     /// Starts so many sessions on the tables that [`prepare`] made.
     pub fn start(address: &Address, features: Features, sessions: u64, seed: u64) -> Self {
-        let shared = Arc::new(Shared { address: Mutex::new(address.clone()), stop: AtomicBool::new(false) });
+        Self::start_with_suffix(address, features, sessions, seed, Suffix(""))
+    }
+
+    /// Starts them on the tables that [`prepare_with_suffix`] made.
+    pub fn start_with_suffix(
+        address: &Address,
+        features: Features,
+        sessions: u64,
+        seed: u64,
+        suffix: Suffix,
+    ) -> Self {
+        let address = Mutex::new(address.clone());
+        let shared = Arc::new(Shared { address, stop: AtomicBool::new(false), suffix });
         let start = |number| {
             let shared = shared.clone();
             let random = Random::new(seed.wrapping_mul(1000).wrapping_add(number));
-            thread::spawn(move || shared.work(Session { number, random, features }))
+            thread::spawn(move || shared.work(Session { number, random, features, suffix }))
         };
         Self { sessions: (0..sessions).map(start).collect(), shared }
     }
@@ -132,7 +156,7 @@ impl Shared {
         let address = self.address.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut conn = connect(&address).ok();
         let begun = conn.as_mut().is_some_and(|conn| {
-            conn.query_drop("USE mixed").is_ok()
+            conn.query_drop(format!("USE mixed{}", self.suffix.0)).is_ok()
                 && conn.query_drop("SET innodb_lock_wait_timeout = 2").is_ok()
         });
         if !begun {

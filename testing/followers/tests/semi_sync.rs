@@ -209,6 +209,48 @@ fn what_is_acknowledged_is_on_a_replica_that_is_a_duramen() {
     kills(Follower::Duramen, "AFTER_COMMIT");
 }
 
+/// The source asks again before the replica has answered: a replica that joins late reads many
+/// transactions at once. All of it is answered, over one connection.
+#[test]
+fn a_duramen_that_joins_late_answers_each_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = source(folder.path(), Duration::from_secs(600), "AFTER_SYNC", &[]);
+    let replica = Replica::of_duramen(folder.path(), &source, source.port());
+    replica.await_source(&source).unwrap();
+    replica.server().sql("STOP REPLICA").unwrap();
+    for id in 0..300 {
+        source.sql(&format!("INSERT INTO d.t VALUES ({id}, REPEAT('x', 90))")).unwrap();
+    }
+    source.sql("SET GLOBAL rpl_semi_sync_source_enabled = ON").unwrap();
+    let written = thread::scope(|scope| {
+        let sessions: Vec<_> = (1..=SESSIONS)
+            .map(|session| {
+                let source = &source;
+                scope.spawn(move || {
+                    let mut conn = connect(source.address()).unwrap();
+                    for id in 0..100 {
+                        conn.query_drop(format!("INSERT INTO d.t VALUES ({}, '')", session * 1_000 + id))
+                            .unwrap();
+                    }
+                })
+            })
+            .collect();
+        replica.server().sql("START REPLICA").unwrap();
+        let written = await_that("all commits", PATIENCE, || Ok(sessions.iter().all(|s| s.is_finished())));
+        let messages = replica.server().messages().unwrap();
+        if written.is_err() {
+            // The sessions wait for ever.
+            let mut conn = connect(source.address()).unwrap();
+            conn.query_drop("SET GLOBAL rpl_semi_sync_source_enabled = OFF").unwrap();
+        }
+        assert!(!messages.contains("Error reading from source"), "{messages}");
+        written
+    });
+    written.unwrap();
+    replica.await_source(&source).unwrap();
+    assert_eq!(replica.differences(&source).unwrap(), Vec::<String>::new());
+}
+
 fn signal(server: &Running, signal: &str) {
     assert!(Command::new("kill").args([signal, &server.pid().to_string()]).status().unwrap().success());
 }

@@ -27,7 +27,12 @@ struct QueueState {
     begins: bool,
     /// The receiver has to begin a new stream.
     restarts: bool,
+    /// Ends the read that a receiver with a stream may be waiting in.
+    interrupt: Option<Interrupt>,
 }
+
+/// Ends a read.
+pub(super) type Interrupt = Box<dyn Fn() + Send>;
 
 /// What an applier does next.
 pub(super) enum Next {
@@ -42,6 +47,14 @@ pub(super) enum Next {
 /// An event was not queued: the receiver has to begin a new stream.
 #[derive(Debug)]
 pub(super) struct Restart;
+
+impl QueueState {
+    fn interrupt(&self) {
+        if let Some(interrupt) = &self.interrupt {
+            interrupt();
+        }
+    }
+}
 
 impl EventQueue {
     pub(super) fn new() -> Self {
@@ -59,8 +72,9 @@ impl EventQueue {
     }
 
     /// The receiver begins a stream: waits until the applier, if there is one, has ended the one
-    /// before (K2). False if it is no longer wanted meanwhile.
-    pub(super) fn begin_stream(&self, is_wanted: impl Fn() -> bool) -> bool {
+    /// before (K2). False if it is no longer wanted meanwhile. `interrupt` ends its reads, should
+    /// an applier start: a source that is idle would keep it waiting.
+    pub(super) fn begin_stream(&self, interrupt: Option<Interrupt>, is_wanted: impl Fn() -> bool) -> bool {
         let mut state = self.state.lock();
         state.events.clear();
         state.bytes = 0;
@@ -73,7 +87,17 @@ impl EventQueue {
             }
             self.changed.wait_for(&mut state, Duration::from_millis(200));
         }
+        state.interrupt = interrupt;
+        if state.restarts {
+            state.interrupt();
+        }
         true
+    }
+
+    /// The receiver's stream, if it has begun, is over. True if it was interrupted.
+    pub(super) fn end_stream(&self) -> bool {
+        let mut state = self.state.lock();
+        state.interrupt.take().is_some() && state.restarts
     }
 
     /// Adds an event; waits while the queue is full (K1). `None` if the receiver is no longer
@@ -112,6 +136,7 @@ impl EventQueue {
         state.restarts = true;
         state.events.clear();
         state.bytes = 0;
+        state.interrupt();
         drop(state);
         self.changed.notify_all();
     }
@@ -179,7 +204,7 @@ mod tests {
         queue.set_size(10);
         queue.attach_applier();
         queue.detach_applier();
-        assert!(queue.begin_stream(|| true));
+        assert!(queue.begin_stream(None, || true));
         assert!(matches!(queue.push(event(100), || false), Some(Ok(()))));
         assert!(queue.push(event(1), || false).is_none(), "it is full");
         let Next::Apply(events) = queue.next(Duration::ZERO) else { panic!("it has one") };
@@ -193,7 +218,7 @@ mod tests {
         queue.set_size(1000);
         queue.attach_applier();
         assert!(matches!(queue.push(event(1), || true), Some(Err(Restart))));
-        assert!(!queue.begin_stream(|| false), "the applier has not begun it");
+        assert!(!queue.begin_stream(None, || false), "the applier has not begun it");
         assert!(matches!(queue.next(Duration::ZERO), Next::BeginStream));
         queue.stream_begun();
         assert!(matches!(queue.next(Duration::ZERO), Next::Nothing));

@@ -7,7 +7,7 @@ use super::stream::{Incoming, StreamPosition};
 use crate::server::Server;
 use protocol::client::ClientError;
 use sql::replica::applier::committed_position;
-use sql::replica::channel::{Running, SourcePosition};
+use sql::replica::channel::Running;
 use sql::replica::{Channel, ReplicaThread, SourceConfig, ThreadError};
 use sql::variables::ids;
 use std::sync::Arc;
@@ -38,10 +38,14 @@ pub(super) fn run(
         let mut was_connected = false;
         let outcome = follow(server, channel, queue, &source, &mut was_connected);
         channel.set_wake(THREAD, None);
+        let restarts = queue.end_stream();
         if was_connected {
             attempts = 0;
         }
         let Err(e) = outcome else { continue };
+        if restarts {
+            continue;
+        }
         if !channel.is_wanted(THREAD) {
             break;
         }
@@ -89,10 +93,11 @@ fn follow(
     let patience = Duration::from_secs(server.variables.uint(ids::REPLICA_NET_TIMEOUT).max(1));
     let socket = connection::open(source, patience)?;
     channel.set_wake(THREAD, connection::shutter(&socket));
+    let interrupt = connection::shutter(&socket);
     let poll = socket.try_clone().ok();
     let mut connection = SourceConnection::log_in(server, source, socket, patience)?;
     connection.introduce(server, channel, source)?;
-    if !queue.begin_stream(is_wanted) {
+    if !queue.begin_stream(interrupt, is_wanted) {
         return Ok(());
     }
     let reached =
@@ -157,10 +162,15 @@ fn follow(
                 });
                 continue;
             }
-            Incoming::Passed => continue,
+            Incoming::Passed => {
+                if is_asked {
+                    acknowledgement.is_asked(&mut connection, stream.position(), true);
+                }
+                continue;
+            }
         };
         if let Some(gtid) = gtid {
-            let read = SourcePosition { file: stream.file().to_owned(), offset: stream.offset() };
+            let read = stream.position();
             let queued = queue.bytes() as u64;
             channel.with(|state| {
                 state.progress.retrieved.add(gtid);
@@ -178,7 +188,7 @@ fn follow(
             });
         }
         if is_asked {
-            acknowledgement.is_asked(&event);
+            acknowledgement.is_asked(&mut connection, stream.position(), false);
         }
         match queue.push(event, is_wanted) {
             Some(Ok(())) => {}

@@ -5,6 +5,7 @@ use binlog::event::{
 };
 use binlog::gtid::Gtid;
 use sql::replica::ReceivedEvent;
+use sql::replica::channel::SourcePosition;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -39,6 +40,11 @@ impl StreamPosition {
 
     pub(super) fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Behind the last event.
+    pub(super) fn position(&self) -> SourcePosition {
+        SourcePosition { file: self.file.to_string(), offset: self.offset }
     }
 
     /// Takes the next event.

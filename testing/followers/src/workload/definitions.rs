@@ -11,6 +11,7 @@ impl Session {
         let n = self.random.below(NAMES);
         let m = self.random.below(NAMES);
         let k = self.random.below(1000);
+        let suffix = self.suffix.0;
         let text = match self.random.below(20) {
             0 | 1 => format!(
                 "CREATE TABLE IF NOT EXISTS d{n} (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, a INT, b VARCHAR(100) DEFAULT 'x', KEY by_a (a))"
@@ -27,10 +28,12 @@ impl Session {
             14 => format!("DROP TABLE IF EXISTS d{n}, d{}", NAMES + m),
             15 => {
                 return vec![
-                    format!("CREATE DATABASE IF NOT EXISTS other{n} CHARACTER SET latin1"),
-                    format!("CREATE TABLE IF NOT EXISTS other{n}.t (id INT PRIMARY KEY, v VARCHAR(20))"),
-                    format!("REPLACE INTO other{n}.t VALUES ({k}, 'é{k}')"),
-                    if m == 0 { format!("DROP DATABASE other{n}") } else { "DO 0".into() },
+                    format!("CREATE DATABASE IF NOT EXISTS other{n}{suffix} CHARACTER SET latin1"),
+                    format!(
+                        "CREATE TABLE IF NOT EXISTS other{n}{suffix}.t (id INT PRIMARY KEY, v VARCHAR(20))"
+                    ),
+                    format!("REPLACE INTO other{n}{suffix}.t VALUES ({k}, 'é{k}')"),
+                    if m == 0 { format!("DROP DATABASE other{n}{suffix}") } else { "DO 0".into() },
                 ];
             }
             17 => format!(
@@ -55,12 +58,15 @@ impl Session {
     /// An account is made, changed and dropped.
     pub(super) fn account(&mut self) -> Vec<String> {
         let n = self.random.below(3);
+        let suffix = self.suffix.0;
         vec![match self.random.below(5) {
-            0 => format!("CREATE USER IF NOT EXISTS 'guest{n}'@'localhost' IDENTIFIED BY 'secret{n}'"),
-            1 => format!("GRANT SELECT, INSERT ON mixed.* TO 'guest{n}'@'localhost'"),
-            2 => format!("ALTER USER IF EXISTS 'guest{n}'@'localhost' IDENTIFIED BY 'other{n}'"),
-            3 => format!("REVOKE INSERT ON mixed.* FROM 'guest{n}'@'localhost'"),
-            _ => format!("DROP USER IF EXISTS 'guest{n}'@'localhost'"),
+            0 => {
+                format!("CREATE USER IF NOT EXISTS 'guest{n}{suffix}'@'localhost' IDENTIFIED BY 'secret{n}'")
+            }
+            1 => format!("GRANT SELECT, INSERT ON mixed{suffix}.* TO 'guest{n}{suffix}'@'localhost'"),
+            2 => format!("ALTER USER IF EXISTS 'guest{n}{suffix}'@'localhost' IDENTIFIED BY 'other{n}'"),
+            3 => format!("REVOKE INSERT ON mixed{suffix}.* FROM 'guest{n}{suffix}'@'localhost'"),
+            _ => format!("DROP USER IF EXISTS 'guest{n}{suffix}'@'localhost'"),
         }]
     }
 }

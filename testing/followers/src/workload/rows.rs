@@ -1,20 +1,21 @@
 //! Steps that change rows: a step is what one session says between two transactions.
 
 use super::columns::{self, COLUMNS, Column, JSON};
-use super::{Features, Session};
+use super::{Features, Session, Suffix};
 use stdx::random::Random;
 
 /// Keys of the tables that all sessions change are below this, so that they meet.
 const KEYS: u64 = 400;
 
 /// The tables that are there from the start.
-pub(super) fn schema(features: Features) -> Vec<String> {
+pub(super) fn schema(features: Features, suffix: Suffix) -> Vec<String> {
+    let database = format!("mixed{}", suffix.0);
     let mut kinds: Vec<String> =
         all_columns(features).map(|(name, ty, _)| format!("`{name}` {ty}")).collect();
     kinds.insert(0, "id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY".into());
     vec![
-        "CREATE DATABASE mixed CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci".into(),
-        "USE mixed".into(),
+        format!("CREATE DATABASE {database} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"),
+        format!("USE {database}"),
         format!("CREATE TABLE kinds ({}, KEY by_i (i, v(10)), KEY by_dt (dt))", kinds.join(", ")),
         "CREATE TABLE pairs (a INT NOT NULL, b VARCHAR(20) NOT NULL, n BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (a, b), KEY (n))"
             .into(),
@@ -119,7 +120,7 @@ impl Session {
 
     /// A branch of XA, through both phases, one, or back.
     pub(super) fn branch(&mut self) -> Vec<String> {
-        let xid = format!("'x{}-{}','b',7", self.number, self.random.next_u64());
+        let xid = format!("'x{}{}-{}','b',7", self.number, self.suffix.0, self.random.next_u64());
         let mut step = vec![format!("XA START {xid}"), self.change(), self.change(), format!("XA END {xid}")];
         match self.random.below(4) {
             0 => step.push(format!("XA COMMIT {xid} ONE PHASE")),

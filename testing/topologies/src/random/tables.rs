@@ -1,0 +1,82 @@
+//! Whether a database is the same at source and replica: what there is in it, its columns, and
+//! rows. Texts of definitions are compared elsewhere (`cargo xtask differential`).
+
+use super::sessions::{conn_of, quoted};
+use crate::Result;
+use crate::node::Node;
+use mysql::prelude::Queryable;
+use mysql::{Conn, Error, Row, Value};
+use servers::ServerKind;
+use std::collections::BTreeSet;
+
+/// How many differing lines are shown of each kind.
+const SHOWN: usize = 3;
+
+/// What differs in a database, in words.
+pub(super) fn differences(source: &Node, replica: &Node, database: &str) -> Result<Vec<String>> {
+    let (mut ours, mut theirs) = (conn_of(source)?, conn_of(replica)?);
+    let mut found = Vec::new();
+    for query in listings(source.kind() == ServerKind::MariaDb) {
+        let query = query.replace("{}", &Value::Bytes(database.into()).as_sql(true));
+        let (here, there) = (lines(&mut ours, &query)?, lines(&mut theirs, &query)?);
+        found.extend(difference("definitions", &here, &there));
+    }
+    let tables = |conn: &mut Conn| -> Result<BTreeSet<String>> {
+        let all: Vec<(String, String)> = conn.query(format!("SHOW FULL TABLES FROM {}", quoted(database)))?;
+        Ok(all.into_iter().filter(|(_, ty)| ty == "BASE TABLE").map(|(name, _)| name).collect())
+    };
+    let (here, there) = (tables(&mut ours)?, tables(&mut theirs)?);
+    for table in here.intersection(&there) {
+        let name = format!("{}.{}", quoted(database), quoted(table));
+        let rows = format!("SELECT * FROM {name}");
+        let (here, there) = (lines(&mut ours, &rows)?, lines(&mut theirs, &rows)?);
+        found.extend(difference(&name, &here, &there));
+    }
+    Ok(found)
+}
+
+/// What there is in a database.
+fn listings(is_mariadb: bool) -> Vec<&'static str> {
+    let mut all = vec![
+        "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = {}",
+        "SELECT trigger_name, event_object_table, event_manipulation, action_timing FROM information_schema.triggers WHERE trigger_schema = {}",
+        "SELECT routine_name, routine_type FROM information_schema.routines WHERE routine_schema = {}",
+        "SELECT event_name FROM information_schema.events WHERE event_schema = {}",
+        "SELECT table_name, column_name, ordinal_position, is_nullable FROM information_schema.columns WHERE table_schema = {}",
+    ];
+    if !is_mariadb {
+        all.push("SELECT default_character_set_name, default_collation_name FROM information_schema.schemata WHERE schema_name = {}");
+    }
+    all
+}
+
+/// A query's rows, sorted, or its error.
+fn lines(conn: &mut Conn, query: &str) -> Result<Vec<String>> {
+    let rows: Vec<Row> = match conn.query(query) {
+        Ok(rows) => rows,
+        // Generated columns may fail at both.
+        Err(Error::MySqlError(e)) => return Ok(vec![format!("error {}", e.code)]),
+        Err(e) => return Err(e.into()),
+    };
+    let text = |row: Row| row.unwrap().iter().map(|value| value.as_sql(true)).collect::<Vec<_>>().join(", ");
+    let mut lines: Vec<String> = rows.into_iter().map(text).collect();
+    lines.sort_unstable();
+    Ok(lines)
+}
+
+fn difference(what: &str, here: &[String], there: &[String]) -> Option<String> {
+    if here == there {
+        return None;
+    }
+    let only = |some: &[String], others: &[String]| -> String {
+        let lacking = some.iter().filter(|line| !others.contains(line)).take(SHOWN);
+        lacking.map(|line| format!("\n    {}", line.chars().take(1500).collect::<String>())).collect()
+    };
+    Some(format!(
+        "{what}: {} at the source, {} at the replica\n  only at the source:{}\n  only at the replica:{}",
+        here.len(),
+        there.len(),
+        only(here, there),
+        only(there, here)
+    ))
+}
