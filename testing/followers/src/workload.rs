@@ -82,11 +82,11 @@ struct Session {
 
 /// Makes the tables that a workload needs.
 pub fn prepare(address: &Address, features: Features) -> Result<()> {
-    prepare_beside(address, features, Suffix(""))
+    prepare_with_suffix(address, features, Suffix(""))
 }
 
 /// Makes them in databases of other names.
-pub fn prepare_beside(address: &Address, features: Features, suffix: Suffix) -> Result<()> {
+pub fn prepare_with_suffix(address: &Address, features: Features, suffix: Suffix) -> Result<()> {
     let mut conn = connect(address)?;
     for statement in rows::schema(features, suffix) {
         conn.query_drop(&statement).map_err(|e| format!("{e}: {statement}"))?;
@@ -97,11 +97,11 @@ pub fn prepare_beside(address: &Address, features: Features, suffix: Suffix) -> 
 impl Workload {
     /// Starts so many sessions on the tables that [`prepare`] made.
     pub fn start(address: &Address, features: Features, sessions: u64, seed: u64) -> Self {
-        Self::start_beside(address, features, sessions, seed, Suffix(""))
+        Self::start_with_suffix(address, features, sessions, seed, Suffix(""))
     }
 
-    /// Starts them on the tables that [`prepare_beside`] made.
-    pub fn start_beside(
+    /// Starts them on the tables that [`prepare_with_suffix`] made.
+    pub fn start_with_suffix(
         address: &Address,
         features: Features,
         sessions: u64,

@@ -10,6 +10,7 @@ use followers::mysql_server::{Replica, is_at_hand, let_in};
 use followers::proxy::Proxy;
 use followers::workload::{Features, Workload, prepare};
 use followers::{await_that, compare, connect, patience, seed, working_time};
+use mysql::prelude::Queryable;
 use servers::{Launch, Running, ServerKind};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -113,6 +114,9 @@ fn texts_of_mariadb_do_what_they_did_there() {
              INSERT INTO t (a, b) VALUES (RAND(), @v), (RAND(), @n);
              INSERT INTO t (a, b) SELECT RAND() * id, CONCAT(LAST_INSERT_ID(), @v) FROM t;
              UPDATE t SET b = NOW(), a = a + 1 WHERE id = 70;
+             CREATE TABLE cut (at TIME, d DATETIME DEFAULT '2000-01-01 10:00:00.9');
+             INSERT INTO cut (at) VALUES ('12:34:56.7');
+             SET sql_mode = 'TIME_ROUND_FRACTIONAL'; INSERT INTO cut VALUES ('12:34:56.7', '2000-01-01 10:00:00.9');
              INSERT INTO u VALUES (1);",
         )
         .unwrap();
@@ -153,6 +157,73 @@ fn through_kills_restarts_and_cuts() {
     }
     println!("{round} interruptions; {}", work.stop().unwrap());
     check_equal(&source, &replica);
+}
+
+/// A computed column that the events lack is cut as it was at the source, in whichever mode.
+#[test]
+fn computed_columns_are_cut_as_the_source_cut_them() {
+    let mut kinds = vec![ServerKind::Duramen];
+    if is_at_hand() {
+        kinds.push(ServerKind::MySql);
+    }
+    for kind in kinds {
+        let folder = tempfile::tempdir().unwrap();
+        let source = source(kind, folder.path());
+        source
+            .sql(
+                "CREATE DATABASE d; USE d; SET sql_mode = '', binlog_row_image = MINIMAL;
+                 CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20), s SET('red', 'green') AS (CONCAT('x', a)) STORED,
+                   v VARCHAR(3) AS (CONCAT(a, '123456')) VIRTUAL, k SET('red') AS (CONCAT('x', 'y')) STORED);
+                 SET sql_mode = DEFAULT; CREATE TABLE of_another_mode (a INT); SET sql_mode = '';
+                 INSERT INTO t (id) VALUES (1); INSERT INTO t (id, a) VALUES (2, 'red');
+                 UPDATE t SET a = 'green' WHERE id = 1;",
+            )
+            .unwrap();
+        let replica = Replica::duramen(folder.path(), &[]).unwrap();
+        follow(&replica, &source);
+        check_equal(&source, &replica);
+    }
+}
+
+/// Rows of a table without a key that one statement inserts and deletes, by triggers.
+#[test]
+fn a_row_without_a_key_is_found_in_the_statement_that_inserted_it() {
+    let mut kinds = vec![ServerKind::Duramen, ServerKind::MariaDb];
+    if is_at_hand() {
+        kinds.push(ServerKind::MySql);
+    }
+    for kind in kinds {
+        let folder = tempfile::tempdir().unwrap();
+        let source = source(kind, folder.path());
+        source
+            .sql(
+                "CREATE DATABASE d; USE d; CREATE TABLE audit (what VARCHAR(20), k INT, old TEXT, new TEXT);
+                 CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10));
+                 CREATE TRIGGER b BEFORE INSERT ON t FOR EACH ROW INSERT INTO audit VALUES ('b', NEW.id, NULL, NEW.a);
+                 CREATE TRIGGER d BEFORE INSERT ON t FOR EACH ROW DELETE FROM audit WHERE k = NEW.id;
+                 INSERT INTO t VALUES (33, 'x'), (1, 'y');
+                 CREATE TABLE plain (a INT, b TEXT); BEGIN; INSERT INTO plain VALUES (1, 'x'), (2, NULL);
+                 UPDATE plain SET b = 'z'; DELETE FROM plain WHERE a = 1; COMMIT;
+                 CREATE TABLE sums (n INT, other INT); INSERT INTO sums VALUES (0, 0), (5, 5), (0, 1);
+                 CREATE TABLE keyed (k INT NOT NULL UNIQUE, n INT, KEY (n)); INSERT INTO keyed VALUES (1, 0), (100, 0);",
+            )
+            .unwrap();
+        // One event changes a row again that it has changed before.
+        let mut conn = connect(source.address()).unwrap();
+        for statement in [
+            "CREATE FUNCTION d.f(x INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA
+             BEGIN UPDATE d.sums SET n = n + 1 WHERE other = 0; RETURN x; END",
+            "CREATE FUNCTION d.g(x INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA
+             BEGIN UPDATE d.keyed SET n = n + x, k = k + 1 WHERE k < 50; RETURN x; END",
+            "SELECT SUM(d.f(id)) FROM d.t",
+            "SELECT SUM(d.g(id)) FROM d.t",
+        ] {
+            conn.query_drop(statement).unwrap();
+        }
+        let replica = Replica::duramen(folder.path(), &[]).unwrap();
+        follow(&replica, &source);
+        check_equal(&source, &replica);
+    }
 }
 
 /// An applier that stopped is started again while the source is idle: what it lacks is sent anew at

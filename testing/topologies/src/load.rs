@@ -1,7 +1,7 @@
 //! What a source does: the mixed workload of the followers' tests, sysbench, and writers that
 //! append and remember what was acknowledged.
 
-use followers::workload::{Features, Report, Suffix, Workload, prepare_beside};
+use followers::workload::{Features, Report, Suffix, Workload, prepare_with_suffix};
 use followers::{Result, connect};
 use mysql::Conn;
 use mysql::prelude::Queryable;
@@ -86,7 +86,7 @@ pub fn prepare_writers(address: &Address, database: &str) -> Result<()> {
 impl Share {
     /// Makes what the load needs, but for the writers' tables.
     pub fn prepare(&self, address: &Address) -> Result<()> {
-        prepare_beside(address, self.features, self.suffix)?;
+        prepare_with_suffix(address, self.features, self.suffix)?;
         let mut conn = connect(address)?;
         for writer in self.first_writer..self.first_writer + WRITERS {
             conn.query_drop(format!("INSERT INTO {}.sums VALUES ({writer}, 0)", self.database))?;
@@ -134,7 +134,7 @@ impl Load {
             let shared = shared.clone();
             thread::spawn(move || shared.sysbench(share))
         });
-        let workload = Workload::start_beside(address, share.features, SESSIONS, seed, share.suffix);
+        let workload = Workload::start_with_suffix(address, share.features, SESSIONS, seed, share.suffix);
         Self { share, workload, shared, writers, sysbench }
     }
 

@@ -172,7 +172,8 @@ impl Node {
             return Err(format!("{} follows nobody any more", self.name()).into());
         }
         for status in &statuses {
-            let (of_receiver, of_applier) = (told(status, "Last_IO_Errno"), told(status, "Last_SQL_Errno"));
+            let (of_receiver, of_applier) =
+                (column(status, "Last_IO_Errno"), column(status, "Last_SQL_Errno"));
             let passes = PASSING.contains(&of_receiver)
                 || self.kind() == ServerKind::MariaDb && MARIADB_PASSING.contains(&of_receiver);
             if of_applier != "0" || !passes {
@@ -206,7 +207,8 @@ impl Node {
                 await_that(&format!("{end:?}"), patience, || {
                     self.check()?;
                     let is_at = |status: &Status| {
-                        [told(status, "Relay_Source_Log_File"), told(status, "Exec_Source_Log_Pos")] == *end
+                        [column(status, "Relay_Source_Log_File"), column(status, "Exec_Source_Log_Pos")]
+                            == *end
                     };
                     Ok(self.statuses()?.iter().any(is_at))
                 })
@@ -360,7 +362,7 @@ fn as_set(gtids: &[String]) -> Result<String> {
 }
 
 /// A column of a status; empty where the server has none of the name.
-pub fn told<'a>(status: &'a Status, name: &str) -> &'a str {
+pub fn column<'a>(status: &'a Status, name: &str) -> &'a str {
     status.get(name).map_or("", String::as_str)
 }
 

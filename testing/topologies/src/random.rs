@@ -6,8 +6,8 @@
 //! 2. The replica gets the time to apply all of it. Where it stops, the reason is noted, the
 //!    transaction is skipped, and what comes later about the same database is no longer of
 //!    interest. The first reason has to be one of [`REFUSALS`]; others are findings.
-//! 3. The other databases are compared: rows, definitions of columns, and which views, triggers,
-//!    routines and events there are. Then all are dropped.
+//! 3. The other databases are compared: rows, names and order of columns, and which views,
+//!    triggers, routines and events there are. Then all are dropped.
 
 mod replica;
 mod sessions;
@@ -15,15 +15,16 @@ mod tables;
 
 use crate::node::{Node, Spec};
 use crate::{Options, Outcome, Result};
-use replica::{Reasons, settle};
+use replica::{Reasons, await_round};
 use servers::ServerKind;
 use sessions::Round;
 use std::time::Instant;
 
 /// What a Duramen stops with that lacks something: not supported, an unknown character set,
 /// collation or engine, other types (MariaDB's JSON), an event that is not known, an unknown
-/// authentication plugin, a limit.
-pub const REFUSALS: [u16; 8] = [1235, 1115, 1273, 1286, 1677, 1594, 1524, 3675];
+/// authentication plugin, characters that a name can't have (MySQL writes `?` for them), deep
+/// nesting.
+pub const REFUSALS: [u16; 11] = [1235, 1115, 1273, 1286, 1677, 1594, 1524, 3675, 1300, 3854, 1436];
 
 /// Findings after which a run ends.
 const MOST: usize = 30;
@@ -50,11 +51,11 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
         args,
         binary: options.binary.clone(),
     };
+    // A function that the source took is taken here, too.
+    let of_replica =
+        ["--event-scheduler=OFF", "--log-bin-trust-function-creators=ON"].map(str::to_owned).to_vec();
     let source = Node::start(&options.folder, spec("source", kind, 51, of_source))?;
-    let mut replica = Node::start(
-        &options.folder,
-        spec("replica", ServerKind::Duramen, 52, vec!["--event-scheduler=OFF".to_owned()]),
-    )?;
+    let mut replica = Node::start(&options.folder, spec("replica", ServerKind::Duramen, 52, of_replica))?;
     replica.follow(&source, "")?;
     let (begun, mut reasons, mut statements, mut compared) = (Instant::now(), Reasons::default(), [0; 2], 0);
     let mut number = 0;
@@ -62,7 +63,7 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
         let round = Round::run(&source, kind, options.seed, number)?;
         statements[0] += round.statements;
         statements[1] += round.refused;
-        let tainted = settle(&source, &replica, &round, &mut reasons)?;
+        let tainted = await_round(&source, &replica, &round, &mut reasons)?;
         for database in round.databases.iter().filter(|database| !tainted.contains(*database)) {
             compared += 1;
             let found = tables::differences(&source, &replica, database)?;
@@ -70,7 +71,7 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
             outcome.findings.extend(found.into_iter().map(named));
         }
         round.drop_databases(&source)?;
-        settle(&source, &replica, &round, &mut Reasons::default())?;
+        await_round(&source, &replica, &round, &mut Reasons::default())?;
         number += 1;
     }
     outcome.lines.push(format!(

@@ -145,9 +145,9 @@ impl Topology {
         };
         for (_, load) in self.loads.iter().filter(|(source, _)| *source == at) {
             load.moved(node.address()?);
-            if draw % 2 == 0 {
+            if draw.is_multiple_of(2) {
                 // A branch that a live session has is not for others to end; nothing needs to be.
-                let _ = node.end_branches(load.suffix(), || draw % 4 == 0);
+                let _ = node.end_branches(load.suffix(), || draw.is_multiple_of(4));
             }
         }
         Ok(what)

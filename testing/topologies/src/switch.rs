@@ -7,7 +7,7 @@
 //! server becomes its replica. The load goes on all the time, at whoever is the source.
 
 use crate::load::{Acknowledged, Load, Share, prepare_writers};
-use crate::node::{Node, Spec, told};
+use crate::node::{Node, Spec, column};
 use crate::run::patience;
 use crate::{Options, Outcome, Result};
 use followers::workload::{Features, Suffix};
@@ -35,8 +35,8 @@ pub fn run(name: &str, options: &Options) -> Outcome {
     outcome
 }
 
-/// A server that stands in for a lost one needs a `server_id` of its own: a replica passes over what
-/// has its own.
+/// A server that stands in for a lost one needs a `server_id` of its own: a replica passes over
+/// what has its own.
 fn start(folder: &Path, kind: ServerKind, name: &'static str, id: u32, options: &Options) -> Result<Node> {
     let args = match kind {
         ServerKind::MySql => vec!["--plugin-load-add=semisync_source.so;semisync_replica.so".to_owned()],
@@ -168,17 +168,20 @@ impl Pair {
         await_that("what was received", patience(options), || {
             let status = self.replica.statuses()?.pop().ok_or("no status")?;
             let (received, executed) =
-                (told(&status, "Retrieved_Gtid_Set"), told(&status, "Executed_Gtid_Set"));
+                (column(&status, "Retrieved_Gtid_Set"), column(&status, "Executed_Gtid_Set"));
             let one_line = |set: &str| set.replace('\n', "");
             let subset = format!("SELECT GTID_SUBSET('{}', '{}')", one_line(received), one_line(executed));
-            if told(&status, "Last_SQL_Errno") != "0" {
-                return Err(
-                    format!("{} stopped: {}", self.replica.name(), told(&status, "Last_SQL_Error")).into()
-                );
+            if column(&status, "Last_SQL_Errno") != "0" {
+                return Err(format!(
+                    "{} stopped: {}",
+                    self.replica.name(),
+                    column(&status, "Last_SQL_Error")
+                )
+                .into());
             }
             // A Duramen has in its log what it acknowledged: what it has received beyond is lost
             // with a source that is gone.
-            let is_idle = told(&status, "Replica_SQL_Running_State").contains("waiting for more updates");
+            let is_idle = column(&status, "Replica_SQL_Running_State").contains("waiting for more updates");
             Ok(is_idle || self.replica.sql(&subset)? == "1")
         })
     }

@@ -72,8 +72,8 @@ impl EventQueue {
     }
 
     /// The receiver begins a stream: waits until the applier, if there is one, has ended the one
-    /// before (K2). False if it is no longer wanted meanwhile. `interrupt` ends its reads, should an
-    /// applier start: a source that is idle would keep it waiting.
+    /// before (K2). False if it is no longer wanted meanwhile. `interrupt` ends its reads, should
+    /// an applier start: a source that is idle would keep it waiting.
     pub(super) fn begin_stream(&self, interrupt: Option<Interrupt>, is_wanted: impl Fn() -> bool) -> bool {
         let mut state = self.state.lock();
         state.events.clear();

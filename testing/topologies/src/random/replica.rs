@@ -2,7 +2,7 @@
 
 use super::REFUSALS;
 use super::sessions::Round;
-use crate::node::{Node, Status, told};
+use crate::node::{Node, Status, column};
 use crate::{Outcome, Result};
 use servers::ServerKind;
 use std::collections::{BTreeMap, HashSet};
@@ -50,7 +50,7 @@ fn shape(text: &str) -> String {
 
 /// Waits until the replica has done, or skipped, all that the source did. The databases in which
 /// something was skipped.
-pub(super) fn settle(
+pub(super) fn await_round(
     source: &Node,
     replica: &Node,
     round: &Round,
@@ -61,7 +61,7 @@ pub(super) fn settle(
     let begun = Instant::now();
     loop {
         let status = replica.statuses()?.pop().ok_or("the replica follows nobody any more")?;
-        let (number, text) = (told(&status, "Last_SQL_Errno").parse()?, told(&status, "Last_SQL_Error"));
+        let (number, text) = (column(&status, "Last_SQL_Errno").parse()?, column(&status, "Last_SQL_Error"));
         if number != 0 {
             let named: Vec<&String> = round.databases.iter().filter(|name| is_named(text, name)).collect();
             let named = if named.is_empty() { round.databases.iter().collect() } else { named };
@@ -72,7 +72,7 @@ pub(super) fn settle(
             end.skip(replica)?;
         } else if end.is_reached(replica, &status)? {
             return Ok(tainted);
-        } else if told(&status, "Replica_SQL_Running") != "Yes" {
+        } else if column(&status, "Replica_SQL_Running") != "Yes" {
             return Err(format!("the applier stopped without an error: {status:?}").into());
         } else if begun.elapsed() > PATIENCE {
             return Err(format!("the replica hangs: {status:?}").into());
@@ -110,7 +110,8 @@ impl End {
     fn is_reached(&self, replica: &Node, status: &Status) -> Result<bool> {
         match self {
             Self::Position(end) => {
-                Ok([told(status, "Relay_Source_Log_File"), told(status, "Exec_Source_Log_Pos")] == end[..])
+                Ok([column(status, "Relay_Source_Log_File"), column(status, "Exec_Source_Log_Pos")]
+                    == end[..])
             }
             Self::Gtids(all) => {
                 let subset = format!("SELECT GTID_SUBSET('{all}', @@GLOBAL.gtid_executed)");

@@ -6,7 +6,7 @@
 //! converted.
 //!
 //! The row to change or delete is found by the first unique key that the event has all columns of,
-//! and is not NULL in. In a table without such a key one walk finds all rows of an event: they are
+//! and is not NULL in. In a table without such a key a walk finds the rows of an event: they are
 //! equal to what the event says, column by column; of equal rows any is as good.
 
 use std::collections::HashMap;
@@ -30,6 +30,7 @@ use datum::types::{Charset, Collation};
 use datum::value::json::edit::{self, Mode};
 use datum::value::json::path::{Leg, Path};
 use datum::value::json::{self, convert};
+use datum::value::store::Rules;
 use datum::value::{Datum, image, store};
 
 /// Uncompressed rows of MariaDB's compressed events, in bytes.
@@ -53,6 +54,9 @@ impl<'a> RawColumn<'a> {
         raw.map_or(Self::Null, Self::Bytes)
     }
 }
+
+/// A row to find, and what it becomes; `None` if it is deleted.
+type Searched<'a> = (Vec<Option<Field<'a>>>, Option<RowImage<'a>>);
 
 /// A table, and what an event says of it.
 struct Target {
@@ -94,12 +98,14 @@ pub(crate) fn rows(
         changes.push(change.map_err(corrupt)?);
     }
     if event.kind == RowsKind::Write {
-        for (number, change) in changes.iter().enumerate() {
-            check_interrupt(cx, number)?;
-            let after = change.after.ok_or_else(|| corrupt("a row without an image"))?;
-            target.insert(cx, &target.columns(&after)?)?;
-        }
-        return Ok(());
+        return nested(cx, |cx| {
+            for (number, change) in changes.iter().enumerate() {
+                check_interrupt(cx, number)?;
+                let after = change.after.ok_or_else(|| corrupt("a row without an image"))?;
+                target.insert(cx, &target.columns(&after)?)?;
+            }
+            Ok(())
+        });
     }
     let mut searched = Vec::with_capacity(changes.len());
     for change in &changes {
@@ -109,8 +115,20 @@ pub(crate) fn rows(
     let key = searched.first().and_then(|(before, _)| target.key(before));
     match key {
         Some(index) => target.change_by_key(cx, index, &searched),
-        None => target.change_by_walk(cx, &searched),
+        None => target.change_by_walks(cx, searched),
     }
+}
+
+/// Runs `change` so that it sees what the source's statement, whose events may be many, has changed
+/// before: a statement of one's own does not see its own changes.
+fn nested<T>(cx: &mut Context, change: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    cx.storage_transaction().begin_statement(0, None);
+    let outcome = change(cx);
+    match outcome {
+        Ok(_) => cx.storage_transaction().end_statement(),
+        Err(_) => cx.storage_transaction().rollback_statement(),
+    }
+    outcome
 }
 
 fn check_interrupt(cx: &mut Context, number: usize) -> Result<()> {
@@ -184,6 +202,12 @@ impl Target {
         Ok(image)
     }
 
+    /// How computed columns are stored that an event lacks. The source's mode is not known here;
+    /// what it took, cut or not, is taken.
+    fn rules(cx: &Context) -> Rules {
+        cx.store_rules(true)
+    }
+
     fn insert(&self, cx: &mut Context, columns: &[Option<Field<'_>>]) -> Result<()> {
         let table = &self.table;
         let raw: Vec<RawColumn<'_>> = columns.iter().map(RawColumn::of).collect();
@@ -205,7 +229,7 @@ impl Target {
             image::push(builder, &value, &column.ty)
         })?;
         if raw.contains(&RawColumn::Absent) && !table.is_plain() {
-            let rules = cx.store_rules(false);
+            let rules = Self::rules(cx);
             computed::complete(cx, table, &mut image, &defaulted, RowRules { row: 1, rules }, false)?;
         }
         let outcome = foreign_keys::insert_row(cx, table, &image);
@@ -256,12 +280,7 @@ impl Target {
         }
     }
 
-    fn change_by_key(
-        &self,
-        cx: &mut Context,
-        index: usize,
-        searched: &[(Vec<Option<Field<'_>>>, Option<RowImage<'_>>)],
-    ) -> Result<()> {
+    fn change_by_key(&self, cx: &mut Context, index: usize, searched: &[Searched<'_>]) -> Result<()> {
         let table = &self.table;
         for (number, (before, after)) in searched.iter().enumerate() {
             check_interrupt(cx, number)?;
@@ -273,19 +292,21 @@ impl Target {
                 image::push(builder, &value, &column.ty)
             })?;
             let keys = table.schema.keys(&probe).map_err(SqlError::internal)?;
-            let primary = match index {
-                0 => Some(keys.primary().to_vec()),
-                _ => self.primary_by(cx, index, keys.unique(index).unwrap_or_default())?,
-            };
-            let found = match primary {
-                Some(primary) => self.lock(cx, &primary)?,
-                None => None,
-            };
-            match found {
-                Some(found) => self.change(cx, &found, *after)?,
-                None if self.idempotent => {}
-                None => return Err(self.not_found()),
-            }
+            nested(cx, |cx| {
+                let primary = match index {
+                    0 => Some(keys.primary().to_vec()),
+                    _ => self.primary_by(cx, index, keys.unique(index).unwrap_or_default())?,
+                };
+                let found = match primary {
+                    Some(primary) => self.lock(cx, &primary)?,
+                    None => None,
+                };
+                match found {
+                    Some(found) => self.change(cx, &found, *after),
+                    None if self.idempotent => Ok(()),
+                    None => Err(self.not_found()),
+                }
+            })?;
         }
         Ok(())
     }
@@ -310,21 +331,31 @@ impl Target {
         Ok(row.map(|row| row.to_vec()))
     }
 
-    fn change_by_walk(
-        &self,
-        cx: &mut Context,
-        searched: &[(Vec<Option<Field<'_>>>, Option<RowImage<'_>>)],
-    ) -> Result<()> {
-        let Some((first, _)) = searched.first() else { return Ok(()) };
+    /// One walk finds all rows of an event, but for those that the event itself makes what it then
+    /// changes again: these need further ones.
+    fn change_by_walks(&self, cx: &mut Context, mut searched: Vec<Searched<'_>>) -> Result<()> {
+        while !searched.is_empty() {
+            let before = searched.len();
+            searched = nested(cx, |cx| self.change_by_walk(cx, &searched))?;
+            if searched.len() == before {
+                return if self.idempotent { Ok(()) } else { Err(self.not_found()) };
+            }
+        }
+        Ok(())
+    }
+
+    /// Those that are not found.
+    fn change_by_walk<'a>(&self, cx: &mut Context, searched: &[Searched<'a>]) -> Result<Vec<Searched<'a>>> {
+        let Some((first, _)) = searched.first() else { return Ok(Vec::new()) };
         // The rows of an event have the same columns.
         let present: Vec<usize> = (0..self.common).filter(|&column| first[column].is_some()).collect();
-        let mut wanted: HashMap<Vec<u8>, Vec<Option<RowImage<'_>>>> = HashMap::new();
-        for (before, after) in searched {
+        let mut wanted: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+        for (number, (before, _)) in searched.iter().enumerate() {
             let mut key = Vec::new();
             for &column in &present {
                 put_value(&mut key, before[column].and_then(|field| field.raw));
             }
-            wanted.entry(key).or_default().push(*after);
+            wanted.entry(key).or_default().push(number);
         }
         // The first of equal rows comes first.
         wanted.values_mut().for_each(|changes| changes.reverse());
@@ -344,12 +375,14 @@ impl Target {
             let Some(found) = self.lock(cx, &primary)? else { continue };
             // It may have changed before it was locked.
             self.values_of(&found, &present, &mut offsets, &mut key)?;
-            if let Some(after) = wanted.get_mut(&key).and_then(Vec::pop) {
-                self.change(cx, &found, after)?;
+            if let Some(number) = wanted.get_mut(&key).and_then(Vec::pop) {
+                self.change(cx, &found, searched[number].1)?;
                 left -= 1;
             }
         }
-        if left == 0 || self.idempotent { Ok(()) } else { Err(self.not_found()) }
+        let mut not_found: Vec<usize> = wanted.into_values().flatten().collect();
+        not_found.sort_unstable();
+        Ok(not_found.into_iter().map(|number| searched[number].clone()).collect())
     }
 
     fn values_of(
@@ -393,7 +426,7 @@ impl Target {
         }
         let mut image = self.build(&columns, |_, _| Err(SqlError::internal("a row without a column")))?;
         if after.iter().any(Option::is_none) && !table.is_plain() {
-            let rules = cx.store_rules(false);
+            let rules = Self::rules(cx);
             computed::complete(cx, table, &mut image, &[], RowRules { row: 1, rules }, false)?;
         }
         if image == found {

@@ -6,6 +6,7 @@ use super::{Applier, corrupt};
 use crate::catalog::parse_one;
 use crate::executor::Discard;
 use crate::privilege::tables_used;
+use crate::variables::sql_mode;
 use datum::error::{
     IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE as TRIGGER_OF_ANOTHER_TABLE, Result, SqlError,
 };
@@ -166,6 +167,16 @@ impl Applier {
             ..query.clone()
         });
         let query = started.as_ref().unwrap_or(query);
+        let own_mode = match (self.is_mariadb, query.status.sql_mode) {
+            (true, Some(mode)) => Some(mode_of_mariadb(mode)?),
+            _ => None,
+        };
+        let with_own_mode = own_mode.map(|mode| {
+            let mut query = query.clone();
+            query.status.sql_mode = Some(mode);
+            query
+        });
+        let query = with_own_mode.as_ref().unwrap_or(query);
         let Some(database) = self.rules.default_database(query) else { return Ok(()) };
         let rewritten =
             database.map(|database| QueryEvent { database: database.into_bytes().into(), ..query.clone() });
@@ -214,6 +225,20 @@ impl Applier {
     }
 }
 
+/// MariaDB's `sql_mode` in MySQL's bits. What is the same is below bit 32; above it each has its
+/// own: MariaDB cuts fractions of seconds unless it is told to round, MySQL the other way round.
+fn mode_of_mariadb(mode: u64) -> Result<u64> {
+    const SAME: u64 = (1 << 32) - 1;
+    const ROUND_FRACTIONAL: u64 = 1 << 34;
+    for (bit, name) in [(1_u64 << 32, "EMPTY_STRING_IS_NULL"), (1 << 33, "SIMULTANEOUS_ASSIGNMENT")] {
+        if mode & bit != 0 {
+            return Err(SqlError::unsupported(format_args!("MariaDB's sql_mode {name}")));
+        }
+    }
+    let cut = if mode & ROUND_FRACTIONAL == 0 { sql_mode::TIME_TRUNCATE_FRACTIONAL } else { 0 };
+    Ok(mode & SAME | cut)
+}
+
 /// CREATE TABLE of MariaDB, whose rows follow in the same group: what MySQL logs as CREATE TABLE ..
 /// START TRANSACTION.
 fn creates_table(sql: &[u8]) -> bool {
@@ -239,6 +264,15 @@ fn in_statement(query: &QueryEvent<'_>, e: SqlError) -> SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mode_of_mariadb_cuts_fractions_unless_it_rounds() {
+        let cut = sql_mode::TIME_TRUNCATE_FRACTIONAL;
+        assert_eq!(mode_of_mariadb(1 << 22).unwrap(), 1 << 22 | cut);
+        assert_eq!(mode_of_mariadb(1 << 22 | 1 << 34).unwrap(), 1 << 22);
+        assert_eq!(mode_of_mariadb(1 << 32).unwrap_err().number, 1235);
+        assert_eq!(mode_of_mariadb(1 << 33).unwrap_err().number, 1235);
+    }
 
     #[test]
     fn a_statement_that_begins_or_ends_a_group_is_known() {
