@@ -98,12 +98,50 @@ pub(crate) fn rows(
     let flags = cx.instance.globals().uint(ids::REPLICA_TYPE_CONVERSIONS);
     let conversions = Conversions::of(&table, map, common, Allowed::new(flags, options.is_mariadb))?;
     let bytes = event.rows.bytes(ROWS_MAX).map_err(corrupt)?;
+<<<<<<< HEAD
     let changes = event.iter(map, &bytes).map_err(corrupt)?;
     let changes = changes.collect::<std::result::Result<Vec<_>, _>>().map_err(corrupt)?;
     let target = Target { table: table.clone(), common, idempotent: options.idempotent };
     let Some(conversions) = conversions else { return target.apply(cx, event.kind, &changes) };
     let images = conversions.convert(&table, &changes)?;
     target.apply(cx, event.kind, &conversions.converted(&table, &changes, &images)?)
+}
+
+/// Runs `change` so that it sees what the source's statement, whose events may be many, has changed
+/// before: a statement of one's own does not see its own changes.
+fn nested<T>(cx: &mut Context, change: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
+    cx.storage_transaction().begin_statement(0, None);
+    let outcome = change(cx);
+    match outcome {
+        Ok(_) => cx.storage_transaction().end_statement(),
+        Err(_) => cx.storage_transaction().rollback_statement(),
+=======
+    let mut changes = Vec::new();
+    for change in event.iter(map, &bytes).map_err(corrupt)? {
+        changes.push(change.map_err(corrupt)?);
+    }
+    if event.kind == RowsKind::Write {
+        return nested(cx, |cx| {
+            for (number, change) in changes.iter().enumerate() {
+                check_interrupt(cx, number)?;
+                let after = change.after.ok_or_else(|| corrupt("a row without an image"))?;
+                target.insert(cx, &target.columns(&after)?)?;
+            }
+            Ok(())
+        });
+    }
+    let mut searched = Vec::with_capacity(changes.len());
+    for change in &changes {
+        let before = change.before.ok_or_else(|| corrupt("a row without an image"))?;
+        searched.push((target.columns(&before)?, change.after));
+    }
+    let key = searched.first().and_then(|(before, _)| target.key(before));
+    match key {
+        Some(index) => target.change_by_key(cx, index, &searched),
+        None => target.change_by_walks(cx, searched),
+>>>>>>> topo
+    }
+    outcome
 }
 
 /// Runs `change` so that it sees what the source's statement, whose events may be many, has changed
