@@ -21,8 +21,8 @@ use super::super::foreign_keys::{self, NotChanged};
 use super::super::{RowRules, computed, writer};
 use super::conversion::{Allowed, Conversions};
 use super::{check, corrupt};
-use crate::catalog::TableDef;
 use crate::catalog::table::Default;
+use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::row::Offsets;
 use crate::session::Context;
 use crate::status::Counter;
@@ -98,50 +98,12 @@ pub(crate) fn rows(
     let flags = cx.instance.globals().uint(ids::REPLICA_TYPE_CONVERSIONS);
     let conversions = Conversions::of(&table, map, common, Allowed::new(flags, options.is_mariadb))?;
     let bytes = event.rows.bytes(ROWS_MAX).map_err(corrupt)?;
-<<<<<<< HEAD
     let changes = event.iter(map, &bytes).map_err(corrupt)?;
     let changes = changes.collect::<std::result::Result<Vec<_>, _>>().map_err(corrupt)?;
     let target = Target { table: table.clone(), common, idempotent: options.idempotent };
     let Some(conversions) = conversions else { return target.apply(cx, event.kind, &changes) };
     let images = conversions.convert(&table, &changes)?;
     target.apply(cx, event.kind, &conversions.converted(&table, &changes, &images)?)
-}
-
-/// Runs `change` so that it sees what the source's statement, whose events may be many, has changed
-/// before: a statement of one's own does not see its own changes.
-fn nested<T>(cx: &mut Context, change: impl FnOnce(&mut Context) -> Result<T>) -> Result<T> {
-    cx.storage_transaction().begin_statement(0, None);
-    let outcome = change(cx);
-    match outcome {
-        Ok(_) => cx.storage_transaction().end_statement(),
-        Err(_) => cx.storage_transaction().rollback_statement(),
-=======
-    let mut changes = Vec::new();
-    for change in event.iter(map, &bytes).map_err(corrupt)? {
-        changes.push(change.map_err(corrupt)?);
-    }
-    if event.kind == RowsKind::Write {
-        return nested(cx, |cx| {
-            for (number, change) in changes.iter().enumerate() {
-                check_interrupt(cx, number)?;
-                let after = change.after.ok_or_else(|| corrupt("a row without an image"))?;
-                target.insert(cx, &target.columns(&after)?)?;
-            }
-            Ok(())
-        });
-    }
-    let mut searched = Vec::with_capacity(changes.len());
-    for change in &changes {
-        let before = change.before.ok_or_else(|| corrupt("a row without an image"))?;
-        searched.push((target.columns(&before)?, change.after));
-    }
-    let key = searched.first().and_then(|(before, _)| target.key(before));
-    match key {
-        Some(index) => target.change_by_key(cx, index, &searched),
-        None => target.change_by_walks(cx, searched),
->>>>>>> topo
-    }
-    outcome
 }
 
 /// Runs `change` so that it sees what the source's statement, whose events may be many, has changed
@@ -244,9 +206,27 @@ impl Target {
         cx.store_rules(true)
     }
 
+    /// The column of a table without a primary key that tells its rows from each other here.
+    fn row_id(&self) -> Option<usize> {
+        self.table.columns.iter().position(ColumnDef::is_row_id)
+    }
+
+    /// True if a row has this id already, which another server has given, or the load of a dump.
+    fn has_row_id(&self, cx: &mut Context, columns: &[Option<Field<'_>>]) -> Result<bool> {
+        match self.row_id().filter(|&column| columns[column].is_some()) {
+            Some(_) => Ok(self.found_by_key(cx, 0, columns)?.is_some()),
+            None => Ok(false),
+        }
+    }
+
     fn insert(&self, cx: &mut Context, columns: &[Option<Field<'_>>]) -> Result<()> {
         let table = &self.table;
-        let raw: Vec<RawColumn<'_>> = columns.iter().map(RawColumn::of).collect();
+        let mut raw: Vec<RawColumn<'_>> = columns.iter().map(RawColumn::of).collect();
+        if self.has_row_id(cx, columns)?
+            && let Some(column) = self.row_id()
+        {
+            raw[column] = RawColumn::Absent;
+        }
         let mut defaulted = Vec::new();
         let mut image = self.build(&raw, |builder, number| {
             let column = &table.columns[number];
@@ -317,34 +297,79 @@ impl Target {
     }
 
     fn change_by_key(&self, cx: &mut Context, index: usize, searched: &[Searched<'_>]) -> Result<()> {
-        let table = &self.table;
+        let mut by_walk = Vec::new();
         for (number, (before, after)) in searched.iter().enumerate() {
             check_interrupt(cx, number)?;
-            let raw: Vec<RawColumn<'_>> = before.iter().map(RawColumn::of).collect();
-            // Only the key's columns of it matter.
-            let probe = self.build(&raw, |builder, number| {
-                let column = &table.columns[number];
-                let value = if column.nullable { Datum::Null } else { store::implicit_default(&column.ty) };
-                image::push(builder, &value, &column.ty)
-            })?;
-            let keys = table.schema.keys(&probe).map_err(SqlError::internal)?;
-            nested(cx, |cx| {
-                let primary = match index {
-                    0 => Some(keys.primary().to_vec()),
-                    _ => self.primary_by(cx, index, keys.unique(index).unwrap_or_default())?,
-                };
-                let found = match primary {
-                    Some(primary) => self.lock(cx, &primary)?,
-                    None => None,
+            let has_other_id = nested(cx, |cx| {
+                let found = self.found_by_key(cx, index, before)?;
+                let found = match found {
+                    Some(found) if self.is_row_of(index, &found, before)? => Some(found),
+                    // The row has another id here.
+                    _ if self.is_row_id_key(index) => return Ok(true),
+                    found => found,
                 };
                 match found {
-                    Some(found) => self.change(cx, &found, *after),
-                    None if self.idempotent => Ok(()),
-                    None => Err(self.not_found()),
+                    Some(found) => self.change(cx, &found, *after)?,
+                    None if self.idempotent => {}
+                    None => return Err(self.not_found()),
                 }
+                Ok(false)
             })?;
+            if has_other_id {
+                by_walk.push((before.clone(), *after));
+            }
         }
-        Ok(())
+        self.change_by_walks(cx, by_walk)
+    }
+
+    /// The row here that has a key's values, locked.
+    fn found_by_key(
+        &self,
+        cx: &mut Context,
+        index: usize,
+        values: &[Option<Field<'_>>],
+    ) -> Result<Option<Vec<u8>>> {
+        let table = &self.table;
+        let raw: Vec<RawColumn<'_>> = values.iter().map(RawColumn::of).collect();
+        // Only the key's columns of it matter.
+        let probe = self.build(&raw, |builder, number| {
+            let column = &table.columns[number];
+            let value = if column.nullable { Datum::Null } else { store::implicit_default(&column.ty) };
+            image::push(builder, &value, &column.ty)
+        })?;
+        let keys = table.schema.keys(&probe).map_err(SqlError::internal)?;
+        let primary = match index {
+            0 => Some(keys.primary().to_vec()),
+            _ => self.primary_by(cx, index, keys.unique(index).unwrap_or_default())?,
+        };
+        match primary {
+            Some(primary) => self.lock(cx, &primary),
+            None => Ok(None),
+        }
+    }
+
+    /// True if an index is on the row id.
+    fn is_row_id_key(&self, index: usize) -> bool {
+        self.table.indexes[index].parts.iter().any(|part| self.table.columns[part.column].is_row_id())
+    }
+
+    /// True if the row that a key led to is the one that is meant: an id says it only together with
+    /// the row's values, for a copy of the table may have given others.
+    fn is_row_of(&self, index: usize, found: &[u8], before: &[Option<Field<'_>>]) -> Result<bool> {
+        if !self.is_row_id_key(index) {
+            return Ok(true);
+        }
+        let present = self.present(before);
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        self.values_of(found, &present, &mut Offsets::default(), &mut ours)?;
+        present.iter().for_each(|&column| put_value(&mut theirs, before[column].and_then(|field| field.raw)));
+        Ok(ours == theirs)
+    }
+
+    /// The columns by whose values a row is known that has no key.
+    fn present(&self, before: &[Option<Field<'_>>]) -> Vec<usize> {
+        let is_known = |column: &usize| before[*column].is_some() && !self.table.columns[*column].is_row_id();
+        (0..self.common).filter(is_known).collect()
     }
 
     /// The primary key of the row that has a unique key.
@@ -384,7 +409,7 @@ impl Target {
     fn change_by_walk<'a>(&self, cx: &mut Context, searched: &[Searched<'a>]) -> Result<Vec<Searched<'a>>> {
         let Some((first, _)) = searched.first() else { return Ok(Vec::new()) };
         // The rows of an event have the same columns.
-        let present: Vec<usize> = (0..self.common).filter(|&column| first[column].is_some()).collect();
+        let present = self.present(first);
         let mut wanted: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
         for (number, (before, _)) in searched.iter().enumerate() {
             let mut key = Vec::new();
@@ -453,7 +478,8 @@ impl Target {
         }
         let mut columns: Vec<RawColumn<'_>> = after.iter().map(RawColumn::of).collect();
         for (column, raw) in columns.iter_mut().enumerate() {
-            if *raw == RawColumn::Absent {
+            // A row keeps the id that it has here.
+            if *raw == RawColumn::Absent || table.columns[column].is_row_id() {
                 *raw = RawColumn::there(offsets.raw(found, column));
             }
         }

@@ -179,7 +179,6 @@ impl Applier {
             query.sql = rewritten.sql.clone().into();
         }
         let in_transaction = self.group.as_ref().is_some_and(|group| group.in_transaction);
-<<<<<<< HEAD
         if self.is_mariadb && in_transaction && creates_table(&query.sql) {
             query.sql = [query.sql.trim_ascii_end(), b" START TRANSACTION"].concat().into();
         }
@@ -188,29 +187,6 @@ impl Applier {
             query.database = database.into_bytes().into();
         }
         if !self.takes_tables_of(&query) {
-=======
-        let starts = self.is_mariadb && in_transaction && creates_table(&query.sql);
-        let started = starts.then(|| QueryEvent {
-            sql: [query.sql.trim_ascii_end(), b" START TRANSACTION"].concat().into(),
-            ..query.clone()
-        });
-        let query = started.as_ref().unwrap_or(query);
-        let own_mode = match (self.is_mariadb, query.status.sql_mode) {
-            (true, Some(mode)) => Some(mode_of_mariadb(mode)?),
-            _ => None,
-        };
-        let with_own_mode = own_mode.map(|mode| {
-            let mut query = query.clone();
-            query.status.sql_mode = Some(mode);
-            query
-        });
-        let query = with_own_mode.as_ref().unwrap_or(query);
-        let Some(database) = self.rules.default_database(query) else { return Ok(()) };
-        let rewritten =
-            database.map(|database| QueryEvent { database: database.into_bytes().into(), ..query.clone() });
-        let query = rewritten.as_ref().unwrap_or(query);
-        if !self.takes_tables_of(query) {
->>>>>>> topo
             return Ok(());
         }
         if let Some(set) = self.values.take() {
