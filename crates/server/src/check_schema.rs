@@ -21,7 +21,7 @@ mod trial;
 
 use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
-use crate::remote::definitions::{Definition, Definitions, Kind};
+use crate::remote::definitions::{Definition, Definitions, ObjectKind};
 use crate::remote::{self, Remote};
 use env::{Env, RealEnv};
 use report::Report;
@@ -152,7 +152,7 @@ fn examine_server(
         if !is_wanted(&definition) {
             return Ok(());
         }
-        if definition.kind != Kind::Database && definition.database != database {
+        if definition.kind != ObjectKind::Database && definition.database != database {
             database.clone_from(&definition.database);
             settings.push(format!("USE {}", syntax::unparse::ident(&database)));
         }

@@ -56,7 +56,7 @@ impl Options {
         let alignment = match (arguments.has("pause"), arguments.has("at-rest")) {
             (false, false) => Alignment::Wait,
             (true, false) => Alignment::Pause,
-            (false, true) => Alignment::AtRest,
+            (false, true) => Alignment::WithoutWriters,
             (true, true) => return Err(arguments.wrong("--pause and --at-rest exclude each other".into())),
         };
         let list = |name| arguments.values(name).flat_map(|v| v.split(',')).map(str::to_owned).collect();

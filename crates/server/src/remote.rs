@@ -183,7 +183,6 @@ const SHOWN_MAX: usize = 200;
 
 /// Why a server is not connected.
 enum Refusal {
-    /// It has no TLS.
     NoTls,
     /// The text says it.
     Other(String),
@@ -253,7 +252,7 @@ impl RemoteSession {
         &self.remote
     }
 
-    /// `@@version`.
+    /// As the greeting has it.
     pub(crate) fn version(&self) -> &str {
         &self.client.server_version
     }

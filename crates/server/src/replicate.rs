@@ -32,7 +32,7 @@ use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::options::{self, Command, Options};
 use crate::remote::Remote;
-use crate::remote::definitions::{Definition, Kind};
+use crate::remote::definitions::{Definition, ObjectKind};
 use crate::remote::snapshot::Snapshot;
 use env::{Env, RealEnv};
 use local::Local;
@@ -142,8 +142,9 @@ impl Ignored {
 
     /// True for what is carried over. Triggers of a table that is not go with it.
     fn wants(&self, definition: &Definition) -> bool {
-        !self.databases.contains(&definition.database)
-            && !(definition.kind == Kind::Table && self.tables.contains(&definition.place()))
+        let is_table = definition.kind == ObjectKind::Table;
+        let is_ignored = is_table && self.tables.contains(&definition.place());
+        !is_ignored && !self.databases.contains(&definition.database)
     }
 }
 
@@ -208,7 +209,9 @@ fn try_definitions(
         ));
     }
     let tables = objects::read(remote, databases, &|d| {
-        matches!(d.kind, Kind::Table | Kind::Database) && ignored.wants(d) && refused.contains(&d.place())
+        matches!(d.kind, ObjectKind::Table | ObjectKind::Database)
+            && ignored.wants(d)
+            && refused.contains(&d.place())
     })?;
     match tables.first() {
         Some(table) => Err(ToolError::Refused(format!(

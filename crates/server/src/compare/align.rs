@@ -3,7 +3,7 @@
 use super::{Options, Side};
 use crate::log_tool::ToolError;
 use crate::remote::definitions::string_literal;
-use crate::remote::place::{Flavor, Place, Reached, major_minor};
+use crate::remote::place::{Flavor, LogPlace, Reached, major_minor};
 use crate::remote::snapshot::Snapshot;
 use crate::remote::{RemoteSession, Runs};
 use binlog::gtid::GtidSet;
@@ -19,7 +19,7 @@ pub(super) enum Alignment {
     /// Its applier is stopped there.
     Pause,
     /// Nobody writes.
-    AtRest,
+    WithoutWriters,
 }
 
 /// So often a snapshot of the source is taken until the replica's is at its place.
@@ -33,7 +33,7 @@ pub(super) struct Aligned {
     pub(super) source: Vec<RemoteSession>,
     pub(super) replica: Vec<RemoteSession>,
     /// Where in the source's log; `None` if no places were compared.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<LogPlace>,
     /// What the replica has executed that the source has not.
     pub(super) extra: Option<GtidSet>,
 }
@@ -49,8 +49,8 @@ pub(super) fn align(
     options: &Options,
 ) -> Result<Aligned, ToolError> {
     let threads = options.threads;
-    if options.alignment == Alignment::AtRest {
-        let (source, replica) = (at_rest(source, threads)?, at_rest(replica, threads)?);
+    if options.alignment == Alignment::WithoutWriters {
+        let (source, replica) = (without_writers(source, threads)?, without_writers(replica, threads)?);
         return Ok(Aligned { source, replica, place: None, extra: None });
     }
     let mut follower = Follower { session: replica.remote.session()?, replica, source, env, options };
@@ -61,13 +61,13 @@ pub(super) fn align(
 }
 
 /// A snapshot of a server that nobody writes to: where it has a log, that tells.
-fn at_rest(side: &Side, threads: usize) -> Result<Vec<RemoteSession>, ToolError> {
+fn without_writers(side: &Side, threads: usize) -> Result<Vec<RemoteSession>, ToolError> {
     let mut session = side.remote.session()?;
     let place = || match side.facts.has_log {
-        true => Place::of_log(&mut session, &side.facts).map(Some),
+        true => LogPlace::of_log(&mut session, &side.facts).map(Some),
         false => Ok(None),
     };
-    match Snapshot::at_rest(&side.remote, threads, place)? {
+    match Snapshot::without_writers(&side.remote, threads, place)? {
         Some((sessions, _)) => Ok(sessions),
         None => Err(ToolError::Refused(format!(
             "{}: it is written to, in spite of --at-rest",
@@ -87,8 +87,8 @@ struct Follower<'a> {
 
 impl Follower<'_> {
     /// How far it is, and by which channel it follows.
-    fn applied(&mut self) -> Result<(Place, Option<String>), ToolError> {
-        let applied = Place::applied(&mut self.session, &self.replica.facts, &self.source.facts)?;
+    fn applied(&mut self) -> Result<(LogPlace, Option<String>), ToolError> {
+        let applied = LogPlace::applied(&mut self.session, &self.replica.facts, &self.source.facts)?;
         applied.ok_or_else(|| self.follows_not())
     }
 
@@ -101,7 +101,7 @@ impl Follower<'_> {
     }
 
     /// Waits until it has applied the source's log up to `place`.
-    fn wait_for(&mut self, place: &Place) -> Result<(), ToolError> {
+    fn wait_for(&mut self, place: &LogPlace) -> Result<(), ToolError> {
         let deadline = self.env.monotonic() + self.options.wait;
         loop {
             let (applied, channel) = self.applied()?;
@@ -125,9 +125,13 @@ impl Follower<'_> {
     }
 
     /// Its snapshot, if it is at `place` while that is taken.
-    fn snapshot(&mut self, place: &Place, threads: usize) -> Result<Option<Vec<RemoteSession>>, ToolError> {
+    fn snapshot(
+        &mut self,
+        place: &LogPlace,
+        threads: usize,
+    ) -> Result<Option<Vec<RemoteSession>>, ToolError> {
         let remote = self.replica.remote.clone();
-        let taken = Snapshot::at_rest(&remote, threads, || Ok(self.applied()?.0))?;
+        let taken = Snapshot::without_writers(&remote, threads, || Ok(self.applied()?.0))?;
         Ok(taken.filter(|(_, at)| at.compared_to(place) == Reached::There).map(|(sessions, _)| sessions))
     }
 

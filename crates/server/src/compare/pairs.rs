@@ -41,8 +41,9 @@ pub(super) fn find(
     let ours = wanted(definitions::databases(source)?);
     let theirs = wanted(definitions::databases(replica)?);
     let asked = options.databases.iter().cloned();
-    let asked = asked.chain(options.tables.iter().filter_map(|t| Some(t.split_once('.')?.0.to_owned())));
-    for name in asked.filter(|name| !ours.contains(name) && !theirs.contains(name)) {
+    let mut asked = asked.chain(options.tables.iter().filter_map(|t| Some(t.split_once('.')?.0.to_owned())));
+    let is_known = |name: &String| ours.contains(name) || theirs.contains(name);
+    if let Some(name) = asked.find(|name| !is_known(name)) {
         return Err(ToolError::Refused(format!("no server has a database '{name}'")));
     }
     let mut pairs = Vec::new();

@@ -74,7 +74,7 @@ impl Chunks {
         Self { key: table.chunk_key.clone(), rows, after: None, is_over: false }
     }
 
-    /// As one chunk.
+    /// For a table that has no key, or another order on the other server: one chunk has all rows.
     pub(crate) fn whole() -> Self {
         Self { key: Vec::new(), rows: 1, after: None, is_over: false }
     }

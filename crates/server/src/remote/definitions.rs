@@ -10,7 +10,7 @@ const SYSTEM: [&str; 5] = ["information_schema", "mysql", "ndbinfo", "performanc
 
 /// What a definition makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Database,
     Table,
     Function,
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     Event,
 }
 
-impl Kind {
+impl ObjectKind {
     /// As statements name it.
     pub(crate) fn word(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Kind {
 /// An object of a server.
 #[derive(Debug)]
 pub(crate) struct Definition {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ObjectKind,
     pub(crate) database: String,
     /// That of the database for a database.
     pub(crate) name: String,
@@ -52,7 +52,7 @@ impl Definition {
     /// Its name for people.
     pub(crate) fn place(&self) -> String {
         match self.kind {
-            Kind::Database => self.database.clone(),
+            ObjectKind::Database => self.database.clone(),
             _ => format!("{}.{}", self.database, self.name),
         }
     }
@@ -61,7 +61,7 @@ impl Definition {
 /// Lists objects of a database: a query for their names, and which columns of the result of SHOW
 /// CREATE have the text and the settings.
 struct Objects {
-    kind: Kind,
+    kind: ObjectKind,
     names: &'static str,
     text: usize,
     settings: &'static [(usize, &'static str)],
@@ -73,41 +73,41 @@ const OF_ROUTINES: &[(usize, &str)] =
 /// In the order of a dump: what others name comes first.
 const OBJECTS: [Objects; 6] = [
     Objects {
-        kind: Kind::Table,
+        kind: ObjectKind::Table,
         names: "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? \
                 AND TABLE_TYPE = 'BASE TABLE' ORDER BY 1",
         text: 1,
         settings: &[],
     },
     Objects {
-        kind: Kind::Function,
+        kind: ObjectKind::Function,
         names: "SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ? \
                 AND ROUTINE_TYPE = 'FUNCTION' ORDER BY 1",
         text: 2,
         settings: OF_ROUTINES,
     },
     Objects {
-        kind: Kind::Procedure,
+        kind: ObjectKind::Procedure,
         names: "SELECT ROUTINE_NAME FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = ? \
                 AND ROUTINE_TYPE = 'PROCEDURE' ORDER BY 1",
         text: 2,
         settings: OF_ROUTINES,
     },
     Objects {
-        kind: Kind::View,
+        kind: ObjectKind::View,
         names: "SELECT TABLE_NAME FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY 1",
         text: 1,
         settings: &[(2, "character_set_client"), (3, "collation_connection")],
     },
     Objects {
-        kind: Kind::Trigger,
+        kind: ObjectKind::Trigger,
         names: "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = ? \
                 ORDER BY EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_ORDER",
         text: 2,
         settings: OF_ROUTINES,
     },
     Objects {
-        kind: Kind::Event,
+        kind: ObjectKind::Event,
         names: "SELECT EVENT_NAME FROM information_schema.EVENTS WHERE EVENT_SCHEMA = ? ORDER BY 1",
         text: 3,
         settings: &[
@@ -144,8 +144,8 @@ impl Definitions {
         databases(&mut self.session)
     }
 
-    /// Calls `each` with every definition of some databases: the databases first, then their tables,
-    /// and each view behind those that it names.
+    /// Calls `each` with every definition of some databases: the databases first, then their
+    /// tables, and each view behind those that it names.
     ///
     /// # Errors
     /// The server can't be reached any more, or refuses what every account may ask. Objects whose
@@ -160,7 +160,7 @@ impl Definitions {
             let sql = format!("SHOW CREATE DATABASE {}", unparse::ident(database));
             let [_, created] = self.session.first(&sql)?;
             each(Definition {
-                kind: Kind::Database,
+                kind: ObjectKind::Database,
                 database: database.clone(),
                 name: database.clone(),
                 text: created.unwrap_or_default(),
@@ -172,7 +172,7 @@ impl Definitions {
             for database in databases {
                 self.objects(objects, database, &mut found, &mut hidden)?;
             }
-            if objects.kind == Kind::View {
+            if objects.kind == ObjectKind::View {
                 found = in_order(found);
             }
             found.into_iter().try_for_each(&mut each)?;
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn views_come_behind_those_that_they_name() {
         let view = |name: &str, text: &str| Definition {
-            kind: Kind::View,
+            kind: ObjectKind::View,
             database: "d".to_owned(),
             name: name.to_owned(),
             text: format!("CREATE VIEW `d`.`{name}` AS select * from {text}"),

@@ -68,14 +68,14 @@ impl Facts {
 
 /// A place in a server's log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Place {
+pub(crate) struct LogPlace {
     pub(crate) file: String,
     pub(crate) offset: u64,
     /// What is executed there; `None` if not every transaction has a GTID.
     pub(crate) gtids: Option<GtidSet>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LogPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.gtids {
             Some(gtids) => write!(f, "{gtids}"),
@@ -84,7 +84,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl LogPlace {
     /// The end of the server's log now, or of the snapshot that a Duramen's session reads.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl Place {
     }
 
     /// How it is to `source`, the place in the source's log that is waited for.
-    pub(crate) fn compared_to(&self, source: &Place) -> Reached {
+    pub(crate) fn compared_to(&self, source: &LogPlace) -> Reached {
         match (&self.gtids, &source.gtids) {
             (Some(ours), Some(theirs)) => {
                 let mut beyond = ours.clone();
@@ -155,7 +155,7 @@ impl Place {
     }
 
     /// The transactions here that `source` does not have.
-    pub(crate) fn extra(&self, source: &Place) -> Option<GtidSet> {
+    pub(crate) fn extra(&self, source: &LogPlace) -> Option<GtidSet> {
         let mut extra = self.gtids.clone()?;
         extra.subtract(source.gtids.as_ref()?);
         (!extra.is_empty()).then_some(extra)
@@ -239,8 +239,8 @@ mod tests {
     const A: &str = "3E11FA47-71CA-11E1-9E33-C80AA9429562";
     const B: &str = "3E11FA47-71CA-11E1-9E33-C80AA9429563";
 
-    fn executed(text: &str) -> Place {
-        Place { gtids: Some(text.parse().unwrap()), ..Place::default() }
+    fn executed(text: &str) -> LogPlace {
+        LogPlace { gtids: Some(text.parse().unwrap()), ..LogPlace::default() }
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn coordinates_are_in_the_order_of_files() {
-        let at = |file: &str, offset| Place { file: file.to_owned(), offset, gtids: None };
+        let at = |file: &str, offset| LogPlace { file: file.to_owned(), offset, gtids: None };
         let source = at("binlog.000002", 500);
         assert_eq!(at("binlog.000001", 900).compared_to(&source), Reached::Before);
         assert_eq!(at("binlog.000002", 500).compared_to(&source), Reached::There);

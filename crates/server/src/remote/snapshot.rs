@@ -4,7 +4,7 @@
 //! and on a Duramen that is written to too fast, the server is locked against writes for the moment
 //! in which they begin, as `mysqldump` and `mydumper` do it.
 
-use super::place::{Facts, Flavor, Place};
+use super::place::{Facts, Flavor, LogPlace};
 use super::{Remote, RemoteSession, Runs};
 use crate::log_tool::ToolError;
 
@@ -17,7 +17,7 @@ const LOCK_WAIT: u32 = 10;
 /// Sessions that read the state at `place`.
 pub(crate) struct Snapshot {
     pub(crate) sessions: Vec<RemoteSession>,
-    pub(crate) place: Place,
+    pub(crate) place: LogPlace,
 }
 
 impl Snapshot {
@@ -38,7 +38,7 @@ impl Snapshot {
         let mut locker = prepared(remote)?;
         locker.rows(&format!("SET SESSION lock_wait_timeout = {LOCK_WAIT}"))?;
         locker.rows("FLUSH TABLES WITH READ LOCK")?;
-        let begun = begin_all(&mut sessions).and_then(|()| Place::of_log(&mut locker, facts));
+        let begun = begin_all(&mut sessions).and_then(|()| LogPlace::of_log(&mut locker, facts));
         let unlocked = locker.rows("UNLOCK TABLES");
         let place = begun?;
         unlocked?;
@@ -50,7 +50,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// The server's.
-    pub(crate) fn at_rest<P: PartialEq>(
+    pub(crate) fn without_writers<P: PartialEq>(
         remote: &Remote,
         sessions: usize,
         mut place: impl FnMut() -> Result<P, ToolError>,
@@ -89,12 +89,12 @@ fn begin_all(sessions: &mut [RemoteSession]) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn begin(sessions: &mut [RemoteSession], facts: &Facts) -> Result<Vec<Place>, ToolError> {
+fn begin(sessions: &mut [RemoteSession], facts: &Facts) -> Result<Vec<LogPlace>, ToolError> {
     begin_all(sessions)?;
-    sessions.iter_mut().map(|session| Place::of_log(session, facts)).collect()
+    sessions.iter_mut().map(|session| LogPlace::of_log(session, facts)).collect()
 }
 
-fn same(places: Vec<Place>) -> Option<Place> {
+fn same(places: Vec<LogPlace>) -> Option<LogPlace> {
     let mut places = places.into_iter();
     let first = places.next()?;
     places.all(|place| place == first).then_some(first)

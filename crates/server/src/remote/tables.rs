@@ -54,7 +54,7 @@ impl Class {
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) class: Class,
-    /// `DATA_TYPE`.
+    /// In lower case, without length.
     pub(crate) data_type: String,
     pub(crate) is_generated: bool,
     pub(crate) is_nullable: bool,

@@ -7,7 +7,7 @@ use crate::log_tool::ToolError;
 use crate::progress::{Progress, Unit};
 use crate::remote::checksum::Compared;
 use crate::remote::chunks::{Chunk, Chunks, literal};
-use crate::remote::place::Place;
+use crate::remote::place::LogPlace;
 use crate::remote::snapshot::Snapshot;
 use crate::remote::tables::{self, Class, Column, Table};
 use crate::remote::{RemoteSession, Runs};
@@ -50,7 +50,7 @@ pub(super) fn rows(
     databases: &[String],
     ignored: &Ignored,
     kept: &BTreeSet<String>,
-) -> Result<Place, ToolError> {
+) -> Result<LogPlace, ToolError> {
     let jobs = jobs(local, &mut snapshot.sessions[0], databases, ignored, kept)?;
     let total = jobs.iter().map(|job| job.table.rows_estimate).sum();
     let tables = jobs.len();

@@ -5,7 +5,7 @@ use super::local::{Local, LocalSession};
 use super::source::Source;
 use crate::log_tool::ToolError;
 use crate::remote::definitions::string_literal;
-use crate::remote::place::Place;
+use crate::remote::place::LogPlace;
 use crate::remote::{Remote, Runs};
 use binlog::gtid::GtidSet;
 
@@ -17,7 +17,7 @@ pub(super) fn begin(
     local: &Local,
     remote: &Remote,
     source: &Source,
-    place: &Place,
+    place: &LogPlace,
     ignored: &Ignored,
 ) -> Result<GtidSet, ToolError> {
     let mut sql = vec!["RESET REPLICA ALL".to_owned(), channel(remote, source, place)];
@@ -44,7 +44,7 @@ fn executed(session: &mut LocalSession) -> Result<GtidSet, ToolError> {
     compact.parse().map_err(|_| ToolError::Refused(format!("'{compact}' is no GTID set")))
 }
 
-fn channel(remote: &Remote, source: &Source, place: &Place) -> String {
+fn channel(remote: &Remote, source: &Source, place: &LogPlace) -> String {
     let mut options = vec![
         format!("SOURCE_HOST = {}", string_literal(&remote.host)),
         format!("SOURCE_PORT = {}", remote.port),

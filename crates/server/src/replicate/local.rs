@@ -41,7 +41,6 @@ impl Local {
         Ok(Self { instance, datadir })
     }
 
-    /// This server's UUID.
     pub(super) fn server_uuid(&self) -> &str {
         self.datadir.server_uuid()
     }

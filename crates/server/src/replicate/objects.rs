@@ -4,7 +4,7 @@ use super::local::{Local, LocalSession};
 use super::unfinished::Unfinished;
 use crate::log_tool::ToolError;
 use crate::remote::Remote;
-use crate::remote::definitions::{Definition, Definitions, Kind, string_literal};
+use crate::remote::definitions::{Definition, Definitions, ObjectKind, string_literal};
 use std::collections::{BTreeMap, BTreeSet};
 use syntax::unparse;
 
@@ -42,7 +42,7 @@ pub(super) fn make_tables(
     definitions: &[Definition],
     unfinished: &mut Unfinished,
 ) -> Result<BTreeSet<String>, ToolError> {
-    let tables = definitions.iter().filter(|d| d.kind == Kind::Table);
+    let tables = definitions.iter().filter(|d| d.kind == ObjectKind::Table);
     let digests: BTreeMap<String, String> = tables.map(|d| (d.place(), digest(&d.text))).collect();
     let kept: BTreeSet<String> = digests
         .iter()
@@ -65,15 +65,17 @@ pub(super) fn make_tables(
         }
         for definition in definitions {
             match definition.kind {
-                Kind::Database => {
+                ObjectKind::Database => {
                     session.run(&definition.text.replacen(
                         "CREATE DATABASE ",
                         "CREATE DATABASE IF NOT EXISTS ",
                         1,
                     ))?;
                 }
-                Kind::Table if kept.contains(&definition.place()) => restart_counter(session, definition)?,
-                Kind::Table => {
+                ObjectKind::Table if kept.contains(&definition.place()) => {
+                    restart_counter(session, definition)?
+                }
+                ObjectKind::Table => {
                     let name = name(definition);
                     session.run(&format!("DROP TABLE IF EXISTS {name}"))?;
                     session.run(&format!("USE {}", unparse::ident(&definition.database)))?;
@@ -93,7 +95,7 @@ pub(super) fn make_tables(
 /// # Errors
 /// The database's own.
 pub(super) fn make_others(local: &Local, definitions: &[Definition]) -> Result<Vec<String>, ToolError> {
-    let others = definitions.iter().filter(|d| !matches!(d.kind, Kind::Database | Kind::Table));
+    let others = definitions.iter().filter(|d| !matches!(d.kind, ObjectKind::Database | ObjectKind::Table));
     local.with_session(|session| {
         let mut refused = Vec::new();
         for definition in others {
@@ -118,7 +120,7 @@ fn make(session: &mut LocalSession, definition: &Definition) -> Result<(), ToolE
         session.run(&format!("SET SESSION {variable} = {}", string_literal(value)))?;
     }
     session.run(text)?;
-    if *kind == Kind::Event {
+    if *kind == ObjectKind::Event {
         // As where an event comes by the source's log.
         session.run(&format!("ALTER EVENT {} DISABLE ON REPLICA", name(definition)))?;
     }
