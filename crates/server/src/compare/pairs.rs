@@ -97,22 +97,11 @@ fn pair(source: Table, replica: Table, options: &Options, report: &mut Report) -
             report.column_only_on_replica(&place, &column.name);
         }
     }
-    let chunks = match same_order(&source, &replica) {
-        true => Chunks::of(&source, options.chunk_rows),
-        false => Chunks::whole(),
-    };
+    let chunks = Chunks::of_both(&source, &replica, options.chunk_rows);
     Pair { source, replica, columns, chunks: Mutex::new(chunks) }
 }
 
 /// MariaDB's JSON is a LONGTEXT.
 fn is_json_text(a: &Column, b: &Column) -> bool {
     (a.class == Class::Json) != (b.class == Class::Json)
-}
-
-/// True if ranges of the source's key are the same rows on both.
-fn same_order(source: &Table, replica: &Table) -> bool {
-    source.chunk_key.iter().all(|column| {
-        let other = replica.columns.iter().find(|c| c.name.eq_ignore_ascii_case(&column.name));
-        other.is_some_and(|other| other.class == column.class && other.collation == column.collation)
-    })
 }

@@ -159,7 +159,7 @@ fn digests(
     condition: &str,
     server: &mut RemoteSession,
 ) -> Result<BTreeMap<Row, Digests>, ToolError> {
-    let list: String = key.iter().map(|column| format!("{}, ", expression(column))).collect();
+    let list: String = key.iter().map(|column| format!("{}, ", column.exact())).collect();
     let sql =
         format!("SELECT {list}{} FROM {} WHERE {condition}", compared.row_digest(), compared.table.quoted());
     let mut found: BTreeMap<Row, Digests> = BTreeMap::new();
@@ -172,14 +172,6 @@ fn digests(
         Ok(())
     })?;
     Ok(found)
-}
-
-/// A key's column as its literal is made of.
-fn expression(column: &Column) -> String {
-    match column.class {
-        Class::Numbered => format!("({} + 0)", column.quoted()),
-        _ => column.quoted(),
-    }
 }
 
 /// The columns in which a row differs, of those that are compared.

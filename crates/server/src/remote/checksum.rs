@@ -69,8 +69,7 @@ fn part(column: &Column) -> String {
     let name = column.quoted();
     let part = match column.class {
         Class::Number | Class::Double | Class::Time => name,
-        Class::Float => format!("({name} + 0e0)"),
-        Class::Numbered => format!("({name} + 0)"),
+        Class::Float | Class::Numbered => column.exact(),
         Class::Text | Class::Bytes => format!("CONCAT(LENGTH({name}), ':', CAST({name} AS BINARY))"),
         Class::Long => format!("SHA2({name}, 256)"),
         Class::Json => format!("SHA2(CAST({name} AS CHAR), 256)"),

@@ -74,9 +74,17 @@ impl Chunks {
         Self { key: table.chunk_key.clone(), rows, after: None, is_over: false }
     }
 
-    /// For a table that has no key, or another order on the other server: one chunk has all rows.
-    pub(crate) fn whole() -> Self {
-        Self { key: Vec::new(), rows: 1, after: None, is_over: false }
+    /// The same for a table that two servers have: where their orders differ, one chunk has all
+    /// rows.
+    pub(crate) fn of_both(table: &Table, other: &Table, rows: Option<u64>) -> Self {
+        let is_ordered_alike = |column: &Column| {
+            let theirs = other.columns.iter().find(|c| c.name.eq_ignore_ascii_case(&column.name));
+            theirs.is_some_and(|theirs| theirs.class == column.class && theirs.collation == column.collation)
+        };
+        match table.chunk_key.iter().all(is_ordered_alike) {
+            true => Self::of(table, rows),
+            false => Self { key: Vec::new(), rows: 1, after: None, is_over: false },
+        }
     }
 
     /// The next chunk, whose end `server` knows; `None` behind the last one.

@@ -67,6 +67,15 @@ impl Column {
     pub(crate) fn quoted(&self) -> String {
         unparse::ident(&self.name)
     }
+
+    /// The expression whose text is the whole value.
+    pub(crate) fn exact(&self) -> String {
+        match self.class {
+            Class::Float => format!("({} + 0e0)", self.quoted()),
+            Class::Numbered => format!("({} + 0)", self.quoted()),
+            _ => self.quoted(),
+        }
+    }
 }
 
 /// A base table.

@@ -108,22 +108,14 @@ fn jobs(
                     table.place()
                 )));
             };
-            let chunks = match !is_kept || same_order(&table, own) {
-                true => Chunks::of(&table, None),
-                false => Chunks::whole(),
+            let chunks = match is_kept {
+                true => Chunks::of_both(&table, own, None),
+                false => Chunks::of(&table, None),
             };
             jobs.push(Job { table, chunks: Mutex::new(chunks), is_kept });
         }
     }
     Ok(jobs)
-}
-
-/// True if ranges of the source's key are the same rows here.
-fn same_order(source: &Table, own: &Table) -> bool {
-    source.chunk_key.iter().all(|column| {
-        let other = own.columns.iter().find(|c| c.name.eq_ignore_ascii_case(&column.name));
-        other.is_some_and(|other| other.class == column.class && other.collation == column.collation)
-    })
 }
 
 impl Work<'_> {
@@ -178,7 +170,7 @@ impl Work<'_> {
         let columns: Vec<&Column> = table.columns.iter().filter(|c| !c.is_generated).collect();
         let mut statement = Statement::of(table, &columns);
         // A table of generated columns alone has rows, too.
-        let list: Vec<String> = columns.iter().map(|column| asked(column)).collect();
+        let list: Vec<String> = columns.iter().map(|column| column.exact()).collect();
         let list = if list.is_empty() { "1".to_owned() } else { list.join(", ") };
         let sql =
             format!("SELECT {list} FROM {} WHERE {}", table.quoted(), chunk.condition(&table.chunk_key));
@@ -201,15 +193,6 @@ impl Work<'_> {
         statement.text.truncate(statement.head);
         statement.rows = 0;
         Ok(())
-    }
-}
-
-/// How a column is asked for, so that its text is its whole value.
-fn asked(column: &Column) -> String {
-    match column.class {
-        Class::Float => format!("({} + 0e0)", column.quoted()),
-        Class::Numbered => format!("({} + 0)", column.quoted()),
-        _ => column.quoted(),
     }
 }
 

@@ -4,7 +4,6 @@ use super::Ignored;
 use super::local::{Local, LocalSession};
 use super::source::Source;
 use crate::log_tool::ToolError;
-use crate::remote::definitions::string_literal;
 use crate::remote::place::LogPlace;
 use crate::remote::{Remote, Runs};
 use binlog::gtid::GtidSet;
@@ -46,15 +45,15 @@ fn executed(session: &mut LocalSession) -> Result<GtidSet, ToolError> {
 
 fn channel(remote: &Remote, source: &Source, place: &LogPlace) -> String {
     let mut options = vec![
-        format!("SOURCE_HOST = {}", string_literal(&remote.host)),
+        format!("SOURCE_HOST = {}", quoted(&remote.host)),
         format!("SOURCE_PORT = {}", remote.port),
-        format!("SOURCE_USER = {}", string_literal(&remote.user)),
-        format!("SOURCE_PASSWORD = {}", string_literal(&remote.password)),
+        format!("SOURCE_USER = {}", quoted(&remote.user)),
+        format!("SOURCE_PASSWORD = {}", quoted(&remote.password)),
         format!("SOURCE_SSL = {}", u8::from(source.has_tls())),
     ];
     match &remote.ssl_ca {
         Some(ca) if source.has_tls() => {
-            options.push(format!("SOURCE_SSL_CA = {}", string_literal(&ca.to_string_lossy())));
+            options.push(format!("SOURCE_SSL_CA = {}", quoted(&ca.to_string_lossy())));
             options.push(format!("SOURCE_SSL_VERIFY_SERVER_CERT = {}", u8::from(remote.verifies_identity())));
         }
         _ => options.push(format!("GET_SOURCE_PUBLIC_KEY = {}", u8::from(!source.has_tls()))),
@@ -62,7 +61,7 @@ fn channel(remote: &Remote, source: &Source, place: &LogPlace) -> String {
     match place.gtids.is_some() && !source.is_mariadb() {
         true => options.push("SOURCE_AUTO_POSITION = 1".to_owned()),
         false => {
-            options.push(format!("SOURCE_LOG_FILE = {}", string_literal(&place.file)));
+            options.push(format!("SOURCE_LOG_FILE = {}", quoted(&place.file)));
             options.push(format!("SOURCE_LOG_POS = {}", place.offset));
         }
     }
@@ -78,4 +77,20 @@ fn filter(ignored: &Ignored) -> Option<String> {
         databases.chain(tables).map(|p| format!("'{}'", p.replace('\'', "''"))).collect();
     (!patterns.is_empty())
         .then(|| format!("CHANGE REPLICATION FILTER REPLICATE_WILD_IGNORE_TABLE = ({})", patterns.join(", ")))
+}
+
+/// A text of an option, which can be no hexadecimal literal; the session has
+/// `NO_BACKSLASH_ESCAPES`.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_said_as_they_are() {
+        assert_eq!(quoted("it's \\ 1"), "'it''s \\ 1'");
+    }
 }
