@@ -6,26 +6,11 @@
 mod common;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use binlog::LogPosition;
-use common::{Server, rows, run, value};
-use sql::replica::{Applier, ApplyError, Channel, ReceivedEvent, SourceConfig};
+use common::{Server, log_of, rows, run, value};
+use sql::replica::{Applier, ApplyError, Channel, SourceConfig};
 
 const OF_SOURCE: &str = "aaaaaaaa-0000-0000-0000-000000000001";
-
-/// The source's log, as a receiver hands it over.
-fn log_of(source: &Server) -> Vec<Arc<ReceivedEvent>> {
-    let log = source.instance.log();
-    let first = log.files().first().unwrap().number;
-    let mut reader = log.reader(LogPosition::new(first, 0)).unwrap();
-    let mut events = Vec::new();
-    while let Some(event) = reader.next(Duration::ZERO).unwrap() {
-        let file = log.file_name(event.file).into();
-        events.push(Arc::new(ReceivedEvent { bytes: event.bytes.to_vec(), file, end: event.end().offset() }));
-    }
-    events
-}
 
 /// A source and a replica with tables of one name, which the replica has made itself.
 struct Pair {

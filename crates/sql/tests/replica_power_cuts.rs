@@ -10,10 +10,8 @@
 mod common;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use binlog::LogPosition;
-use common::{Server, rows, run, value};
+use common::{Server, log_of, rows, run, value};
 use env::SimEnv;
 use sql::replica::applier::committed_position;
 use sql::replica::{Applier, Channel, ReceivedEvent, SourceConfig};
@@ -62,19 +60,6 @@ fn statements(random: &mut Random) -> Vec<String> {
     }
     out.push("COMMIT".to_owned());
     out
-}
-
-/// The source's log, as a receiver hands it over.
-fn log_of(source: &Server) -> Vec<Arc<ReceivedEvent>> {
-    let log = source.instance.log();
-    let first = log.files().first().unwrap().number;
-    let mut reader = log.reader(LogPosition::new(first, 0)).unwrap();
-    let mut events = Vec::new();
-    while let Some(event) = reader.next(Duration::ZERO).unwrap() {
-        let file = log.file_name(event.file).into();
-        events.push(Arc::new(ReceivedEvent { bytes: event.bytes.to_vec(), file, end: event.end().offset() }));
-    }
-    events
 }
 
 /// Opens the replica with settings of durability.

@@ -17,6 +17,20 @@ pub fn content_of(token: &[u8], is_name: bool, sql_mode: u64) -> Vec<u8> {
     unescape(content, quote, escapes)
 }
 
+/// How many bytes the quoted text has that `text` begins with, both quotes included; all of it if
+/// it does not end. A backslash counts as an escape in all but names.
+pub fn length_of(text: &[u8], quote: u8) -> usize {
+    let mut at = 1;
+    while at < text.len() {
+        match text[at] {
+            b'\\' if quote != b'`' => at += 2,
+            byte if byte == quote => return at + 1,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
 fn unescape(content: &[u8], quote: u8, escapes: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(content.len());
     let mut rest = content.iter().copied();

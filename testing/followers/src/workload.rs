@@ -12,7 +12,7 @@ mod rows;
 use crate::{Result, connect};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error};
-use servers::Address;
+use servers::{Address, ServerKind};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -39,6 +39,15 @@ pub struct Features {
 impl Features {
     /// All there is.
     pub const ALL: Self = Self { json: true, definitions: true, accounts: true, xa: true, large: true };
+
+    /// What a source of this kind can do that a Duramen can follow.
+    pub fn of_source(kind: ServerKind) -> Self {
+        match kind {
+            ServerKind::Duramen | ServerKind::MySql => Self::ALL,
+            // Its JSON is text, and its accounts are its own.
+            ServerKind::MariaDb => Self { json: false, accounts: false, ..Self::ALL },
+        }
+    }
 }
 
 /// What a workload met.

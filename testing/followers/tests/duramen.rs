@@ -54,19 +54,10 @@ fn follow(replica: &Replica, source: &Running) {
     }
 }
 
-/// What a source of this kind can do that a Duramen can follow.
-fn features(kind: ServerKind) -> Features {
-    match kind {
-        ServerKind::Duramen | ServerKind::MySql => Features::ALL,
-        // Its JSON is text, and its accounts are its own.
-        ServerKind::MariaDb => Features { json: false, accounts: false, ..Features::ALL },
-    }
-}
-
 fn under_work(kind: ServerKind) {
     let folder = tempfile::tempdir().unwrap();
     let source = source(kind, folder.path());
-    let features = features(kind);
+    let features = Features::of_source(kind);
     prepare(source.address(), features).unwrap();
     let replica = Replica::duramen(folder.path(), &[]).unwrap();
     follow(&replica, &source);

@@ -127,12 +127,8 @@ fn copied_and_followed(kind: ServerKind) {
     let mut random = Random::new(seed().unwrap());
     let source = source(kind, folder.path());
     fill(&source);
-    let features = match kind {
-        ServerKind::Duramen | ServerKind::MySql => Features { accounts: false, ..Features::ALL },
-        ServerKind::MariaDb => Features { json: false, accounts: false, ..Features::ALL },
-    };
     // Definitions that come and go meanwhile are told, and the copy begun again.
-    let features = Features { definitions: false, ..features };
+    let features = Features { definitions: false, accounts: false, ..Features::of_source(kind) };
     prepare(source.address(), features).unwrap();
     let work = Workload::start(source.address(), features, 3, random.next_u64());
     let copy = Launch::new(ServerKind::Duramen, &folder.path().join("copy")).unwrap();

@@ -128,7 +128,7 @@ fn top_level(text: &[u8], from: usize) -> impl Iterator<Item = (usize, u8)> {
                 continue;
             }
             match rest[0] {
-                quote @ (b'\'' | b'"' | b'`') => at += quoted(rest, quote),
+                quote @ (b'\'' | b'"' | b'`') => at += syntax::quoted::length_of(rest, quote),
                 b'(' => {
                     (at, depth) = (at + 1, depth + 1);
                     if depth == 1 {
@@ -146,19 +146,6 @@ fn top_level(text: &[u8], from: usize) -> impl Iterator<Item = (usize, u8)> {
         }
         None
     })
-}
-
-/// The length of the string or name in quotes that `rest` begins with.
-fn quoted(rest: &[u8], quote: u8) -> usize {
-    let mut at = 1;
-    while at < rest.len() {
-        match rest[at] {
-            b'\\' if quote != b'`' => at += 2,
-            byte if byte == quote => return at + 1,
-            _ => at += 1,
-        }
-    }
-    rest.len()
 }
 
 /// Options and partitions behind the columns; partitions of a dump stand in an executable comment.

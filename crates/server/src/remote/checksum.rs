@@ -47,15 +47,27 @@ impl<'a> Compared<'a> {
         key: &[Column],
         chunk: &Chunk,
     ) -> Result<Checksum, ToolError> {
+        let digest = self.row_digest();
         let sql = format!(
-            "SELECT COUNT(*), COALESCE({}, 0) FROM {} WHERE {}",
-            sum(&self.row_digest()),
+            "SELECT COUNT(*), COUNT({digest}), COALESCE({}, 0) FROM {} WHERE {}",
+            sum(&digest),
             self.table.quoted(),
             chunk.condition(key)
         );
-        let mut row = server.rows(&sql)?.into_iter().next().unwrap_or_default().into_iter();
-        let mut next = || row.next().flatten().map(text).unwrap_or_default();
-        Ok(Checksum { rows: next().parse().unwrap_or(0), sum: next() })
+        let mut cells = server.rows(&sql)?.into_iter().next().unwrap_or_default().into_iter();
+        let mut next = || cells.next().flatten().map(text);
+        let (rows, digests, sum) = (next(), next(), next());
+        let unusable = || ToolError::Refused(format!("no checksum of {}", self.table.place()));
+        let number = |text: Option<String>| text?.parse::<u64>().ok();
+        let (rows, digests) = number(rows).zip(number(digests)).ok_or_else(unusable)?;
+        // A server gives NULL for a text that is longer than its max_allowed_packet.
+        if digests != rows {
+            return Err(ToolError::Refused(format!(
+                "{} has rows that are longer than the server's max_allowed_packet: raise it there",
+                self.table.place()
+            )));
+        }
+        Ok(Checksum { rows, sum: sum.ok_or_else(unusable)? })
     }
 }
 

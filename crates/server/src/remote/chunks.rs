@@ -115,6 +115,9 @@ impl Chunks {
             self.rows - 1
         ))?;
         let Some(row) = rows.into_iter().next() else { return Ok(None) };
+        if row.len() != self.key.len() {
+            return Err(ToolError::Refused(format!("the key of {} came in pieces", table.place())));
+        }
         let literal = |(column, cell): (&Column, Option<Vec<u8>>)| literal(column, &cell.unwrap_or_default());
         Ok(Some(self.key.iter().zip(row).map(literal).collect()))
     }
@@ -122,9 +125,14 @@ impl Chunks {
 
 /// A value of a key's column, as a statement has it.
 pub(crate) fn literal(column: &Column, value: &[u8]) -> String {
+    // What a server says of a number is no part of a statement before it is one.
+    let is_made_of = |others: &[u8]| value.iter().all(|b| b.is_ascii_digit() || others.contains(b));
     match column.class {
-        Class::Number | Class::Numbered | Class::Float | Class::Double => text(value.to_vec()),
-        Class::Time => format!("'{}'", text(value.to_vec())),
+        Class::Number | Class::Numbered | Class::Float | Class::Double if is_made_of(b"+-.eE") => {
+            text(value.to_vec())
+        }
+        Class::Time if is_made_of(b"-:. ") => format!("'{}'", text(value.to_vec())),
+        Class::Number | Class::Numbered | Class::Float | Class::Double | Class::Time => bytes(value),
         Class::Text | Class::Long | Class::Json => match &column.collation {
             Some((charset, _)) if !value.is_empty() => format!("_{charset} 0x{}", hex(value)),
             _ => bytes(value),
@@ -187,6 +195,8 @@ mod tests {
             literal(&Column { class, collation, ..column("a") }, value.as_bytes())
         };
         assert_eq!(of(Class::Number, "-5"), "-5");
+        assert_eq!(of(Class::Number, "1 OR"), "0x31204f52");
+        assert_eq!(of(Class::Time, "'"), "0x27");
         assert_eq!(of(Class::Time, "2026-01-01"), "'2026-01-01'");
         assert_eq!(of(Class::Text, "a'"), "_latin1 0x6127");
         assert_eq!(of(Class::Bytes, "a"), "0x61");

@@ -107,8 +107,11 @@ impl LogPlace {
             true => Some(gtid_set(session, &gtids.unwrap_or_default())?),
             false => None,
         };
-        let offset = offset.and_then(|offset| offset.parse().ok()).unwrap_or(0);
-        Ok(Self { file: file.unwrap_or_default(), offset, gtids })
+        let offset = offset.and_then(|offset| offset.parse().ok());
+        let (file, offset) = file.zip(offset).ok_or_else(|| {
+            ToolError::Refused(format!("{}: {sql} tells no place", session.remote().server()))
+        })?;
+        Ok(Self { file, offset, gtids })
     }
 
     /// What of `source` a server that follows it has applied: by GTIDs if both have them, or else

@@ -4,10 +4,13 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use binlog::LogPosition;
 use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use env::{Env, SimEnv};
 use sql::catalog::UserAtHost;
+use sql::replica::ReceivedEvent;
 use sql::status::Status;
 use sql::variables::GlobalVariables;
 use sql::{Connection, Datum, Instance, OpenOptions, Session, SqlError};
@@ -193,4 +196,17 @@ fn summary(ok: &OkInfo, is_plain: bool) -> String {
         words.push(ok.info.to_string());
     }
     if words.is_empty() { String::new() } else { format!("{}\n", words.join(", ")) }
+}
+
+/// The source's log, as a receiver hands it over.
+pub fn log_of(source: &Server) -> Vec<Arc<ReceivedEvent>> {
+    let log = source.instance.log();
+    let first = log.files().first().unwrap().number;
+    let mut reader = log.reader(LogPosition::new(first, 0)).unwrap();
+    let mut events = Vec::new();
+    while let Some(event) = reader.next(Duration::ZERO).unwrap() {
+        let file = log.file_name(event.file).into();
+        events.push(Arc::new(ReceivedEvent { bytes: event.bytes.to_vec(), file, end: event.end().offset() }));
+    }
+    events
 }

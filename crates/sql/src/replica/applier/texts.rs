@@ -49,7 +49,7 @@ impl<'a> Words<'a> {
         while at < sql.len() {
             let rest = &sql[at..];
             let len = match rest[0] {
-                quote @ (b'\'' | b'"' | b'`') => quoted_len(rest, quote),
+                quote @ (b'\'' | b'"' | b'`') => syntax::quoted::length_of(rest, quote),
                 b'/' if rest.starts_with(b"/*") => {
                     rest.windows(2).skip(2).position(|pair| pair == b"*/").map_or(rest.len(), |end| end + 4)
                 }
@@ -88,19 +88,6 @@ impl<'a> Words<'a> {
 
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
-}
-
-/// Bytes of the quoted text at the start, both quotes included.
-fn quoted_len(text: &[u8], quote: u8) -> usize {
-    let mut at = 1;
-    while at < text.len() {
-        match text[at] {
-            b'\\' if quote != b'`' => at += 2,
-            byte if byte == quote => return at + 1,
-            _ => at += 1,
-        }
-    }
-    text.len()
 }
 
 /// What becomes of a statement of the source's log.
