@@ -165,7 +165,7 @@ fn copy(
 
     let mut unfinished = Unfinished::begin(env, &options.path(ids::DATADIR), &source)?;
     let local = Local::open(env, options)?;
-    let snapshot = Snapshot::take(remote, &source.facts, threads)?;
+    let snapshot = Snapshot::take_without_branches(remote, &source.facts, threads)?;
     say(&format!("the copy is the source at {}", snapshot.place));
     let wanted = |d: &Definition| ignored.wants(d) && !left_out.contains(&d.place());
     let definitions = objects::read(remote, &databases, &wanted)?;

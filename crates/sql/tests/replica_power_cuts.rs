@@ -29,6 +29,7 @@ fn statements(random: &mut Random) -> Vec<String> {
         "CREATE TABLE d.t (id INT PRIMARY KEY, v INT, s VARCHAR(200), KEY (v), UNIQUE KEY (s))",
         "CREATE TABLE d.k (a INT, b VARCHAR(20))",
         "CREATE TABLE d.w (id INT PRIMARY KEY AUTO_INCREMENT, t INT, j JSON, FOREIGN KEY (t) REFERENCES d.t (id) ON DELETE CASCADE)",
+        "CREATE TABLE d.branches (id INT PRIMARY KEY AUTO_INCREMENT, n INT)",
     ]
     .map(str::to_owned)
     .into();
@@ -60,6 +61,39 @@ fn statements(random: &mut Random) -> Vec<String> {
     }
     out.push("COMMIT".to_owned());
     out
+}
+
+/// A step of XA transactions, which other transactions run beside: each is prepared, and ended later.
+#[derive(Default)]
+struct Branches {
+    made: u64,
+    prepared: Vec<u64>,
+}
+
+impl Branches {
+    fn step(&mut self, random: &mut Random) -> Vec<String> {
+        if self.prepared.len() < 3 && random.below(2) == 0 {
+            self.made += 1;
+            let (number, n) = (self.made, random.below(1000));
+            self.prepared.push(number);
+            return vec![
+                format!("XA START 'b{number}'"),
+                format!("INSERT INTO d.branches (n) VALUES ({n}), ({n})"),
+                format!("XA END 'b{number}'"),
+                format!("XA PREPARE 'b{number}'"),
+            ];
+        }
+        if self.prepared.is_empty() {
+            return Vec::new();
+        }
+        let number = self.prepared.swap_remove(random.below(self.prepared.len() as u64) as usize);
+        let end = if random.below(3) == 0 { "ROLLBACK" } else { "COMMIT" };
+        vec![format!("XA {end} 'b{number}'")]
+    }
+
+    fn end(&mut self) -> Vec<String> {
+        self.prepared.drain(..).map(|number| format!("XA COMMIT 'b{number}'")).collect()
+    }
 }
 
 /// Opens the replica with settings of durability.
@@ -118,11 +152,16 @@ fn apply(replica: &Server, channel: &Arc<Channel>, events: &[Arc<ReceivedEvent>]
 fn round(seed: u64) -> u32 {
     let mut random = Random::new(seed);
     let source = Server::new(seed);
-    let mut session = source.session();
+    let (mut session, mut of_branches) = (source.session(), source.session());
+    let mut branches = Branches::default();
     for statement in statements(&mut random) {
         // Some fail: for a foreign key, or for a transaction that is not there.
         let _ = run(&mut session, &statement);
+        if random.below(8) == 0 {
+            branches.step(&mut random).iter().for_each(|sql| run(&mut of_branches, sql).unwrap());
+        }
     }
+    branches.end().iter().for_each(|sql| run(&mut of_branches, sql).unwrap());
     let events = log_of(&source);
     let by_gtids = random.below(2) == 0;
     let config = SourceConfig { host: "source".into(), auto_position: by_gtids, ..SourceConfig::default() };

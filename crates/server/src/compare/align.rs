@@ -132,7 +132,21 @@ impl Follower<'_> {
     ) -> Result<Option<Vec<RemoteSession>>, ToolError> {
         let remote = self.replica.remote.clone();
         let taken = Snapshot::without_writers(&remote, threads, || Ok(self.applied()?.0))?;
-        Ok(taken.filter(|(_, at)| at.compared_to(place) == Reached::There).map(|(sessions, _)| sessions))
+        let Some((mut sessions, at)) = taken else { return Ok(None) };
+        if at.compared_to(place) != Reached::There {
+            return Ok(None);
+        }
+        if self.replica.facts.flavor == Flavor::Duramen && place.gtids.is_some() {
+            // What is executed may be ahead of what a snapshot reads by a flush: the snapshot says
+            // itself where it is.
+            for session in &mut sessions {
+                let read = LogPlace::of_log(session, &self.replica.facts)?;
+                if read.compared_to(place) != Reached::There {
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(sessions))
     }
 
     fn aligned(&mut self, taken: Snapshot, replica: Vec<RemoteSession>) -> Result<Aligned, ToolError> {

@@ -7,12 +7,17 @@
 use super::place::{Facts, Flavor, LogPlace};
 use super::{Remote, RemoteSession, Runs};
 use crate::log_tool::ToolError;
+use std::time::Duration;
 
 /// So often sessions of a Duramen try to read the same state before they lock.
 const TRIES: u32 = 20;
 
 /// How long the lock may be waited for, in seconds: who waits behind it waits as long.
 const LOCK_WAIT: u32 = 10;
+
+/// How often, and with which pauses, a moment without prepared branches is looked for.
+const BRANCH_TRIES: u32 = 600;
+const BRANCH_PAUSE: Duration = Duration::from_millis(50);
 
 /// Sessions that read the state at `place`.
 pub(crate) struct Snapshot {
@@ -35,10 +40,48 @@ impl Snapshot {
                 }
             }
         }
-        let mut locker = prepared(remote)?;
-        locker.rows(&format!("SET SESSION lock_wait_timeout = {LOCK_WAIT}"))?;
+        let mut locker = locker(remote)?;
+        Self::locked(&mut locker, sessions, facts)
+    }
+
+    /// The same of a state in which no branch of XA is prepared: what such a branch has changed is
+    /// in no snapshot, and the log has it before the snapshot's place.
+    ///
+    /// # Errors
+    /// As [`Snapshot::take`]; there is a branch all the time.
+    pub(crate) fn take_without_branches(
+        remote: &Remote,
+        facts: &Facts,
+        sessions: usize,
+    ) -> Result<Self, ToolError> {
+        let mut locker = locker(remote)?;
+        for _ in 0..BRANCH_TRIES {
+            locker.rows("FLUSH TABLES WITH READ LOCK")?;
+            let branches = locker.rows("XA RECOVER");
+            if branches.as_ref().is_ok_and(Vec::is_empty) {
+                let sessions =
+                    (0..sessions.max(1)).map(|_| prepared(remote)).collect::<Result<Vec<_>, _>>()?;
+                return Self::locked(&mut locker, sessions, facts);
+            }
+            locker.rows("UNLOCK TABLES")?;
+            branches?;
+            std::thread::sleep(BRANCH_PAUSE);
+        }
+        Err(ToolError::Refused(format!(
+            "{}: XA transactions are prepared all the time (XA RECOVER lists them), and no snapshot has their changes: end \
+             them, or try again",
+            remote.server()
+        )))
+    }
+
+    /// Locks the server, again if it is, for the moment in which the sessions begin.
+    fn locked(
+        locker: &mut RemoteSession,
+        mut sessions: Vec<RemoteSession>,
+        facts: &Facts,
+    ) -> Result<Self, ToolError> {
         locker.rows("FLUSH TABLES WITH READ LOCK")?;
-        let begun = begin_all(&mut sessions).and_then(|()| LogPlace::of_log(&mut locker, facts));
+        let begun = begin_all(&mut sessions).and_then(|()| LogPlace::of_log(locker, facts));
         let unlocked = locker.rows("UNLOCK TABLES");
         let place = begun?;
         unlocked?;
@@ -60,6 +103,13 @@ impl Snapshot {
         begin_all(&mut sessions)?;
         Ok((place()? == before).then_some((sessions, before)))
     }
+}
+
+/// A session that locks, and does not wait long for it.
+fn locker(remote: &Remote) -> Result<RemoteSession, ToolError> {
+    let mut locker = prepared(remote)?;
+    locker.rows(&format!("SET SESSION lock_wait_timeout = {LOCK_WAIT}"))?;
+    Ok(locker)
 }
 
 /// Logs in, with settings under which every server writes values in the same way.

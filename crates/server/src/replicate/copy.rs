@@ -32,6 +32,9 @@ struct Job {
 /// What the sessions share.
 struct Work<'a> {
     jobs: Vec<Job>,
+    /// Chunks of an earlier try whose rows are not the source's, and are deleted here: which table,
+    /// and which rows.
+    differing: Mutex<Vec<(usize, Chunk)>>,
     progress: Mutex<Progress<'a>>,
     copied: AtomicU64,
     unchanged: AtomicU64,
@@ -56,22 +59,16 @@ pub(super) fn rows(
     let tables = jobs.len();
     let work = Work {
         jobs,
+        differing: Mutex::default(),
         progress: Mutex::new(Progress::new(&**env, "copying", Unit::Rows, total)),
         copied: AtomicU64::new(0),
         unchanged: AtomicU64::new(0),
         failed: Mutex::new(None),
     };
     let started = env.monotonic();
-    std::thread::scope(|scope| {
-        for mut source in snapshot.sessions {
-            let work = &work;
-            scope.spawn(move || {
-                if let Err(e) = local.with_session(|session| work.run(&mut source, session)) {
-                    work.failed.lock().get_or_insert(e);
-                }
-            });
-        }
-    });
+    // What differs goes before anything comes: a row may have a unique key that another one had.
+    work.in_all(&mut snapshot.sessions, local, |source, session| work.delete_differing(source, session));
+    work.in_all(&mut snapshot.sessions, local, |source, session| work.copy(source, session));
     let (copied, unchanged) = (work.copied.load(Relaxed), work.unchanged.load(Relaxed));
     drop(work.progress);
     if let Some(error) = work.failed.into_inner() {
@@ -119,44 +116,71 @@ fn jobs(
 }
 
 impl Work<'_> {
-    fn run(&self, source: &mut RemoteSession, local: &mut LocalSession) -> Result<(), ToolError> {
-        for job in &self.jobs {
-            loop {
-                if self.failed.lock().is_some() {
-                    return Ok(());
-                }
+    /// Runs a step with each session of the source at once.
+    fn in_all(
+        &self,
+        sessions: &mut [RemoteSession],
+        local: &Local,
+        step: impl Fn(&mut RemoteSession, &mut LocalSession) -> Result<(), ToolError> + Sync,
+    ) {
+        std::thread::scope(|scope| {
+            for source in sessions {
+                let step = &step;
+                scope.spawn(move || {
+                    if let Err(e) = local.with_session(|session| step(source, session)) {
+                        self.failed.lock().get_or_insert(e);
+                    }
+                });
+            }
+        });
+    }
+
+    fn has_failed(&self) -> bool {
+        self.failed.lock().is_some()
+    }
+
+    /// Deletes the chunks of an earlier try whose rows are not what the source has now.
+    fn delete_differing(
+        &self,
+        source: &mut RemoteSession,
+        local: &mut LocalSession,
+    ) -> Result<(), ToolError> {
+        for (number, job) in self.jobs.iter().enumerate().filter(|(_, job)| job.is_kept) {
+            let (compared, key) = (Compared::all(&job.table), &job.table.chunk_key);
+            while !self.has_failed() {
                 let next = job.chunks.lock().next(source, &job.table)?;
                 let Some(chunk) = next else { break };
-                if job.is_kept && self.is_unchanged(job, &chunk, source, local)? {
+                let theirs = compared.checksum(source, key, &chunk)?;
+                let ours = compared.checksum(local, key, &chunk)?;
+                if ours == theirs {
+                    self.unchanged.fetch_add(ours.rows, Relaxed);
+                    self.progress.lock().add(ours.rows);
                     continue;
                 }
-                self.chunk(job, &chunk, source, local)?;
+                if ours.rows > 0 {
+                    let condition = chunk.condition(key);
+                    local.run_again(&format!("DELETE FROM {} WHERE {condition}", job.table.quoted()))?;
+                }
+                self.differing.lock().push((number, chunk));
             }
         }
         Ok(())
     }
 
-    /// True if the chunk's rows of an earlier try are what the source has now; removes them if not.
-    fn is_unchanged(
-        &self,
-        job: &Job,
-        chunk: &Chunk,
-        source: &mut RemoteSession,
-        local: &mut LocalSession,
-    ) -> Result<bool, ToolError> {
-        let compared = Compared::all(&job.table);
-        let key = &job.table.chunk_key;
-        let theirs = compared.checksum(source, key, chunk)?;
-        let ours = compared.checksum(local, key, chunk)?;
-        if ours == theirs {
-            self.unchanged.fetch_add(ours.rows, Relaxed);
-            self.progress.lock().add(ours.rows);
-            return Ok(true);
+    fn copy(&self, source: &mut RemoteSession, local: &mut LocalSession) -> Result<(), ToolError> {
+        while !self.has_failed() {
+            let next = self.differing.lock().pop();
+            let Some((number, chunk)) = next else { break };
+            self.chunk(&self.jobs[number], &chunk, source, local)?;
         }
-        if ours.rows > 0 {
-            local.run(&format!("DELETE FROM {} WHERE {}", job.table.quoted(), chunk.condition(key)))?;
+        for job in self.jobs.iter().filter(|job| !job.is_kept) {
+            while !self.has_failed() {
+                let next = job.chunks.lock().next(source, &job.table)?;
+                let Some(chunk) = next else { break };
+                self.chunk(job, &chunk, source, local)?;
+            }
         }
-        Ok(false)
+        Ok(())
     }
 
     fn chunk(
@@ -186,7 +210,7 @@ impl Work<'_> {
 
     fn flush(&self, statement: &mut Statement, local: &mut LocalSession) -> Result<(), ToolError> {
         if statement.rows > 0 {
-            local.run(&statement.text)?;
+            local.run_again(&statement.text)?;
             self.copied.fetch_add(statement.rows, Relaxed);
             self.progress.lock().add(statement.rows);
         }

@@ -113,6 +113,21 @@ impl LocalSession {
         self.rows(sql).map(drop)
     }
 
+    /// The same, again if it was the victim of a deadlock with another session of ours.
+    ///
+    /// # Errors
+    /// As [`LocalSession::run`].
+    pub(super) fn run_again(&mut self, sql: &str) -> Result<(), ToolError> {
+        const TRIES: u32 = 20;
+        for _ in 1..TRIES {
+            match self.try_run(sql) {
+                Err(e) if e.is(datum::error::LOCK_DEADLOCK) => {}
+                outcome => return outcome.map_err(|e| refused(&e, sql)),
+            }
+        }
+        self.run(sql)
+    }
+
     /// The same, with the error as it is.
     ///
     /// # Errors
@@ -135,11 +150,14 @@ impl Runs for LocalSession {
         if let Some(failed) = rows.failed {
             return Err(failed);
         }
-        outcome.map_err(|e| {
-            let shown = &sql[..sql.floor_char_boundary(SHOWN_MAX)];
-            ToolError::Refused(format!("{}: {} ({shown})", e.number, e.message))
-        })
+        outcome.map_err(|e| refused(&e, sql))
     }
+}
+
+/// An error with the statement's beginning.
+fn refused(e: &SqlError, sql: &str) -> ToolError {
+    let shown = &sql[..sql.floor_char_boundary(SHOWN_MAX)];
+    ToolError::Refused(format!("{}: {} ({shown})", e.number, e.message))
 }
 
 /// Hands on what a statement returns.

@@ -3,8 +3,8 @@
 use super::local::{Local, LocalSession};
 use super::unfinished::Unfinished;
 use crate::log_tool::ToolError;
-use crate::remote::Remote;
 use crate::remote::definitions::{Definition, Definitions, ObjectKind, string_literal};
+use crate::remote::{Remote, Runs, text};
 use std::collections::{BTreeMap, BTreeSet};
 use syntax::unparse;
 
@@ -55,6 +55,7 @@ pub(super) fn make_tables(
         digests.iter().filter(|(t, _)| kept.contains(*t)).map(|(t, d)| (t.clone(), d.clone())).collect(),
     )?;
     local.with_session(|session| {
+        drop_triggers(session)?;
         for place in gone {
             let (database, table) = place.split_once('.').unwrap_or((&place, ""));
             session.run(&format!(
@@ -88,6 +89,18 @@ pub(super) fn make_tables(
     })?;
     unfinished.set_tables(digests)?;
     Ok(kept)
+}
+
+/// An earlier try may have come as far as the triggers, which would act on the rows that are copied.
+fn drop_triggers(session: &mut LocalSession) -> Result<(), ToolError> {
+    let rows = session.rows("SELECT TRIGGER_SCHEMA, TRIGGER_NAME FROM information_schema.TRIGGERS")?;
+    for row in rows {
+        let mut cells =
+            row.into_iter().map(|cell| unparse::ident(&cell.map(text).unwrap_or_default()).to_string());
+        let mut next = || cells.next().unwrap_or_default();
+        session.run(&format!("DROP TRIGGER {}.{}", next(), next()))?;
+    }
+    Ok(())
 }
 
 /// Makes the others; returns those that are refused after all, with the reason.

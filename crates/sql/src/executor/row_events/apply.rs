@@ -214,7 +214,11 @@ impl Target {
     /// True if a row has this id already, which another server has given, or the load of a dump.
     fn has_row_id(&self, cx: &mut Context, columns: &[Option<Field<'_>>]) -> Result<bool> {
         match self.row_id().filter(|&column| columns[column].is_some()) {
-            Some(_) => Ok(self.found_by_key(cx, 0, columns)?.is_some()),
+            Some(_) => {
+                let probe = self.probe(columns)?;
+                let keys = self.table.schema.keys(&probe).map_err(SqlError::internal)?;
+                Ok(self.with_row_id(cx, keys.primary())?.is_some())
+            }
             None => Ok(false),
         }
     }
@@ -302,12 +306,9 @@ impl Target {
             check_interrupt(cx, number)?;
             let has_other_id = nested(cx, |cx| {
                 let found = self.found_by_key(cx, index, before)?;
-                let found = match found {
-                    Some(found) if self.is_row_of(index, &found, before)? => Some(found),
-                    // The row has another id here.
-                    _ if self.is_row_id_key(index) => return Ok(true),
-                    found => found,
-                };
+                if found.is_none() && self.is_row_id_key(index) {
+                    return Ok(true);
+                }
                 match found {
                     Some(found) => self.change(cx, &found, *after)?,
                     None if self.idempotent => {}
@@ -322,6 +323,17 @@ impl Target {
         self.change_by_walks(cx, by_walk)
     }
 
+    /// An image with a key's values; only the key's columns of it matter.
+    fn probe(&self, values: &[Option<Field<'_>>]) -> Result<Vec<u8>> {
+        let table = &self.table;
+        let raw: Vec<RawColumn<'_>> = values.iter().map(RawColumn::of).collect();
+        self.build(&raw, |builder, number| {
+            let column = &table.columns[number];
+            let value = if column.nullable { Datum::Null } else { store::implicit_default(&column.ty) };
+            image::push(builder, &value, &column.ty)
+        })
+    }
+
     /// The row here that has a key's values, locked.
     fn found_by_key(
         &self,
@@ -329,16 +341,10 @@ impl Target {
         index: usize,
         values: &[Option<Field<'_>>],
     ) -> Result<Option<Vec<u8>>> {
-        let table = &self.table;
-        let raw: Vec<RawColumn<'_>> = values.iter().map(RawColumn::of).collect();
-        // Only the key's columns of it matter.
-        let probe = self.build(&raw, |builder, number| {
-            let column = &table.columns[number];
-            let value = if column.nullable { Datum::Null } else { store::implicit_default(&column.ty) };
-            image::push(builder, &value, &column.ty)
-        })?;
-        let keys = table.schema.keys(&probe).map_err(SqlError::internal)?;
+        let probe = self.probe(values)?;
+        let keys = self.table.schema.keys(&probe).map_err(SqlError::internal)?;
         let primary = match index {
+            _ if self.is_row_id_key(index) => return self.found_by_row_id(cx, keys.primary(), values),
             0 => Some(keys.primary().to_vec()),
             _ => self.primary_by(cx, index, keys.unique(index).unwrap_or_default())?,
         };
@@ -348,21 +354,47 @@ impl Target {
         }
     }
 
+    /// The row that has an id here, if it has the values too: an id says which row is meant only
+    /// together with them, for a copy of the table may have given others. Another row is not
+    /// locked: a branch of the source's that is prepared may hold it until what comes later.
+    fn found_by_row_id(
+        &self,
+        cx: &mut Context,
+        primary: &[u8],
+        values: &[Option<Field<'_>>],
+    ) -> Result<Option<Vec<u8>>> {
+        match self.with_row_id(cx, primary)? {
+            Some(row) if self.has_values(&row, values)? => {}
+            _ => return Ok(None),
+        }
+        let locked = self.lock(cx, primary)?;
+        // It may have changed before it was locked.
+        match locked {
+            Some(row) if self.has_values(&row, values)? => Ok(Some(row)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The row that has an id here, as it is committed, without a lock.
+    fn with_row_id(&self, cx: &mut Context, primary: &[u8]) -> Result<Option<Vec<u8>>> {
+        let tree = self.table.schema.primary.tree();
+        let transaction = cx.storage_transaction();
+        let mut scan =
+            transaction.scan(tree, KeyRange::prefix(primary), Direction::Forward, ReadMode::Newest);
+        Ok(scan.next(transaction)?.then(|| scan.value().to_vec()))
+    }
+
     /// True if an index is on the row id.
     fn is_row_id_key(&self, index: usize) -> bool {
         self.table.indexes[index].parts.iter().any(|part| self.table.columns[part.column].is_row_id())
     }
 
-    /// True if the row that a key led to is the one that is meant: an id says it only together with
-    /// the row's values, for a copy of the table may have given others.
-    fn is_row_of(&self, index: usize, found: &[u8], before: &[Option<Field<'_>>]) -> Result<bool> {
-        if !self.is_row_id_key(index) {
-            return Ok(true);
-        }
-        let present = self.present(before);
+    /// True if a row has these values in all columns that are given, but for its id.
+    fn has_values(&self, found: &[u8], values: &[Option<Field<'_>>]) -> Result<bool> {
+        let present = self.present(values);
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         self.values_of(found, &present, &mut Offsets::default(), &mut ours)?;
-        present.iter().for_each(|&column| put_value(&mut theirs, before[column].and_then(|field| field.raw)));
+        present.iter().for_each(|&column| put_value(&mut theirs, values[column].and_then(|field| field.raw)));
         Ok(ours == theirs)
     }
 
