@@ -242,9 +242,11 @@ impl Acknowledged {
     }
 
     fn lost(&self, there: &BTreeSet<u64>) -> Option<String> {
-        let lost: Vec<&u64> = self.numbers.difference(there).take(5).collect();
-        let text = || format!("acknowledged and missing of writer {}: {lost:?} ..", self.writer);
-        (!lost.is_empty()).then(text)
+        let lost: Vec<&u64> = self.numbers.difference(there).collect();
+        let (count, first) = (lost.len(), &lost[..lost.len().min(5)]);
+        let text =
+            || format!("acknowledged and missing of writer {}: {count} rows, {first:?} ..", self.writer);
+        (count > 0).then(text)
     }
 
     /// What a server's tables have of this writer that is not right: an acknowledged row that is
