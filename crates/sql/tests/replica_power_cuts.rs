@@ -3,14 +3,15 @@
 //!
 //! Each round is a source that runs random statements and a replica that applies its log, each a
 //! simulated machine. The replica's power is cut at random operations of its disk, at random
-//! settings of `sync_binlog` and `innodb_flush_log_at_trx_commit`; it follows by GTIDs or by file
-//! and offset. `DURAMEN_ROUNDS` is how many rounds, `DURAMEN_SEED` the first one's seed.
+//! settings of `sync_binlog` and `innodb_flush_log_at_trx_commit`; it follows by GTIDs, or by file
+//! and offset, with GTIDs in the source's log or without. `DURAMEN_ROUNDS` is how many rounds, `DURAMEN_SEED` the first one's seed.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use std::sync::Arc;
 
+use binlog::event::EventType;
 use common::{Server, log_of, rows, run, value};
 use env::SimEnv;
 use sql::replica::applier::committed_position;
@@ -148,16 +149,31 @@ fn apply(replica: &Server, channel: &Arc<Channel>, events: &[Arc<ReceivedEvent>]
     }
 }
 
+/// The event as a source without GTIDs writes it.
+fn anonymous(event: &ReceivedEvent) -> Arc<ReceivedEvent> {
+    let mut event = event.clone();
+    let bytes = &mut event.bytes;
+    if bytes[4] == EventType::GTID.0 {
+        bytes[4] = EventType::ANONYMOUS_GTID.0;
+        bytes[20..44].fill(0);
+        let end = bytes.len() - 4;
+        let checksum = crc32fast::hash(&bytes[..end]);
+        bytes[end..].copy_from_slice(&checksum.to_le_bytes());
+    }
+    Arc::new(event)
+}
+
 /// Returns how often the power was cut.
 fn round(seed: u64) -> u32 {
     let mut random = Random::new(seed);
     let source = Server::new(seed);
     let (mut session, mut of_branches) = (source.session(), source.session());
     let mut branches = Branches::default();
-    for statement in statements(&mut random) {
+    for (number, statement) in statements(&mut random).into_iter().enumerate() {
         // Some fail: for a foreign key, or for a transaction that is not there.
         let _ = run(&mut session, &statement);
-        if random.below(8) == 0 {
+        // The tables come first.
+        if random.below(8) == 0 && number > 5 {
             for sql in branches.step(&mut random) {
                 run(&mut of_branches, &sql).unwrap();
             }
@@ -166,8 +182,11 @@ fn round(seed: u64) -> u32 {
     for sql in branches.end() {
         run(&mut of_branches, &sql).unwrap();
     }
-    let events = log_of(&source);
+    let mut events = log_of(&source);
     let by_gtids = random.below(2) == 0;
+    if !by_gtids && random.below(3) > 0 {
+        events = events.iter().map(|event| anonymous(event)).collect();
+    }
     let config = SourceConfig { host: "source".into(), auto_position: by_gtids, ..SourceConfig::default() };
     let channel = Arc::new(Channel::new("", config));
     channel.with(|state| state.applier.wanted = true);

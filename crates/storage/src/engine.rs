@@ -536,7 +536,7 @@ impl Engine {
         commit: bool,
         context: GroupContext,
         query: &QueryEvent<'_>,
-        gtid: Option<Gtid>,
+        replicated: Replicated<'_>,
     ) -> Result<FinishedBranch, TransactionError> {
         let mut branches = self.branches.lock();
         let taken = branches.get_mut(xid).and_then(Option::take);
@@ -544,8 +544,7 @@ impl Engine {
         let owner = prepared.locks.owner();
         self.finishing.lock().push((owner, prepared.content.clone()));
         drop(branches);
-        let outcome =
-            self.finish_branch(xid, prepared, commit, GroupBuilder::new(context).finish_ddl(query), gtid);
+        let outcome = self.finish_branch(xid, prepared, commit, context, query, replicated);
         self.finishing.lock().retain(|(other, _)| *other != owner);
         self.prepared_count.fetch_sub(1, Relaxed);
         outcome
@@ -556,8 +555,9 @@ impl Engine {
         xid: &Xid,
         prepared: Prepared,
         commit: bool,
-        group: EventGroup,
-        gtid: Option<Gtid>,
+        context: GroupContext,
+        query: &QueryEvent<'_>,
+        replicated: Replicated<'_>,
     ) -> Result<FinishedBranch, TransactionError> {
         let Prepared { content, mut locks } = prepared;
         if !content.is_logged() {
@@ -565,13 +565,18 @@ impl Engine {
             self.branches.lock().remove(xid);
             return Ok(FinishedBranch::Unchanged);
         }
-        let batch = content.finish(xid, commit);
+        let (mut group, mut batch) = (GroupBuilder::new(context), content.finish(xid, commit));
+        if let Some(position) = replicated.source_position {
+            group.event(&position.event());
+            position.record(&mut batch);
+        }
         if let Err(e) = self.store.admit(batch.size()) {
             self.add_prepared(xid.clone(), Prepared { content, locks });
             return Err(e.into());
         }
         locks.prepare_release();
-        let committed = self.enqueue(group, batch, Some(locks), gtid).wait()?;
+        let group = group.finish_ddl(query);
+        let committed = self.enqueue(group, batch, Some(locks), replicated.gtid).wait()?;
         self.branches.lock().remove(xid);
         Ok(FinishedBranch::Logged(committed))
     }

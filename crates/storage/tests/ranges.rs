@@ -15,6 +15,7 @@ use database::{
     BY_U, BY_V, Database, Row, context, id_range, insert, options, primary_key, rows, statement, waits,
 };
 use env::SimEnv;
+use storage::engine::Replicated;
 use storage::lock::{Killed, LockError};
 use storage::transaction::{
     Direction, Isolation, KeyRange, Locking, OnLocked, ReadMode, Transaction, TransactionError,
@@ -309,7 +310,7 @@ fn a_prepared_transaction_keeps_its_range_until_a_restart_and_its_rows_over_it()
         branch.set_xa(xid.clone(), QueryEvent::new(1, b"d", b"XA END X'78',X'',1"));
         read(&mut branch, &table, 0, id_range(&table, 20, 30), How::forward(UPDATE, 9)).unwrap();
         insert(&mut branch, &table, 22).unwrap();
-        branch.prepare().unwrap();
+        branch.prepare(None).unwrap();
         assert_eq!(blocked_inserts(&database, &table, [19, 22, 25, 30]), [22, 25]);
     }
     for _ in 0..2 {
@@ -325,7 +326,8 @@ fn a_prepared_transaction_keeps_its_range_until_a_restart_and_its_rows_over_it()
     let database = Database::open(&env.reboot(), options()).unwrap();
     let table = database.table("t");
     let query = QueryEvent::new(1, b"d", b"XA COMMIT X'78',X'',1");
-    let finished = database.engine.finish_prepared(&xid, true, context(), &query, None).unwrap();
+    let finished =
+        database.engine.finish_prepared(&xid, true, context(), &query, Replicated::default()).unwrap();
     assert!(matches!(finished, FinishedBranch::Logged(_)));
     assert_eq!(blocked_inserts(&database, &table, [19, 25, 30]), []);
     let mut reader = database.begin();

@@ -12,6 +12,7 @@ use std::time::Duration;
 use binlog::event::QueryEvent;
 use database::{BY_U, BY_V, Database, Row, context, insert, options, primary_key, statement, waits};
 use env::SimEnv;
+use storage::engine::Replicated;
 use storage::lock::LockError;
 use storage::transaction::{Isolation, Locking, Transaction, TransactionError};
 use storage::{TableSchema, Xid};
@@ -504,7 +505,7 @@ fn prepared_transactions_keep_references_over_a_restart() {
             assert!(refer(&mut branch, &table, 0, 10).unwrap());
             statement(&mut branch, |t| t.insert_row(&table, &Row::new(25, Some(2500), 10).image())).unwrap();
             give_up_and_delete(&mut branch, &table, 20).unwrap();
-            branch.prepare().unwrap();
+            branch.prepare(None).unwrap();
         }
         for _ in 0..2 {
             let database = Database::open(&env.reboot(), options()).unwrap();
@@ -524,7 +525,7 @@ fn prepared_transactions_keep_references_over_a_restart() {
         let word = if commits { "COMMIT" } else { "ROLLBACK" };
         let text = format!("XA {word} X'78',X'',1");
         let query = QueryEvent::new(1, b"d", text.as_bytes());
-        database.engine.finish_prepared(&xid, commits, context(), &query, None).unwrap();
+        database.engine.finish_prepared(&xid, commits, context(), &query, Replicated::default()).unwrap();
         let mut other = database.begin();
         let expected: &[i64] = if commits { &[25] } else { &[] };
         assert_eq!(referring(&mut other, &table, BY_V, 10, nothing).unwrap(), expected);

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use binlog::event::QueryEvent;
 use database::{Database, Row, all_rows, context, options, primary_key};
 use env::SimEnv;
+use storage::engine::Replicated;
 use storage::lock::LockError;
 use storage::{FinishedBranch, TransactionError, Xid};
 
@@ -70,13 +71,18 @@ fn change(database: &Database, before: &Rows) -> Result<(), TransactionError> {
     branch.update_row(&table, &two, &after(before)[&2].image())?;
     let three = branch.get_for_update(tree, &primary_key(&table, 3))?.unwrap();
     branch.delete_row(&table, &three)?;
-    branch.prepare().map(drop)
+    branch.prepare(None).map(drop)
 }
 
 fn finish(database: &Database, commits: bool) -> Result<bool, TransactionError> {
     let sql: &[u8] = if commits { b"XA COMMIT X'67',X'62',1" } else { b"XA ROLLBACK X'67',X'62',1" };
-    let finished =
-        database.engine.finish_prepared(&xid(), commits, context(), &QueryEvent::new(1, b"d", sql), None);
+    let finished = database.engine.finish_prepared(
+        &xid(),
+        commits,
+        context(),
+        &QueryEvent::new(1, b"d", sql),
+        Replicated::default(),
+    );
     Ok(!matches!(finished?, FinishedBranch::Unknown))
 }
 

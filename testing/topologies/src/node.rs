@@ -213,19 +213,21 @@ impl Node {
                     Ok(self.statuses()?.iter().any(is_at))
                 })
             }
-            _ => {
-                let all = source.executed()?;
-                let there = format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{all}', 1)");
-                await_that(&all, patience, || {
-                    self.check()?;
-                    Ok(self.sql(&there)? == "0")
-                })
-            }
+            _ => self.await_executed(&source.executed()?, patience),
         };
         waited.map_err(|e| {
             let statuses = self.statuses().unwrap_or_default();
             let shown: Vec<String> = statuses.iter().map(shown).collect();
             format!("{} has not all of {}: {e}; {}", self.name(), source.name(), shown.join("; ")).into()
+        })
+    }
+
+    /// Waits until it has executed these GTIDs.
+    pub fn await_executed(&self, gtids: &str, patience: Duration) -> Result<()> {
+        let there = format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', 1)");
+        await_that(gtids, patience, || {
+            self.check()?;
+            Ok(self.sql(&there)? == "0")
         })
     }
 

@@ -48,8 +48,8 @@ fn chain(kinds: [ServerKind; 3]) -> Plan {
     let [first, middle, last] = kinds;
     let mut nodes = vec![spec("first", first, 11), spec("middle", middle, 12), spec("last", last, 13)];
     nodes[1].for_mariadb = last == MariaDb;
-    // Its JSON is text, its accounts are its own. Without GTIDs the two commits of a branch and
-    // their places in the log are not atomic.
+    // Its JSON is text, its accounts are its own. Of itself it has not a branch of XA and that
+    // branch's place in the log as one.
     let features = match kinds.contains(&MariaDb) {
         true => Features { json: false, accounts: false, xa: false, ..Features::ALL },
         false => Features::ALL,
@@ -113,7 +113,9 @@ fn ring(first: ServerKind) -> Plan {
 
 /// A chain of which only the middle is killed.
 fn kills(first: ServerKind) -> Plan {
-    Plan { killed: vec![1], ..chain([first, Duramen, Duramen]) }
+    let mut plan = Plan { killed: vec![1], ..chain([first, Duramen, Duramen]) };
+    plan.loads.iter_mut().for_each(|(_, share)| share.features.xa = true);
+    plan
 }
 
 /// The names of the topologies.

@@ -191,9 +191,12 @@ impl Pair {
         self.gave_up_before = gave_up(&self.replica)?;
         let fresh = start(&options.folder, spec.kind, spec.name, spec.id + 2, options)?;
         self.source = std::mem::replace(&mut self.replica, fresh);
+        // What was acknowledged before is on one machine only, until the new one has it.
+        let held = self.source.executed()?;
         self.load.moved(self.source.address()?);
         follow(&mut self.replica, &self.source)?;
-        await_clients(&self.source)
+        await_clients(&self.source)?;
+        self.replica.await_executed(&held, patience(options))
     }
 
     fn await_applied(&self, options: &Options) -> Result<()> {

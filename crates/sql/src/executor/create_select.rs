@@ -139,6 +139,9 @@ pub(super) fn log(
     }
     drop(scan);
     transaction.end_statement();
+    if let Some(position) = cx.log.replicated().source_position {
+        transaction.set_source_position(position);
+    }
     table.counter.used(filled.counter.next().saturating_sub(1));
     catalog.put_counters(&plan.changes);
     let committed = transaction.commit().inspect_err(|_| catalog.forget_counters())?;

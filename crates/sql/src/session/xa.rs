@@ -148,7 +148,7 @@ impl Context {
         // Kept first: from the moment that it is prepared another session may commit it.
         self.instance.hold_branch_locks(xid, guards.into_vec());
         let newest = transaction.newest_read();
-        let prepared = transaction.prepare().inspect_err(|_| {
+        let prepared = transaction.prepare(self.log.replicated().source_position).inspect_err(|_| {
             self.instance.release_branch_locks(xid);
             self.instance.engine().release_xid(xid);
         })?;
@@ -177,6 +177,9 @@ impl Context {
                 Err(error::XA_RBROLLBACK.plain())
             }
             BranchState::Idle if one_phase => {
+                if let Some(position) = self.log.replicated().source_position.cloned() {
+                    self.storage_transaction().set_source_position(&position);
+                }
                 self.commit_open()?;
                 self.end_branch();
                 Ok(())
@@ -212,7 +215,7 @@ impl Context {
         let event = self.bracket_event(format!("XA {verb} {}", xid.text()).into_bytes());
         let engine = self.instance.engine();
         let tables = engine.prepared().into_iter().find(|(prepared, _)| commit && prepared == xid);
-        match engine.finish_prepared(xid, commit, self.group_context(), &event, self.log.owned_gtid())? {
+        match engine.finish_prepared(xid, commit, self.group_context(), &event, self.log.replicated())? {
             FinishedBranch::Unknown => return Err(error::XAER_NOTA.plain()),
             FinishedBranch::Unchanged => {
                 self.instance.release_branch_locks(xid);

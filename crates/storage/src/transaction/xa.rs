@@ -11,6 +11,7 @@ use super::{Transaction, TransactionError};
 use crate::lock::LockError;
 use crate::prepared::{Content, Prepared, Xid};
 use crate::schema::TableSchema;
+use crate::source_position::SourcePosition;
 
 /// What makes a transaction one of XA.
 pub(super) struct Branch {
@@ -59,11 +60,15 @@ impl Transaction {
     }
 
     /// XA PREPARE: returns once the log has published it. From then on the engine keeps it.
-    /// `None` if it changed nothing, and is not logged.
+    /// `None` if it changed nothing, and is not logged. Where the group ends in the log of a source
+    /// is true from the preparation on, whatever becomes of the branch.
     ///
     /// # Errors
     /// As [`Self::commit`]. After an error the transaction is gone.
-    pub fn prepare(mut self: Box<Self>) -> Result<Option<Committed>, TransactionError> {
+    pub fn prepare(
+        mut self: Box<Self>,
+        source_position: Option<&SourcePosition>,
+    ) -> Result<Option<Committed>, TransactionError> {
         if self.must_roll_back {
             return Err(LockError::Aborted.into());
         }
@@ -76,7 +81,12 @@ impl Transaction {
         let Branch { xid, tables, .. } = &*branch;
         let content =
             Arc::new(Content::new(self.writes.to_batch(), self.locks.exclusive_keys(), tables.clone()));
-        let records = content.record(xid);
+        let mut records = content.record(xid);
+        if let Some(position) = source_position {
+            self.group.end_statement();
+            self.group.event(&position.event());
+            position.record(&mut records);
+        }
         self.engine.store().admit(records.size())?;
         let group = Self::finish_branch(self.group, &branch, false);
         drop(self.snapshot);
