@@ -152,12 +152,16 @@ impl Remote {
         Err(last)
     }
 
-    /// Logs in, to run statements of our own.
+    /// Logs in, to run statements of our own: names are UTF-8, and texts and names are quoted as by
+    /// default, whatever the server's settings are.
     ///
     /// # Errors
     /// As [`Remote::connect`].
     pub(crate) fn session(&self) -> Result<RemoteSession, ToolError> {
-        Ok(RemoteSession { client: self.connect()?, remote: self.clone() })
+        let mut session = RemoteSession { client: self.connect()?, remote: self.clone() };
+        session.rows("SET NAMES utf8mb4")?;
+        session.rows("SET SESSION sql_mode = ''")?;
+        Ok(session)
     }
 
     /// What is said of a statement that the server refuses.

@@ -131,7 +131,6 @@ impl Definitions {
     /// As [`Remote::connect`].
     pub(crate) fn connect(remote: &Remote) -> Result<Self, ToolError> {
         let mut session = remote.session()?;
-        session.rows("SET NAMES utf8mb4")?;
         session.rows("SET SESSION sql_quote_show_create = 1")?;
         Ok(Self { session })
     }

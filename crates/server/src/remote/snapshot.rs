@@ -116,11 +116,9 @@ fn locker(remote: &Remote) -> Result<RemoteSession, ToolError> {
 fn prepared(remote: &Remote) -> Result<RemoteSession, ToolError> {
     let mut session = remote.session()?;
     for sql in [
-        "SET NAMES utf8mb4",
         // Texts come in the bytes that they are stored in.
         "SET character_set_results = NULL",
         "SET SESSION time_zone = '+00:00'",
-        "SET SESSION sql_mode = ''",
         "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
     ] {
         session.rows(sql)?;

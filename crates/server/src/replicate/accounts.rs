@@ -2,7 +2,6 @@
 
 use super::local::{Local, LocalSession};
 use crate::log_tool::ToolError;
-use crate::remote::definitions::string_literal;
 use crate::remote::place::{Facts, Flavor};
 use crate::remote::{Remote, Runs, text};
 
@@ -28,15 +27,28 @@ pub(super) fn copy(local: &Local, remote: &Remote, facts: &Facts) -> Result<Vec<
     let mut missed = Vec::new();
     for account in accounts {
         let mut cells = account.into_iter().map(|cell| cell.map(text).unwrap_or_default());
-        let mut next = || string_literal(&cells.next().unwrap_or_default());
+        let mut next = || quoted(&cells.next().unwrap_or_default());
         let account = format!("{}@{}", next(), next());
-        let [created] = source.first(&format!("SHOW CREATE USER {account}"))?;
-        let grants = source.rows(&format!("SHOW GRANTS FOR {account}"))?;
+        let shown = source
+            .first(&format!("SHOW CREATE USER {account}"))
+            .and_then(|[created]| Ok((created, source.rows(&format!("SHOW GRANTS FOR {account}"))?)));
+        let (created, grants) = match shown {
+            Ok(shown) => shown,
+            Err(e) => {
+                missed.push(format!("account {account}: {e}"));
+                continue;
+            }
+        };
         let grants: Vec<String> = grants.into_iter().flatten().flatten().map(text).collect();
         let created = created.unwrap_or_default();
         missed.extend(local.with_session(|session| make(session, &account, &created, &grants))?);
     }
     Ok(missed)
+}
+
+/// A part of an account's name, where backslashes are escapes.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
 fn make(
@@ -45,8 +57,7 @@ fn make(
     created: &str,
     grants: &[String],
 ) -> Result<Vec<String>, ToolError> {
-    // With backslashes as escapes, as the source writes a hash.
-    session.run("SET SESSION sql_mode = ''")?;
+    session.takes_definitions()?;
     // The account of this server's administrator is there already.
     session.run(&format!("CREATE USER IF NOT EXISTS {account}"))?;
     let altered = created.replacen("CREATE USER", "ALTER USER", 1);
@@ -91,6 +102,11 @@ fn singly(grant: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_quoted() {
+        assert_eq!(quoted(r"u'\"), r"'u''\\'");
+    }
 
     #[test]
     fn privileges_are_taken_one_by_one() {

@@ -91,8 +91,8 @@ pub(super) struct LocalSession {
 }
 
 impl LocalSession {
-    /// Settings under which values are stored as they are written, and definitions in any order.
-    pub(super) fn settings(&mut self) -> Result<(), ToolError> {
+    /// Settings under which values are stored as they are written.
+    fn settings(&mut self) -> Result<(), ToolError> {
         for sql in [
             "SET NAMES utf8mb4",
             "SET SESSION time_zone = '+00:00'",
@@ -103,6 +103,16 @@ impl LocalSession {
             self.run(sql)?;
         }
         Ok(())
+    }
+
+    /// From now on it takes definitions, in any order, as a server shows them: with backslashes as
+    /// escapes.
+    ///
+    /// # Errors
+    /// The database's.
+    pub(super) fn takes_definitions(&mut self) -> Result<(), ToolError> {
+        self.settings()?;
+        self.run("SET SESSION sql_mode = ''")
     }
 
     /// Runs a statement.

@@ -55,6 +55,7 @@ pub(super) fn make_tables(
         digests.iter().filter(|(t, _)| kept.contains(*t)).map(|(t, d)| (t.clone(), d.clone())).collect(),
     )?;
     local.with_session(|session| {
+        session.takes_definitions()?;
         drop_triggers(session)?;
         for place in gone {
             let (database, table) = place.split_once('.').unwrap_or((&place, ""));
@@ -126,7 +127,7 @@ pub(super) fn make_others(local: &Local, definitions: &[Definition]) -> Result<V
 
 fn make(session: &mut LocalSession, definition: &Definition) -> Result<(), ToolError> {
     let Definition { kind, text, settings, .. } = definition;
-    session.settings()?;
+    session.takes_definitions()?;
     session.run(&format!("USE {}", unparse::ident(&definition.database)))?;
     session.run(&format!("DROP {} IF EXISTS {}", kind.word(), name(definition)))?;
     for (variable, value) in settings {

@@ -1,8 +1,8 @@
 //! Rows of a row event, put into the table that has the name.
 //!
 //! Columns are matched by their place, as replicas of MySQL do it: columns that only the event has
-//! are left out, those that only the table has get their defaults, as a row id does that the
-//! source's table lacks. A column of another type is converted where the setting allows that
+//! are left out, those that only the table has get their defaults. A row id that the source's table
+//! lacks counts for no place, wherever it is ([`places`]). A column of another type is converted where the setting allows that
 //! ([`conversion`]).
 //!
 //! The row to change or delete is found by the first unique key that the event has all columns of,
@@ -12,9 +12,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use binlog::event::{RowChange, RowsEvent, RowsKind, TableMapEvent, rows_flags};
+use binlog::event::{MetadataField, RowChange, RowsEvent, RowsKind, TableMapEvent, rows_flags};
 use binlog::row::json::{JsonOperation, diffs};
-use binlog::row::{Field, RowImage, RowImageBuilder, Value};
+use binlog::row::{Field, RowImage, RowImageBuilder, Value, code};
 use storage::transaction::{Direction, KeyRange, ReadMode};
 
 use super::super::foreign_keys::{self, NotChanged};
@@ -62,8 +62,8 @@ type Searched<'a> = (Vec<Option<Field<'a>>>, Option<RowImage<'a>>);
 /// A table, and what an event says of it.
 struct Target {
     table: Arc<TableDef>,
-    /// How many columns both have.
-    common: usize,
+    /// Where the event's columns are in the table; it may have more of them.
+    places: Vec<usize>,
     /// See [`RowsOptions::idempotent`].
     idempotent: bool,
 }
@@ -94,16 +94,45 @@ pub(crate) fn rows(
     // The log of a MySQL that has no cascades in it says neither.
     const WITHOUT: u16 = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::USE_SQL_FOREIGN_KEY;
     cx.statement.ignores_foreign_keys = event.flags & WITHOUT != 0;
-    let common = map.columns.len().min(table.columns.len());
+    let places = places(&table, map);
     let flags = cx.instance.globals().uint(ids::REPLICA_TYPE_CONVERSIONS);
-    let conversions = Conversions::of(&table, map, common, Allowed::new(flags, options.is_mariadb))?;
+    let conversions = Conversions::of(&table, map, &places, Allowed::new(flags, options.is_mariadb))?;
     let bytes = event.rows.bytes(ROWS_MAX).map_err(corrupt)?;
     let changes = event.iter(map, &bytes).map_err(corrupt)?;
     let changes = changes.collect::<std::result::Result<Vec<_>, _>>().map_err(corrupt)?;
-    let target = Target { table: table.clone(), common, idempotent: options.idempotent };
+    let target = Target { table: table.clone(), places, idempotent: options.idempotent };
     let Some(conversions) = conversions else { return target.apply(cx, event.kind, &changes) };
     let images = conversions.convert(&table, &changes)?;
-    target.apply(cx, event.kind, &conversions.converted(&table, &changes, &images)?)
+    target.apply(cx, event.kind, &conversions.converted(&changes, &images)?)
+}
+
+/// Where each of the event's columns is in the table, for those that the table has: by its place
+/// among the columns that are no row id.
+fn places(table: &TableDef, map: &TableMapEvent) -> Vec<usize> {
+    let row_id = table.columns.iter().position(ColumnDef::is_row_id);
+    let of_event = row_id.and_then(|at| row_id_of(map, table, at));
+    let mut others = (0..table.columns.len()).filter(|&column| Some(column) != row_id);
+    let place = |number| if Some(number) == of_event { row_id } else { others.next() };
+    (0..map.columns.len()).map_while(place).collect()
+}
+
+/// The event's column that is the table's row id, too. Who does not name the columns is a server
+/// without row ids, or has as many columns as this one.
+fn row_id_of(map: &TableMapEvent, table: &TableDef, at: usize) -> Option<usize> {
+    let name = table.columns[at].name.as_bytes();
+    let names = map.metadata.0.iter().find_map(|field| match field {
+        MetadataField::ColumnNames(names) => Some(names),
+        _ => None,
+    });
+    match names {
+        Some(names) => names.iter().position(|other| other.eq_ignore_ascii_case(name)),
+        None => {
+            let is_one = map.columns.len() >= table.columns.len()
+                && map.columns[at].code == code::LONGLONG
+                && !map.is_nullable(at);
+            is_one.then_some(at)
+        }
+    }
 }
 
 /// Runs `change` so that it sees what the source's statement, whose events may be many, has changed
@@ -149,12 +178,14 @@ impl Target {
     /// An image's columns that the table has, each of them good.
     fn columns<'a>(&self, image: &RowImage<'a>) -> Result<Vec<Option<Field<'a>>>> {
         let mut columns = vec![None; self.table.columns.len()];
-        for field in image.fields().filter(|field| field.column < self.common) {
-            let own = Field { ty: &self.table.column_types[field.column], ..field };
-            if !check::is_good(&self.table.columns[field.column], &own) {
+        for field in image.fields().take_while(|field| field.column < self.places.len()) {
+            let column = self.places[field.column];
+            let field = Field { column, ..field };
+            let own = Field { ty: &self.table.column_types[column], ..field };
+            if !check::is_good(&self.table.columns[column], &own) {
                 return Err(self.bad_value(&own));
             }
-            columns[field.column] = Some(field);
+            columns[column] = Some(field);
         }
         Ok(columns)
     }
@@ -401,7 +432,7 @@ impl Target {
     /// The columns by whose values a row is known that has no key.
     fn present(&self, before: &[Option<Field<'_>>]) -> Vec<usize> {
         let is_known = |column: &usize| before[*column].is_some() && !self.table.columns[*column].is_row_id();
-        (0..self.common).filter(is_known).collect()
+        self.places.iter().copied().filter(is_known).collect()
     }
 
     /// The primary key of the row that has a unique key.

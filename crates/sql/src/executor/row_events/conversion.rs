@@ -72,45 +72,57 @@ struct Conversion {
 /// What has to be done to the rows of one event.
 #[derive(Debug)]
 pub(super) struct Conversions {
-    /// By column; `None` for those whose bytes stay.
+    /// By the event's column; `None` for those whose bytes stay.
     columns: Vec<Option<Conversion>>,
+    /// Where each of them is in the table.
+    places: Vec<usize>,
+    /// The table's types of them.
+    types: Vec<ColumnType>,
 }
 
 impl Conversions {
-    /// What the event's columns need, if anything; `common` is how many columns both have.
+    /// What the event's columns need, if anything; `places` says where they are in the table, for
+    /// those that it has.
     ///
     /// # Errors
     /// 13146 for a column that can't or must not be converted.
     pub(super) fn of(
         table: &TableDef,
         map: &TableMapEvent,
-        common: usize,
+        places: &[usize],
         allowed: Allowed,
     ) -> Result<Option<Self>> {
         let is_plain = |number: usize| {
-            let (from, to) = (&map.columns[number], &table.column_types[number]);
-            difference::is_same(from, to) && (table.columns[number].nullable || !map.is_nullable(number))
+            let (from, to) = (&map.columns[number], &table.column_types[places[number]]);
+            let is_nullable = table.columns[places[number]].nullable;
+            difference::is_same(from, to) && (is_nullable || !map.is_nullable(number))
         };
         // Labels are numbers, and which these are is the table's business: where values may be
         // lost, those without a member are.
         let is_label = |number: usize| {
-            allowed.has(Allowed::LOSSY) && matches!(table.column_types[number].code, code::ENUM | code::SET)
+            let of_table = table.column_types[places[number]].code;
+            allowed.has(Allowed::LOSSY) && matches!(of_table, code::ENUM | code::SET)
         };
-        if (0..common).all(|number| is_plain(number) && !is_label(number)) {
+        let numbers = 0..places.len();
+        if numbers.clone().all(|number| is_plain(number) && !is_label(number)) {
             return Ok(None);
         }
         let column = |number: usize| {
             if is_plain(number) && !is_label(number) {
                 return Ok(None);
             }
-            Conversion::of(table, map, number, allowed).map(Some)
+            Conversion::of(table, map, (number, places[number]), allowed).map(Some)
         };
-        Ok(Some(Self { columns: (0..common).map(column).collect::<Result<_>>()? }))
+        Ok(Some(Self {
+            columns: numbers.map(column).collect::<Result<_>>()?,
+            places: places.to_vec(),
+            types: places.iter().map(|&place| table.column_types[place]).collect(),
+        }))
     }
 
     /// Appends the images of all rows, as images of the table's columns.
     pub(super) fn convert(&self, table: &TableDef, changes: &[RowChange<'_>]) -> Result<Vec<u8>> {
-        let types = &table.column_types[..self.columns.len()];
+        let types = &self.types[..];
         let mut out = Vec::new();
         for image in changes.iter().flat_map(|change| [change.before, change.after]).flatten() {
             let mut builder = RowImageBuilder::with_present(types, image.present(), &mut out);
@@ -118,7 +130,8 @@ impl Conversions {
                 match &self.columns[field.column] {
                     None => builder.push_raw(field.raw).map_err(SqlError::internal)?,
                     Some(conversion) => {
-                        conversion.push(&table.columns[field.column], &table.name, &field, &mut builder)?;
+                        let column = &table.columns[self.places[field.column]];
+                        conversion.push(column, &table.name, &field, &mut builder)?;
                     }
                 }
             }
@@ -129,12 +142,11 @@ impl Conversions {
 
     /// The rows once more, with the images that [`Self::convert`] made.
     pub(super) fn converted<'a>(
-        &self,
-        table: &'a TableDef,
+        &'a self,
         changes: &[RowChange<'a>],
         mut bytes: &'a [u8],
     ) -> Result<Vec<RowChange<'a>>> {
-        let types = &table.column_types[..self.columns.len()];
+        let types = &self.types[..];
         let mut next = |image: Option<RowImage<'a>>| -> Result<Option<RowImage<'a>>> {
             let Some(image) = image else { return Ok(None) };
             let (converted, rest) =
@@ -150,9 +162,15 @@ impl Conversions {
 }
 
 impl Conversion {
-    fn of(table: &TableDef, map: &TableMapEvent, number: usize, allowed: Allowed) -> Result<Self> {
-        let (from, column) = (&map.columns[number], &table.columns[number]);
-        let to = &table.column_types[number];
+    /// `number` is the event's column, `place` the table's.
+    fn of(
+        table: &TableDef,
+        map: &TableMapEvent,
+        (number, place): (usize, usize),
+        allowed: Allowed,
+    ) -> Result<Self> {
+        let (from, column) = (&map.columns[number], &table.columns[place]);
+        let to = &table.column_types[place];
         let is_same = difference::is_same(from, to);
         let difference = match is_same {
             true => Difference::Free,
