@@ -19,8 +19,8 @@ mod report;
 mod rows;
 mod work;
 
-use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
+use crate::log_tool::{ToolError, printable};
 use crate::remote::Remote;
 use crate::remote::place::Facts;
 use align::Alignment;
@@ -63,8 +63,8 @@ impl Options {
         Ok(Self {
             databases: list("database"),
             tables: list("table"),
-            threads: arguments.number("threads")?.unwrap_or(4).clamp(1, 64) as usize,
-            chunk_rows: arguments.number("chunk-rows")?,
+            threads: arguments.positive("threads")?.unwrap_or(4).min(64) as usize,
+            chunk_rows: arguments.positive("chunk-rows")?,
             shown: arguments.number("rows")?.unwrap_or(20) as usize,
             alignment,
             wait: Duration::from_secs(arguments.number("wait")?.unwrap_or(60)),
@@ -78,7 +78,7 @@ pub fn run(args: &[String]) -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("duramen compare: {error}");
+            eprintln!("duramen compare: {}", printable(&error.to_string()));
             ExitCode::from(FAILED)
         }
     }
@@ -119,7 +119,7 @@ fn compare(args: &[String]) -> Result<u8, ToolError> {
     let mut report = Report::new(&source, &replica, &aligned);
     let tables = pairs::find(&mut aligned, &options, &mut report)?;
     work::compare(&env, aligned, tables, &options, &mut report)?;
-    let text = if arguments.has("json") { report.json() } else { report.text() };
+    let text = if arguments.has("json") { report.json() } else { printable(&report.text()) };
     out.write_all(text.as_bytes())?;
     Ok(report.exit_code())
 }

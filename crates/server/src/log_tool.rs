@@ -69,6 +69,18 @@ pub enum ToolError {
     Refused(String),
 }
 
+/// A text for a terminal: what another server says may have control characters in it.
+pub(crate) fn printable(text: &str) -> String {
+    let is_harmless = |c: char| !c.is_control() || c == '\n' || c == '\t';
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        match is_harmless(c) {
+            true => out.push(c),
+            false => out.extend(c.escape_default()),
+        }
+        out
+    })
+}
+
 impl ToolError {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { action, path: path.to_owned(), source }

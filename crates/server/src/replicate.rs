@@ -28,12 +28,12 @@ mod source;
 mod unfinished;
 
 use crate::check_schema;
-use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
+use crate::log_tool::{ToolError, printable};
 use crate::options::{self, Command, Options};
-use crate::remote::Remote;
-use crate::remote::definitions::{Definition, ObjectKind};
+use crate::remote::definitions::{Definition, ObjectKind, string_literal};
 use crate::remote::snapshot::Snapshot;
+use crate::remote::{Remote, Runs, text};
 use env::{Env, RealEnv};
 use local::Local;
 use source::Source;
@@ -66,7 +66,7 @@ pub fn run(args: &[String]) -> ExitCode {
     match replicate(args) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("duramen replicate: {error}");
+            eprintln!("duramen replicate: {}", printable(&error.to_string()));
             ExitCode::from(FAILED)
         }
     }
@@ -119,7 +119,7 @@ fn divide(args: &[String]) -> (Vec<String>, Vec<String>) {
 
 /// A step, for the person at the terminal.
 fn say(text: &str) {
-    eprintln!("duramen: {text}");
+    eprintln!("duramen: {}", printable(text));
 }
 
 /// What is not carried over: names of databases, and of tables as `database.table`.
@@ -131,13 +131,39 @@ struct Ignored {
 }
 
 impl Ignored {
-    fn of(arguments: &Arguments) -> Self {
-        let list = |name| arguments.values(name).flat_map(|v| v.split(',')).map(str::to_owned).collect();
-        Self {
-            databases: list("ignore-database"),
-            tables: list("ignore-table"),
-            refused: arguments.has("ignore-refused"),
+    fn of(arguments: &Arguments) -> Result<Self, ToolError> {
+        let list = |name| -> Vec<String> {
+            arguments.values(name).flat_map(|v| v.split(',')).map(str::to_owned).collect()
+        };
+        let tables = list("ignore-table");
+        if let Some(name) = tables.iter().find(|name| !name.contains('.')) {
+            return Err(arguments.wrong(format!("--ignore-table={name}: name it DATABASE.TABLE")));
         }
+        Ok(Self { databases: list("ignore-database"), tables, refused: arguments.has("ignore-refused") })
+    }
+
+    /// A name that the source does not have is a mistake that would be seen too late.
+    fn check(&self, remote: &Remote, databases: &[String]) -> Result<(), ToolError> {
+        let unknown = |what: &str, name: &str| {
+            Err(ToolError::Refused(format!("{} has no {what} '{name}' to ignore", remote.server())))
+        };
+        if let Some(name) = self.databases.iter().find(|name| !databases.contains(name)) {
+            return unknown("database", name);
+        }
+        let mut session = remote.session()?;
+        for name in &self.tables {
+            let sql = format!(
+                "SELECT CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.TABLES \
+                 WHERE CONCAT(TABLE_SCHEMA, '.', TABLE_NAME) = {}",
+                string_literal(name)
+            );
+            let mut found = session.rows(&sql)?.into_iter().flatten().flatten().map(text);
+            // The server may compare without regard to case.
+            if !found.any(|found| found == *name) {
+                return unknown("table", name);
+            }
+        }
+        Ok(())
     }
 
     /// True for what is carried over. Triggers of a table that is not go with it.
@@ -155,11 +181,12 @@ fn copy(
     options: &Options,
     arguments: &Arguments,
 ) -> Result<(), ToolError> {
-    let ignored = Ignored::of(arguments);
-    let threads = arguments.number("threads")?.unwrap_or(4).clamp(1, 64) as usize;
+    let ignored = Ignored::of(arguments)?;
+    let threads = arguments.positive("threads")?.unwrap_or(4).min(64) as usize;
     let mut source = Source::ask(remote, options)?;
-    let databases: Vec<String> =
-        source.databases()?.into_iter().filter(|name| !ignored.databases.contains(name)).collect();
+    let all = source.databases()?;
+    ignored.check(remote, &all)?;
+    let databases: Vec<String> = all.into_iter().filter(|name| !ignored.databases.contains(name)).collect();
     say(&format!("{} is {}, with {} databases", remote.server(), source.facts.name(), databases.len()));
     let left_out = try_definitions(remote, &databases, &ignored)?;
 
@@ -201,7 +228,7 @@ fn try_definitions(
         say(&format!("{} definitions were tried, and all are taken", report.tried()));
         return Ok(refused);
     }
-    eprint!("{}", report.text());
+    eprint!("{}", printable(&report.text()));
     if !report.not_seen().is_empty() {
         return Err(ToolError::Refused(
             "the account does not see the definitions above: grant it SELECT, SHOW VIEW, TRIGGER, EVENT and SHOW_ROUTINE on all"

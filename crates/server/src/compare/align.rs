@@ -8,7 +8,10 @@ use crate::remote::snapshot::Snapshot;
 use crate::remote::{RemoteSession, Runs};
 use binlog::gtid::GtidSet;
 use env::Env;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// How both come to one place.
@@ -170,10 +173,20 @@ impl Follower<'_> {
 
     fn paused(&mut self, threads: usize) -> Result<Aligned, ToolError> {
         let channel = self.applied()?.1.ok_or_else(|| self.follows_not())?;
+        // Who interrupts this is heard once the applier runs again.
+        let (interrupted, is_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        for signal in [SIGINT, SIGTERM] {
+            flag::register_conditional_default(signal, is_over.clone())?;
+            flag::register(signal, interrupted.clone())?;
+        }
         self.applier("STOP", &channel, "")?;
         let aligned = self.stopped(&channel, threads);
         // In any case: a replica that stays behind is worse than an answer that is lost.
         let started = self.applier("START", &channel, "");
+        is_over.store(true, Relaxed);
+        if interrupted.load(Relaxed) {
+            return Err(ToolError::Refused("interrupted; the replica's applier is started again".into()));
+        }
         let aligned = aligned?;
         started?;
         Ok(aligned)

@@ -114,6 +114,14 @@ impl Arguments {
         self.value(name).map(read).transpose()
     }
 
+    /// A number that can't be 0.
+    pub(crate) fn positive(&self, name: &str) -> Result<Option<u64>, ToolError> {
+        match self.number(name)? {
+            Some(0) => Err(self.wrong(format!("--{name} is at least 1"))),
+            number => Ok(number),
+        }
+    }
+
     pub(crate) fn gtids(&self, name: &str) -> Result<Option<GtidSet>, ToolError> {
         let read = |value: &str| {
             value.parse().map_err(|_| {

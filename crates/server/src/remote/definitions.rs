@@ -3,7 +3,9 @@
 use super::{Remote, RemoteSession, Runs, text};
 use crate::log_tool::ToolError;
 use protocol::client::Row;
-use syntax::unparse;
+use syntax::ast::{StatementKind, TableContent};
+use syntax::parser::{ParseOptions, parse};
+use syntax::{sql_mode, unparse};
 
 /// Databases that belong to a server.
 const SYSTEM: [&str; 5] = ["information_schema", "mysql", "ndbinfo", "performance_schema", "sys"];
@@ -49,6 +51,29 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
+    /// False for a statement that does something else than to make the object: it is run here, by
+    /// an account that may do everything. What is no statement at all is refused where it is run.
+    fn is_one(&self) -> bool {
+        let mode = self.settings.iter().find(|(name, _)| *name == "sql_mode");
+        let words = mode.map_or("", |(_, words)| words).split(',');
+        let sql_mode = words.filter_map(sql_mode::expand).fold(0, |all, word| all | word);
+        let options = ParseOptions { sql_mode, ..ParseOptions::default() };
+        let Ok(statement) = parse(self.text.as_bytes(), &options) else { return true };
+        use StatementKind as S;
+        match (statement.map(|statement| statement.kind), self.kind) {
+            (Some(S::CreateDatabase(_)), ObjectKind::Database)
+            | (Some(S::CreateView(_)), ObjectKind::View)
+            | (Some(S::CreateTrigger(_)), ObjectKind::Trigger)
+            | (Some(S::CreateEvent(_)), ObjectKind::Event) => true,
+            (Some(S::CreateRoutine(routine)), kind) => routine.kind.name() == kind.word(),
+            (Some(S::CreateTable(create)), ObjectKind::Table) => match &create.content {
+                TableContent::Definition(definition) => definition.query.is_none() && !create.temporary,
+                TableContent::Like(_) => false,
+            },
+            _ => false,
+        }
+    }
+
     /// Its name for people.
     pub(crate) fn place(&self) -> String {
         match self.kind {
@@ -199,6 +224,12 @@ impl Definitions {
                 }
             };
             match definition(objects, database, name, &row) {
+                Some(definition) if !definition.is_one() => {
+                    return Err(ToolError::Refused(format!(
+                        "{}: {sql} is answered by another statement",
+                        self.session.remote().server()
+                    )));
+                }
                 Some(definition) => found.push(definition),
                 None => hidden(format!("{place}: the account may not")),
             }

@@ -15,6 +15,12 @@ const TRIES: u32 = 20;
 /// How long the lock may be waited for, in seconds: who waits behind it waits as long.
 const LOCK_WAIT: u32 = 10;
 
+/// A statement that runs for so many seconds is a long one; how often, and with which pauses, its
+/// end is looked for.
+const LONG: u32 = 5;
+const LONG_TRIES: u32 = 60;
+const LONG_PAUSE: Duration = Duration::from_secs(1);
+
 /// How often, and with which pauses, a moment without prepared branches is looked for.
 const BRANCH_TRIES: u32 = 600;
 const BRANCH_PAUSE: Duration = Duration::from_millis(50);
@@ -41,6 +47,7 @@ impl Snapshot {
             }
         }
         let mut locker = locker(remote)?;
+        await_long_statements(&mut locker)?;
         Self::locked(&mut locker, sessions, facts)
     }
 
@@ -56,6 +63,7 @@ impl Snapshot {
     ) -> Result<Self, ToolError> {
         let mut locker = locker(remote)?;
         for _ in 0..BRANCH_TRIES {
+            await_long_statements(&mut locker)?;
             locker.rows("FLUSH TABLES WITH READ LOCK")?;
             let branches = locker.rows("XA RECOVER");
             if branches.as_ref().is_ok_and(Vec::is_empty) {
@@ -64,7 +72,11 @@ impl Snapshot {
                 return Self::locked(&mut locker, sessions, facts);
             }
             locker.rows("UNLOCK TABLES")?;
-            branches?;
+            branches.map_err(|e| {
+                ToolError::Refused(format!(
+                    "{e}; the account needs XA_RECOVER_ADMIN to see prepared transactions"
+                ))
+            })?;
             std::thread::sleep(BRANCH_PAUSE);
         }
         Err(ToolError::Refused(format!(
@@ -103,6 +115,30 @@ impl Snapshot {
         begin_all(&mut sessions)?;
         Ok((place()? == before).then_some((sessions, before)))
     }
+}
+
+/// Waits until no statement is running for long: the lock would wait for it, and every other
+/// statement behind the lock.
+fn await_long_statements(session: &mut RemoteSession) -> Result<(), ToolError> {
+    let sql = format!(
+        "SELECT ID, TIME, LEFT(INFO, 60) FROM information_schema.PROCESSLIST \
+         WHERE COMMAND IN ('Query', 'Execute') AND TIME >= {LONG} AND ID <> CONNECTION_ID() \
+         AND USER NOT IN ('system user', 'event_scheduler') ORDER BY TIME DESC LIMIT 1"
+    );
+    let mut last = [None, None, None];
+    for _ in 0..LONG_TRIES {
+        last = session.first(&sql)?;
+        if last[0].is_none() {
+            return Ok(());
+        }
+        std::thread::sleep(LONG_PAUSE);
+    }
+    let [id, seconds, text] = last.map(Option::unwrap_or_default);
+    Err(ToolError::Refused(format!(
+        "{}: session {id} has been running a statement for {seconds} s, and a lock for the snapshot would have all others wait \
+         for it: end it, or try again later ({text})",
+        session.remote().server()
+    )))
 }
 
 /// A session that locks, and does not wait long for it.

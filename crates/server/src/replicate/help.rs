@@ -14,7 +14,8 @@ To make the replica the source, stop the writers, wait until it has caught up ('
     STOP REPLICA; RESET REPLICA ALL;
 
     --from=URL         mysql://USER:PASSWORD@HOST:PORT/?ssl-mode=..; the account needs SELECT, SHOW VIEW, TRIGGER, EVENT, RELOAD,
-                       REPLICATION CLIENT and REPLICATION SLAVE on *.*, and follows with them later; MYSQL_PWD does for a password
+                       PROCESS, REPLICATION CLIENT and REPLICATION SLAVE on *.*, and of a MySQL or Duramen XA_RECOVER_ADMIN; it
+                       follows with them later; MYSQL_PWD does for a password
     --threads=N        sessions that copy at once, by default 4
     --ignore-database=NAME,..          leave these out, in the copy and when following
     --ignore-table=DATABASE.NAME,..    and these

@@ -3,7 +3,7 @@
 use super::local::{Local, LocalSession};
 use super::unfinished::Unfinished;
 use crate::log_tool::ToolError;
-use crate::remote::definitions::{Definition, Definitions, ObjectKind, string_literal};
+use crate::remote::definitions::{Definition, Definitions, ObjectKind, databases, string_literal};
 use crate::remote::{Remote, Runs, text};
 use std::collections::{BTreeMap, BTreeSet};
 use syntax::unparse;
@@ -57,6 +57,7 @@ pub(super) fn make_tables(
     local.with_session(|session| {
         session.takes_definitions()?;
         drop_triggers(session)?;
+        drop_others(session, definitions)?;
         for place in gone {
             let (database, table) = place.split_once('.').unwrap_or((&place, ""));
             session.run(&format!(
@@ -100,6 +101,16 @@ fn drop_triggers(session: &mut LocalSession) -> Result<(), ToolError> {
             row.into_iter().map(|cell| unparse::ident(&cell.map(text).unwrap_or_default()).to_string());
         let mut next = || cells.next().unwrap_or_default();
         session.run(&format!("DROP TRIGGER {}.{}", next(), next()))?;
+    }
+    Ok(())
+}
+
+/// Databases of an earlier try that the source has no more.
+fn drop_others(session: &mut LocalSession, definitions: &[Definition]) -> Result<(), ToolError> {
+    for name in databases(session)? {
+        if !definitions.iter().any(|d| d.kind == ObjectKind::Database && d.name == name) {
+            session.run(&format!("DROP DATABASE {}", unparse::ident(&name)))?;
+        }
     }
     Ok(())
 }

@@ -41,6 +41,12 @@ impl Unfinished {
             found.read()?;
             return Ok(found);
         }
+        if env.exists(&datadir.join("auto.cnf")) {
+            return Err(ToolError::Refused(format!(
+                "'{}' is a server's data directory, and no half-made copy: 'duramen serve' starts it",
+                datadir.display()
+            )));
+        }
         if env.read_dir(datadir).is_ok_and(|inside| !inside.is_empty()) {
             return Err(ToolError::Refused(format!(
                 "'{}' is not empty: name a directory that is, or that is not there",
@@ -54,8 +60,10 @@ impl Unfinished {
 
     fn read(&mut self) -> Result<(), ToolError> {
         let bytes = self.env.read_file(&self.path).map_err(|e| ToolError::io("read", &self.path, e))?;
+        let mut is_named = false;
         for line in String::from_utf8_lossy(&bytes).lines() {
             match line.split_once(' ') {
+                Some(("source", name)) if name == self.source => is_named = true,
                 Some(("source", name)) if name != self.source => {
                     return Err(ToolError::Refused(format!(
                         "'{}' has the beginning of a copy of another server, {name}: remove the directory to begin anew",
@@ -70,7 +78,14 @@ impl Unfinished {
                 _ => {}
             }
         }
-        Ok(())
+        match is_named {
+            true => Ok(()),
+            false => Err(ToolError::Refused(format!(
+                "'{}' is damaged, and does not say of which server this is the beginning of a copy: remove the directory to \
+                 begin anew",
+                self.path.display()
+            ))),
+        }
     }
 
     fn write(&self) -> Result<(), ToolError> {
