@@ -325,7 +325,8 @@ fn a_prepared_transaction_keeps_its_range_until_a_restart_and_its_rows_over_it()
     let database = Database::open(&env.reboot(), options()).unwrap();
     let table = database.table("t");
     let query = QueryEvent::new(1, b"d", b"XA COMMIT X'78',X'',1");
-    let finished = database.engine.finish_prepared(&xid, true, context(), &query, None).unwrap();
+    let finished =
+        database.engine.finish_prepared(&xid, true, context(), &query, Default::default()).unwrap();
     assert!(matches!(finished, FinishedBranch::Logged(_)));
     assert_eq!(blocked_inserts(&database, &table, [19, 25, 30]), []);
     let mut reader = database.begin();

@@ -524,7 +524,7 @@ fn prepared_transactions_keep_references_over_a_restart() {
         let word = if commits { "COMMIT" } else { "ROLLBACK" };
         let text = format!("XA {word} X'78',X'',1");
         let query = QueryEvent::new(1, b"d", text.as_bytes());
-        database.engine.finish_prepared(&xid, commits, context(), &query, None).unwrap();
+        database.engine.finish_prepared(&xid, commits, context(), &query, Default::default()).unwrap();
         let mut other = database.begin();
         let expected: &[i64] = if commits { &[25] } else { &[] };
         assert_eq!(referring(&mut other, &table, BY_V, 10, nothing).unwrap(), expected);

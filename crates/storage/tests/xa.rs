@@ -75,8 +75,13 @@ fn change(database: &Database, before: &Rows) -> Result<(), TransactionError> {
 
 fn finish(database: &Database, commits: bool) -> Result<bool, TransactionError> {
     let sql: &[u8] = if commits { b"XA COMMIT X'67',X'62',1" } else { b"XA ROLLBACK X'67',X'62',1" };
-    let finished =
-        database.engine.finish_prepared(&xid(), commits, context(), &QueryEvent::new(1, b"d", sql), None);
+    let finished = database.engine.finish_prepared(
+        &xid(),
+        commits,
+        context(),
+        &QueryEvent::new(1, b"d", sql),
+        Default::default(),
+    );
     Ok(!matches!(finished?, FinishedBranch::Unknown))
 }
 

@@ -212,7 +212,7 @@ impl Context {
         let event = self.bracket_event(format!("XA {verb} {}", xid.text()).into_bytes());
         let engine = self.instance.engine();
         let tables = engine.prepared().into_iter().find(|(prepared, _)| commit && prepared == xid);
-        match engine.finish_prepared(xid, commit, self.group_context(), &event, self.log.owned_gtid())? {
+        match engine.finish_prepared(xid, commit, self.group_context(), &event, self.log.gtid())? {
             FinishedBranch::Unknown => return Err(error::XAER_NOTA.plain()),
             FinishedBranch::Unchanged => {
                 self.instance.release_branch_locks(xid);
