@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use binlog::event::{EncodedTableMap, QueryEvent, TableMapEvent};
 use binlog::group::{EventGroup, GroupBuilder, GroupContext, GtidStamp};
-use binlog::gtid::{Gtid, Uuid};
+use binlog::gtid::{Gtid, Tag, Uuid};
 use binlog::row::{ColumnType, RowImage, RowImageBuilder, Value, code};
 use env::{Env, RealEnv};
 
@@ -79,7 +79,7 @@ fn group(rows: i64, image: &[u8], map: &EncodedTableMap) -> EventGroup {
 fn main() {
     let (image, map) = (row(1), EncodedTableMap::from(&table()));
     let stamp = GtidStamp {
-        gtid: Some(Gtid { uuid: Uuid([7; 16]), gno: 123_456 }),
+        gtid: Some(Gtid::new(Uuid([7; 16]), 123_456)),
         last_committed: 123,
         sequence_number: 124,
         commit_timestamp: 1_795_225_863_000_001,
@@ -90,7 +90,7 @@ fn main() {
             drop(black_box(group(rows, &image, &map)))
         });
         let built = group(rows, &image, &map);
-        let mut out = Vec::with_capacity(built.stamped_len());
+        let mut out = Vec::with_capacity(built.stamped_len_max(Tag::NONE));
         let ns = measure(&format!("leader: stamp a group of {rows} rows"), || {
             out.clear();
             built.stamp(black_box(&stamp), 4096, &mut out);
@@ -127,7 +127,7 @@ fn checksums() {
             group.finish_xid(1)
         };
         let stamp = GtidStamp { gtid: None, last_committed: 0, sequence_number: 1, commit_timestamp: 1 };
-        let mut out = Vec::with_capacity(many.stamped_len());
+        let mut out = Vec::with_capacity(many.stamped_len_max(Tag::NONE));
         measure(&format!("1001 events of {} bytes stamped", length + 24), || {
             out.clear();
             many.stamp(black_box(&stamp), 4096, &mut out);

@@ -62,6 +62,9 @@ pub const MAGIC: [u8; 4] = [0xfe, b'b', b'i', b'n'];
 /// Bytes of a CRC-32.
 pub const CHECKSUM_LEN: usize = 4;
 
+/// No tagged GTID event is longer.
+pub(crate) const TAGGED_GTID_EVENT_LEN_MAX: usize = EventHeader::LEN + tagged::BODY_LEN_MAX + CHECKSUM_LEN;
+
 /// No event is longer: the largest `max_allowed_packet`, 1 GiB, and room for what surrounds one row
 /// of that size.
 pub const EVENT_LENGTH_MAX: u32 = (1 << 30) + (1 << 20);

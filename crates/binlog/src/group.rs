@@ -16,7 +16,7 @@
 //! move to a file of their own (`spilled.rs`), which becomes a part of the log as it is
 //! (`log/large.rs`).
 //!
-//! (B1) `stamped_len` is exact and known before the GTID is.
+//! (B1) `stamped_len_max` is known before the GTID is, and exact for one without a tag.
 //! (B2) Bytes before a mark never change by what follows it, except the length of the rows event
 //!      that was open at the mark, which is written again when that event is closed, and what
 //!      stamping sets.
@@ -453,7 +453,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::event::{self, Event, FormatDescription};
-    use crate::gtid::{Gtid, Uuid};
+    use crate::gtid::{Gtid, Source, Tag, Uuid};
 
     #[test]
     fn a_group_begins_with_the_room_that_is_expected_of_it() {
@@ -470,7 +470,7 @@ mod tests {
     }
 
     fn stamp() -> GtidStamp {
-        let gtid = Some(Gtid { uuid: Uuid([9; 16]), gno: 5 });
+        let gtid = Some(Gtid::new(Uuid([9; 16]), 5));
         GtidStamp { gtid, last_committed: 2, sequence_number: 3, commit_timestamp: 1_795_225_863_000_001 }
     }
 
@@ -502,7 +502,7 @@ mod tests {
             let group = b.finish_xid(77);
             let mut out = vec![1, 2, 3];
             group.stamp(&stamp(), start, &mut out);
-            assert_eq!(out.len() - 3, group.stamped_len());
+            assert_eq!(out.len() - 3, group.stamped_len_max(Tag::NONE));
             let expected = [EventType::GTID, EventType::QUERY, EventType::WRITE_ROWS, EventType::UPDATE_ROWS];
             assert_eq!(
                 types(&out[3..], start),
@@ -515,19 +515,55 @@ mod tests {
         }
     }
 
+    /// A stamp with a tag, and numbers of as many bits as these.
+    fn tagged_stamp(tag: Tag, bits: u32) -> GtidStamp {
+        let (number, source) = ((1 << bits) - 1, Source { uuid: Uuid([0x81; 16]), tag });
+        let gtid = Some(Gtid::new(source, number));
+        GtidStamp { gtid, last_committed: number - 1, sequence_number: number, ..stamp() }
+    }
+
+    #[test]
+    fn a_stamped_group_with_a_tag_is_whole() {
+        let tags = ["t", "a_tag", "a_tag_of_thirty_two_characters__"].map(|tag| tag.parse().unwrap());
+        for (tag, bits) in tags.into_iter().flat_map(|tag| (1..63).map(move |bits| (tag, bits))) {
+            let (stamp, start) = (tagged_stamp(tag, bits), 197);
+            let mut b = builder();
+            b.begin(&QueryEvent::new(1, b"db", b"BEGIN"));
+            b.rows_query(&[b'x'; 1000]);
+            let group = b.finish_xid(77);
+            let mut out = vec![1, 2, 3];
+            group.stamp(&stamp, start, &mut out);
+            assert!(out.len() - 3 <= group.stamped_len_max(tag));
+            let expected = [EventType::GTID_TAGGED, EventType::QUERY, EventType::ROWS_QUERY, EventType::XID];
+            assert_eq!(types(&out[3..], start), expected);
+            let length = EventHeader::decode(&out[3..]).unwrap().event_length as usize;
+            assert_eq!(group.gtid_event_before(start + length as u64, &stamp), out[3..3 + length]);
+            let mut in_place = vec![1, 2, 3];
+            let body = group.stamp_in_place(&stamp, start, &mut in_place);
+            in_place.extend_from_slice(&body);
+            assert_eq!(in_place, out);
+        }
+    }
+
     #[test]
     fn transaction_length_counts_itself_at_each_width() {
         let fde = FormatDescription::new("8.4.8", 0);
-        for body in
-            (0..300).chain(65_300..65_600).chain(16_777_000..16_777_020).chain([16_777_100, 16_778_000])
-        {
+        let tagged = tagged_stamp("tag".parse().unwrap(), 20);
+        let lengths = (0..300)
+            .chain(16_100..16_384)
+            .chain(65_300..65_600)
+            .chain(2_096_950..2_096_960)
+            .chain(16_777_000..16_777_020)
+            .chain([16_777_100, 16_778_000]);
+        for (body, stamp) in lengths.flat_map(|body| [(body, stamp()), (body, tagged)]) {
             let sql = vec![b'x'; body];
             let group = builder().finish_ddl(&QueryEvent::new(1, b"", &sql));
             let mut out = Vec::new();
-            group.stamp(&stamp(), 4, &mut out);
+            group.stamp(&stamp, 4, &mut out);
             let length = EventHeader::decode(&out).unwrap().event_length as usize;
             let Event::Gtid(gtid) = event::decode(&out[..length], &fde).unwrap() else { panic!() };
             assert_eq!(gtid.commit.unwrap().transaction_length, out.len() as u64);
+            assert_eq!(gtid.gtid, stamp.gtid);
             assert!(gtid.may_have_statements);
         }
     }

@@ -1,12 +1,9 @@
 //! Global transaction identifiers and sets of them.
 //!
-//! A GTID is the UUID of the server a transaction was first committed on, and its number there
-//! (*gno*, from 1). Sets are kept as sorted, disjoint, non-adjacent intervals per source, in the
-//! text form of `gtid_executed` and the binary form of the previous-GTIDs event and
-//! COM_BINLOG_DUMP_GTID.
-//!
-//! MySQL 8.3 added an optional *tag* between the two (`uuid:tag:gno`). Duramen gives out untagged
-//! GTIDs; sets carry tagged ones that came from elsewhere.
+//! A GTID is the UUID of the server a transaction was first committed on, an optional *tag* (since
+//! MySQL 8.3), and its number among those of that server and tag (*gno*, from 1). Sets are kept as
+//! sorted, disjoint, non-adjacent intervals per source, in the text form of `gtid_executed` and the
+//! binary form of the previous-GTIDs event and COM_BINLOG_DUMP_GTID.
 //!
 //! Sources: MySQL Reference Manual, "GTID Format and Storage"; MySQL source documentation, classes
 //! `Gtid_set` and `Previous_gtids_event`.
@@ -59,23 +56,106 @@ fn hex_digit(c: u8) -> Result<u8, GtidError> {
     (c as char).to_digit(16).map(|d| d as u8).ok_or(GtidError::Malformed)
 }
 
+/// A GTID's tag: lower-case letters, digits and underscores, the first no digit; or none.
+///
+/// Kept in place, filled up with zeros: a GTID is copied on the commit path, where it must not
+/// allocate (`docs/decisions/2026-11-27-tags-are-kept-in-place.md`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Tag([u8; Tag::LEN_MAX]);
+
+impl Tag {
+    /// No tag.
+    pub const NONE: Tag = Tag([0; Tag::LEN_MAX]);
+    /// The longest tag, in bytes.
+    pub(crate) const LEN_MAX: usize = 32;
+
+    /// True for no tag.
+    pub fn is_none(self) -> bool {
+        self.0[0] == 0
+    }
+
+    /// Its text; empty for no tag.
+    pub fn as_str(&self) -> &str {
+        let len = self.0.iter().position(|&b| b == 0).unwrap_or(Self::LEN_MAX);
+        std::str::from_utf8(&self.0[..len]).expect("a tag is ASCII")
+    }
+}
+
+impl FromStr for Tag {
+    type Err = GtidError;
+
+    /// Folds it to lower case. An empty text is no tag.
+    fn from_str(s: &str) -> Result<Self, GtidError> {
+        let (mut tag, s) = (Self::NONE, s.as_bytes());
+        let is_of_tags = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        if s.len() > Self::LEN_MAX
+            || s.first().is_some_and(u8::is_ascii_digit)
+            || !s.iter().all(|&b| is_of_tags(b))
+        {
+            return Err(GtidError::Malformed);
+        }
+        tag.0[..s.len()].copy_from_slice(s);
+        tag.0.make_ascii_lowercase();
+        Ok(tag)
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+/// Who numbers transactions: a server, under a tag or under none. MySQL calls it TSID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// The server that transactions were first committed on.
+    pub uuid: Uuid,
+    /// What they are tagged with.
+    pub tag: Tag,
+}
+
+impl From<Uuid> for Source {
+    fn from(uuid: Uuid) -> Self {
+        Self { uuid, tag: Tag::NONE }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.uuid.fmt(f)?;
+        if self.tag.is_none() { Ok(()) } else { write!(f, ":{}", self.tag) }
+    }
+}
+
 /// One transaction's identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gtid {
-    /// The server the transaction was first committed on.
-    pub uuid: Uuid,
-    /// Its number there, 1 to [`Gtid::GNO_MAX`].
+    /// Where the transaction got its number.
+    pub source: Source,
+    /// The number, 1 to [`Gtid::GNO_MAX`].
     pub gno: u64,
 }
 
 impl Gtid {
     /// The largest transaction number, `2^63 - 2` as MySQL has it.
     pub(crate) const GNO_MAX: u64 = i64::MAX as u64 - 1;
+
+    /// The transaction of this number.
+    pub fn new(source: impl Into<Source>, gno: u64) -> Self {
+        Self { source: source.into(), gno }
+    }
 }
 
 impl fmt::Display for Gtid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.uuid, self.gno)
+        write!(f, "{}:{}", self.source, self.gno)
     }
 }
 
@@ -83,8 +163,45 @@ impl FromStr for Gtid {
     type Err = GtidError;
 
     fn from_str(s: &str) -> Result<Self, GtidError> {
-        let (uuid, gno) = s.trim().split_once(':').ok_or(GtidError::Malformed)?;
-        Ok(Self { uuid: uuid.trim().parse()?, gno: parse_gno(gno.trim())? })
+        let (uuid, rest) = s.split_once(':').ok_or(GtidError::Malformed)?;
+        let (tag, gno) = match rest.split_once(':') {
+            Some((tag, gno)) => (parse_tag(tag)?, gno),
+            None => (Tag::NONE, rest),
+        };
+        Ok(Self { source: Source { uuid: uuid.trim().parse()?, tag }, gno: parse_gno(gno.trim())? })
+    }
+}
+
+/// How a transaction gets its GTID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GtidSpecification {
+    /// The next one of this server under a tag, or under none.
+    Automatic(Tag),
+    /// This one, which is not in the log: an applier's, or that of `gtid_next`.
+    Assigned(Gtid),
+}
+
+impl GtidSpecification {
+    /// The tag that the transaction will have.
+    pub fn tag(&self) -> Tag {
+        match self {
+            Self::Automatic(tag) => *tag,
+            Self::Assigned(gtid) => gtid.source.tag,
+        }
+    }
+
+    /// The GTID that it must have.
+    pub fn assigned(&self) -> Option<Gtid> {
+        match self {
+            Self::Automatic(_) => None,
+            Self::Assigned(gtid) => Some(*gtid),
+        }
+    }
+}
+
+impl Default for GtidSpecification {
+    fn default() -> Self {
+        Self::Automatic(Tag::NONE)
     }
 }
 
@@ -112,26 +229,6 @@ pub struct Interval {
     pub start: u64,
     /// One after the last.
     pub end: u64,
-}
-
-/// Where a set's intervals belong to: a server, and a tag (empty for none).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Source {
-    /// The server.
-    pub uuid: Uuid,
-    /// Lower-case letters, digits and underscores, at most [`Source::TAG_MAX`]; empty for no tag.
-    pub tag: String,
-}
-
-impl Source {
-    /// The longest tag.
-    pub(crate) const TAG_MAX: usize = 32;
-}
-
-impl From<Uuid> for Source {
-    fn from(uuid: Uuid) -> Self {
-        Self { uuid, tag: String::new() }
-    }
 }
 
 /// Transactions by source (server UUID and tag) and number, as disjoint intervals.
@@ -162,35 +259,38 @@ impl GtidSet {
         self.sources.iter().flat_map(|(s, list)| list.iter().map(move |&i| (s, i)))
     }
 
-    /// The intervals of one server without a tag.
-    pub(crate) fn intervals_of(&self, uuid: Uuid) -> &[Interval] {
-        self.sources.get(&Source::from(uuid)).map_or(&[], Vec::as_slice)
+    /// The intervals of one source.
+    pub(crate) fn intervals_of(&self, source: Source) -> &[Interval] {
+        self.sources.get(&source).map_or(&[], Vec::as_slice)
     }
 
     /// True when `gtid` is in the set.
     pub fn contains(&self, gtid: Gtid) -> bool {
-        is_in(self.intervals_of(gtid.uuid), gtid.gno)
-    }
-
-    /// True when the source's transaction of this number is in the set.
-    pub fn contains_of(&self, source: &Source, gno: u64) -> bool {
-        self.sources.get(source).is_some_and(|list| is_in(list, gno))
+        let list = self.intervals_of(gtid.source);
+        list[..list.partition_point(|i| i.start <= gtid.gno)].last().is_some_and(|i| gtid.gno < i.end)
     }
 
     /// The part that one server committed first, under whatever tags.
     pub fn of_server(&self, uuid: Uuid) -> GtidSet {
         let own = self.sources.iter().filter(|(source, _)| source.uuid == uuid);
-        GtidSet { sources: own.map(|(source, list)| (source.clone(), list.clone())).collect() }
+        GtidSet { sources: own.map(|(source, list)| (*source, list.clone())).collect() }
     }
 
-    /// The smallest number that the server has not used: what the next automatic GTID gets.
-    pub fn next_gno(&self, uuid: Uuid) -> u64 {
-        self.intervals_of(uuid).first().map_or(1, |i| if i.start == 1 { i.end } else { 1 })
+    /// The part without tags, which is all that a MySQL before 8.3 can read.
+    pub fn untagged(&self) -> GtidSet {
+        let untagged = self.sources.iter().filter(|(source, _)| source.tag.is_none());
+        GtidSet { sources: untagged.map(|(source, list)| (*source, list.clone())).collect() }
+    }
+
+    /// The smallest number that the source has not used: what the next automatic GTID gets.
+    pub fn next_gno(&self, source: impl Into<Source>) -> u64 {
+        let first = self.intervals_of(source.into()).first();
+        first.map_or(1, |i| if i.start == 1 { i.end } else { 1 })
     }
 
     /// Adds one GTID. Constant time when it follows the source's last one.
     pub fn add(&mut self, gtid: Gtid) {
-        self.add_interval(gtid.uuid.into(), Interval { start: gtid.gno, end: gtid.gno + 1 });
+        self.add_interval(gtid.source, Interval { start: gtid.gno, end: gtid.gno + 1 });
     }
 
     /// Adds an interval; an empty one changes nothing.
@@ -214,7 +314,7 @@ impl GtidSet {
     /// Adds all of `other`.
     pub fn union(&mut self, other: &GtidSet) {
         for (source, interval) in other.intervals() {
-            self.add_interval(source.clone(), interval);
+            self.add_interval(*source, interval);
         }
     }
 
@@ -258,14 +358,15 @@ impl GtidSet {
     /// | 8+8 | each: first number, last number + 1 |
     pub fn encode(&self, out: &mut Vec<u8>) {
         let n = self.sources.len() as u64;
-        let tagged = self.sources.keys().any(|s| !s.tag.is_empty());
+        let tagged = self.sources.keys().any(|s| !s.tag.is_none());
         let head = if tagged { 1 << 56 | n << 8 | 1 } else { n };
         out.extend_from_slice(&head.to_le_bytes());
         for (source, list) in &self.sources {
             out.extend_from_slice(&source.uuid.0);
             if tagged {
-                out.push((source.tag.len() as u8) << 1);
-                out.extend_from_slice(source.tag.as_bytes());
+                let tag = source.tag.as_str();
+                out.push((tag.len() as u8) << 1);
+                out.extend_from_slice(tag.as_bytes());
             }
             out.extend_from_slice(&(list.len() as u64).to_le_bytes());
             for interval in list {
@@ -301,7 +402,7 @@ impl GtidSet {
                     return Err(GtidError::Malformed);
                 }
                 last = interval.end - 1;
-                set.add_interval(source.clone(), interval);
+                set.add_interval(source, interval);
             }
         }
         if c.is_empty() { Ok(set) } else { Err(GtidError::Malformed) }
@@ -316,19 +417,11 @@ fn decode_source(c: &mut Cursor<'_>, tagged: bool) -> Result<Source, GtidError> 
         if length & 1 != 0 {
             return Err(GtidError::Malformed);
         }
-        parse_tag(
-            std::str::from_utf8(c.take(usize::from(length >> 1))?).map_err(|_| GtidError::Malformed)?,
-            true,
-        )?
+        std::str::from_utf8(c.take(usize::from(length >> 1))?).map_err(|_| GtidError::Malformed)?.parse()?
     } else {
-        String::new()
+        Tag::NONE
     };
     Ok(Source { uuid, tag })
-}
-
-/// True when one of the sorted, disjoint intervals holds the number.
-fn is_in(list: &[Interval], gno: u64) -> bool {
-    list[..list.partition_point(|i| i.start <= gno)].last().is_some_and(|i| gno < i.end)
 }
 
 /// `list` without `gone`, both sorted and disjoint.
@@ -367,7 +460,7 @@ impl fmt::Display for GtidSet {
                 write!(f, "{separator}{}", source.uuid)?;
                 last = Some(source.uuid);
             }
-            if !source.tag.is_empty() {
+            if !source.tag.is_none() {
                 write!(f, ":{}", source.tag)?;
             }
             for interval in list {
@@ -396,9 +489,9 @@ impl FromStr for GtidSet {
                 if part.starts_with(|c: char| c.is_ascii_digit()) {
                     let (start, last) = part.split_once('-').unwrap_or((part, part));
                     let (start, last) = (parse_gno(start.trim())?, parse_gno(last.trim())?);
-                    set.add_interval(source.clone(), Interval { start, end: last + 1 });
+                    set.add_interval(source, Interval { start, end: last + 1 });
                 } else {
-                    source.tag = parse_tag(part, false)?;
+                    source.tag = parse_tag(part)?;
                 }
             }
         }
@@ -412,15 +505,13 @@ fn parse_gno(s: &str) -> Result<u64, GtidError> {
     if (1..=Gtid::GNO_MAX).contains(&gno) { Ok(gno) } else { Err(GtidError::Malformed) }
 }
 
-/// Folds a tag to lower case and checks it.
-pub(crate) fn parse_tag(s: &str, may_be_empty: bool) -> Result<String, GtidError> {
-    let tag = s.to_ascii_lowercase();
-    let first_ok = match tag.bytes().next() {
-        None => may_be_empty,
-        Some(b) => b.is_ascii_lowercase() || b == b'_',
-    };
-    let others_ok = tag.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-    if first_ok && others_ok && tag.len() <= Source::TAG_MAX { Ok(tag) } else { Err(GtidError::Malformed) }
+/// A tag that must be there, with white space around it.
+///
+/// # Errors
+/// [`GtidError::Malformed`] if it is none, or empty.
+pub fn parse_tag(s: &str) -> Result<Tag, GtidError> {
+    let tag: Tag = s.trim().parse()?;
+    if tag.is_none() { Err(GtidError::Malformed) } else { Ok(tag) }
 }
 
 #[cfg(test)]
@@ -459,6 +550,25 @@ mod tests {
     }
 
     #[test]
+    fn a_gtid_may_have_a_tag() {
+        let longest = "a".repeat(Tag::LEN_MAX);
+        for (input, output) in [
+            ("A:7", "A:7"),
+            (" A : 7 ", "A:7"),
+            ("A:Tag_1:7", "A:tag_1:7"),
+            ("A: _ : 7", "A:_:7"),
+            (&format!("A:{longest}:1"), &format!("A:{longest}:1")),
+        ] {
+            let gtid: Gtid = input.replace('A', A).parse().unwrap();
+            assert_eq!(gtid.to_string().replace(A, "A"), *output, "{input}");
+        }
+        let too_long = format!("A:{longest}b:1");
+        for bad in ["A::7", "A:t:", "A:t", "A:t:0", "A:t:1-2", "A:1:t:2", "A:1t:2", "A:a-b:1", &too_long] {
+            assert_eq!(bad.replace('A', A).parse::<Gtid>(), Err(GtidError::Malformed), "{bad}");
+        }
+    }
+
+    #[test]
     fn set_arithmetic() {
         let mut s = set("A:1-10:20-30,B:1");
         s.subtract(&set("A:3-4:9-22:30"));
@@ -468,14 +578,17 @@ mod tests {
         assert_eq!(text(&s), "A:1-8:23-29");
         assert!(set("A:2-5").is_subset(&s) && !set("A:8-9").is_subset(&s) && set("").is_subset(&s));
         assert_eq!(text(&s.intersection(&set("A:5-25,B:1"))), "A:5-8:23-25");
-        let uuid = A.parse().unwrap();
+        let uuid: Uuid = A.parse().unwrap();
         assert_eq!(s.next_gno(uuid), 9);
         assert_eq!(set("A:2").next_gno(uuid), 1);
-        assert!(s.contains(Gtid { uuid, gno: 8 }) && !s.contains(Gtid { uuid, gno: 9 }));
+        assert!(s.contains(Gtid::new(uuid, 8)) && !s.contains(Gtid::new(uuid, 9)));
         assert_eq!(s.count(), 15);
-        assert!(set("A:t:4-6").contains_of(&Source { uuid, tag: "t".to_owned() }, 5));
-        assert!(!set("A:t:4-6").contains_of(&uuid.into(), 5));
+        let tagged = Source { uuid, tag: "t".parse().unwrap() };
+        assert!(set("A:t:4-6").contains(Gtid::new(tagged, 5)));
+        assert!(!set("A:t:4-6").contains(Gtid::new(uuid, 5)));
+        assert_eq!((set("A:9:t:1-2").next_gno(tagged), set("A:1:t:2").next_gno(tagged)), (3, 1));
         assert_eq!(text(&set("A:1:t:4-6,B:1").of_server(uuid)), "A:1:t:4-6");
+        assert_eq!(text(&set("A:1:t:4-6,B:t:1").untagged()), "A:1");
     }
 
     #[test]

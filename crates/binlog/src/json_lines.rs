@@ -273,8 +273,7 @@ fn print_xid(object: &mut Object<'_>, format_id: i64, gtrid: &[u8], bqual: &[u8]
 
 fn print_gtid(object: &mut Object<'_>, event: &GtidEvent) {
     match event.gtid {
-        Some(gtid) if event.tag.is_empty() => object.word("gtid", gtid),
-        Some(gtid) => object.word("gtid", format_args!("{}:{}:{}", gtid.uuid, event.tag, gtid.gno)),
+        Some(gtid) => object.word("gtid", gtid),
         None => object.plain("gtid", "null"),
     }
     object.plain("last_committed", event.last_committed);

@@ -70,7 +70,7 @@ pub use scan::{WholeGroups, whole_groups_after};
 pub use status::{Counter, LogStatus};
 
 use crate::group::{EventGroup, GroupBuilder};
-use crate::gtid::{Gtid, Uuid};
+use crate::gtid::{GtidSpecification, Uuid};
 use crate::position::{FileNumber, LogPosition};
 use ack_barrier::AckBarrier;
 use background::Background;
@@ -290,13 +290,18 @@ impl Log {
     /// Queues a transaction. It is ordered, and its hook called, when it or a later one is waited
     /// for.
     pub fn enqueue(&self, group: EventGroup, hook: Box<dyn CommitHook>) -> Ticket {
-        self.shared.enqueue(group, None, hook)
+        self.shared.enqueue(group, GtidSpecification::default(), hook)
     }
 
-    /// As [`Log::enqueue`], with a GTID from elsewhere: an applier's. The caller knows that it was
+    /// As [`Log::enqueue`], with what is to be its GTID. The caller knows that an assigned one was
     /// not executed yet.
-    pub fn enqueue_with_gtid(&self, group: EventGroup, gtid: Gtid, hook: Box<dyn CommitHook>) -> Ticket {
-        self.shared.enqueue(group, Some(gtid), hook)
+    pub fn enqueue_with_gtid(
+        &self,
+        group: EventGroup,
+        gtid: GtidSpecification,
+        hook: Box<dyn CommitHook>,
+    ) -> Ticket {
+        self.shared.enqueue(group, gtid, hook)
     }
 
     /// Commits a transaction: `Ok` once it is published and as durable as the settings ask.

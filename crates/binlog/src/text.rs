@@ -300,15 +300,7 @@ fn print_gtid(event: &GtidEvent, out: &mut Vec<u8>) {
         out.push(b'\n');
     }
     match event.gtid {
-        Some(gtid) if event.tag.is_empty() => {
-            line(out, format_args!("SET @@SESSION.GTID_NEXT= '{gtid}'/*!*/;"))
-        }
-        Some(gtid) => {
-            line(
-                out,
-                format_args!("SET @@SESSION.GTID_NEXT= '{}:{}:{}'/*!*/;", gtid.uuid, event.tag, gtid.gno),
-            );
-        }
+        Some(gtid) => line(out, format_args!("SET @@SESSION.GTID_NEXT= '{gtid}'/*!*/;")),
         None => line(out, format_args!("SET @@SESSION.GTID_NEXT= 'ANONYMOUS'/*!*/;")),
     }
 }

@@ -5,7 +5,7 @@
 mod support;
 
 use binlog::event::{
-    ChecksumAlgorithm, EncodeEvent, Event, EventHeader, EventOrigin, FormatDescription, MetadataField,
+    ChecksumAlgorithm, EncodeEvent, Event, EventHeader, EventType, FormatDescription, MetadataField,
     OptionalMetadata, RowsEvent, StopEvent, TableDetails, TableMapEvent, append_event,
 };
 use binlog::row::{RowImage, RowImageBuilder, Value};
@@ -16,16 +16,14 @@ fn encoded(
     format: &FormatDescription,
     start: u64,
 ) -> Vec<u8> {
-    let origin =
-        EventOrigin { timestamp: header.timestamp, server_id: header.server_id, flags: header.flags };
     let mut out = Vec::new();
-    append_event(&mut out, event, origin, start, format.checksum);
+    append_event(&mut out, event, header.origin(), start, format.checksum);
     out
 }
 
 #[test]
 fn mysqls_events_are_encoded_to_the_same_bytes() {
-    for golden in support::mysql() {
+    for golden in support::mysql().into_iter().chain([support::tagged()]) {
         golden.walk(|decoder, bytes, header, event| {
             let inside_payload = decoder.format().checksum == ChecksumAlgorithm::Off;
             let start = if inside_payload { 0 } else { u64::from(header.end_log_pos) - bytes.len() as u64 };
@@ -52,6 +50,23 @@ fn mysqls_events_are_encoded_to_the_same_bytes() {
             assert_eq!(again, bytes, "{}: {event:?}", golden.name);
         });
     }
+}
+
+/// MySQL computes the length of a transaction, which is in its first event, as we do.
+#[test]
+fn mysqls_transactions_have_the_length_that_is_computed() {
+    let mut tagged = 0;
+    for golden in support::mysql().into_iter().chain([support::tagged()]) {
+        let mut decoder = golden.decoder();
+        for (_, bytes) in golden.raw_events() {
+            let (header, Event::Gtid(mut event)) = decoder.decode(bytes).unwrap() else { continue };
+            let length = event.commit.unwrap().transaction_length;
+            let own = event.set_transaction_length(length - bytes.len() as u64, ChecksumAlgorithm::Crc32);
+            assert_eq!((own, event.commit.unwrap().transaction_length), (bytes.len(), length));
+            tagged += u32::from(header.event_type == EventType::GTID_TAGGED);
+        }
+    }
+    assert_eq!(tagged, 16);
 }
 
 fn image_from_values(image: &RowImage<'_>, present: &[u8]) -> Vec<u8> {

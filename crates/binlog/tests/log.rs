@@ -4,7 +4,7 @@
 mod common;
 
 use binlog::event::{self, Event, EventHeader, EventType};
-use binlog::gtid::Gtid;
+use binlog::gtid::{Gtid, GtidSpecification};
 use binlog::log::{LogError, Ticket};
 use binlog::{FileNumber, LogPosition};
 use common::{DIR, HookLog, UUID, drain, group, ids, open, options, replayed};
@@ -106,12 +106,13 @@ fn a_group_shares_last_committed_and_sequence_numbers_restart_with_the_file() {
 fn foreign_gtids_stay_and_own_ones_go_round_them() {
     let env = SimEnv::new(4);
     let (log, _) = open(&env, &options()).unwrap();
-    let other = Gtid { uuid: binlog::gtid::Uuid([8; 16]), gno: 40 };
-    log.enqueue_with_gtid(group(1, 1), other, Box::new(())).wait().unwrap();
-    log.enqueue_with_gtid(group(2, 1), Gtid { uuid: UUID, gno: 2 }, Box::new(())).wait().unwrap();
+    let other = Gtid::new(binlog::gtid::Uuid([8; 16]), 40);
+    log.enqueue_with_gtid(group(1, 1), GtidSpecification::Assigned(other), Box::new(())).wait().unwrap();
+    let second = GtidSpecification::Assigned(Gtid::new(UUID, 2));
+    log.enqueue_with_gtid(group(2, 1), second, Box::new(())).wait().unwrap();
     log.commit(group(3, 1), Box::new(())).unwrap();
     log.commit(group(4, 1), Box::new(())).unwrap();
-    let expected = format!("{UUID}:1-3,\n{}:40", other.uuid).replace('\n', "");
+    let expected = format!("{UUID}:1-3,\n{}:40", other.source).replace('\n', "");
     assert_eq!(log.gtid_executed().to_string().replace('\n', ""), expected);
     let (_, recovered) = open(&env.reboot(), &options()).unwrap();
     assert_eq!(recovered.gtid_executed, log.gtid_executed());

@@ -3,6 +3,7 @@
 
 mod common;
 
+use binlog::gtid::GtidSpecification;
 use binlog::log::{CommitError, Committed, Log, LogError, LogOptions};
 use binlog::{FileNumber, LogPosition};
 use common::{DIR, HookLog, drain, group, ids, large_group, open, options, replayed};
@@ -143,7 +144,11 @@ fn commit_some(
             _ => Ok(group(id, size)),
         };
         match group {
-            Ok(group) if random.chance(19, 20) => tickets.push(log.enqueue(group, hook_log.hook(id))),
+            Ok(group) if random.chance(19, 20) => {
+                let tag = ["", "", "a", "another_tag"][random.below(4) as usize].parse().unwrap();
+                let gtid = GtidSpecification::Automatic(tag);
+                tickets.push(log.enqueue_with_gtid(group, gtid, hook_log.hook(id)));
+            }
             Ok(rolled_back) => drop(rolled_back),
             Err(e) if tickets.is_empty() => return Err(e),
             Err(_) => break,

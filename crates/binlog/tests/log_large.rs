@@ -5,13 +5,14 @@ mod common;
 
 use binlog::LogPosition;
 use binlog::event::{
-    EncodedTableMap, Event, EventHeader, EventType, FormatDescription, OptionalMetadata, QueryEvent,
-    TableMapEvent, decode,
+    EncodedTableMap, Event, EventHeader, FormatDescription, OptionalMetadata, QueryEvent, TableMapEvent,
+    decode,
 };
 use binlog::group::{GroupBuilder, GroupContext, Mark};
+use binlog::gtid::{GtidSpecification, Tag};
 use binlog::log::{CommitError, CommitHook, Log, LogError, LogOptions};
 use binlog::row::{ColumnType, code};
-use common::{DIR, HookLog, group, ids, large_group, open, options};
+use common::{DIR, HookLog, UUID, group, ids, large_group, open, options};
 use env::{Env, Fault, SimEnv};
 use std::path::Path;
 use std::process::Command;
@@ -28,7 +29,7 @@ fn with_threshold(bytes: u64) -> LogOptions {
 fn last_group(log: &Log) -> Vec<Vec<u8>> {
     let mut events = Vec::new();
     log.replay::<LogError>(LogPosition::ZERO, &mut |replayed| {
-        if replayed.event.header.event_type == EventType::GTID {
+        if replayed.event.header.event_type.is_gtid() {
             events.clear();
             return Ok(());
         }
@@ -93,8 +94,8 @@ fn events_are_the_same_with_and_without_a_file() {
         }
         let (spilled, plain) = (spilled.finish_xid(1), plain.finish_xid(1));
         assert_eq!(
-            (spilled.stamped_len(), spilled.event_count()),
-            (plain.stamped_len(), plain.event_count())
+            (spilled.stamped_len_max(Tag::NONE), spilled.event_count()),
+            (plain.stamped_len_max(Tag::NONE), plain.event_count())
         );
         joined += u32::from(spilled.is_large());
         log.commit(spilled, Box::new(())).unwrap();
@@ -117,13 +118,16 @@ fn a_large_transaction_is_a_file_that_the_log_goes_on_in() {
     for id in 1..=6 {
         let group = if id % 3 == 0 { large_group(&log, id, 9000).unwrap() } else { group(id, 300) };
         assert_eq!(group.is_large(), id % 3 == 0);
-        tickets.push(log.enqueue(group, hook_log.hook(id)));
+        // The last two are of one source, the others of another.
+        let tag = if id < 5 { Tag::NONE } else { "tag".parse().unwrap() };
+        tickets.push(log.enqueue_with_gtid(group, GtidSpecification::Automatic(tag), hook_log.hook(id)));
     }
     let committed: Vec<_> = tickets.into_iter().map(|t| t.wait().unwrap()).collect();
     assert_eq!(hook_log.ordered(), [1, 2, 3, 4, 5, 6]);
-    assert!(
-        committed.windows(2).all(|c| c[0].position < c[1].position && c[0].gtid.gno + 1 == c[1].gtid.gno)
-    );
+    assert!(committed.is_sorted_by(|a, b| a.position < b.position));
+    let names: Vec<String> =
+        committed.iter().map(|c| c.gtid.to_string().replace(&UUID.to_string(), "U")).collect();
+    assert_eq!(names, ["U:1", "U:2", "U:3", "U:4", "U:tag:1", "U:tag:2"]);
     assert_eq!(committed.iter().map(|c| c.position.file().0).collect::<Vec<_>>(), [1, 1, 2, 2, 2, 3]);
     assert_eq!(log.files().len(), 3);
     assert_eq!((log.status().large_files.get(), log.status().large_adopted.get()), (2, 2));

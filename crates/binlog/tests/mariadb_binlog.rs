@@ -48,7 +48,7 @@ impl LogFile {
         let context = GroupContext { original, ..GroupContext::new(7, NOW, 80408) };
         self.gno += 1;
         let stamp = GtidStamp {
-            gtid: Some(Gtid { uuid: UUID, gno: self.gno }),
+            gtid: Some(Gtid::new(UUID, self.gno)),
             last_committed: self.gno - 1,
             sequence_number: self.gno,
             commit_timestamp: u64::from(NOW) * 1_000_000 + 17,

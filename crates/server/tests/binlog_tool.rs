@@ -466,6 +466,36 @@ fn files_are_rewritten() {
     assert!(code == 2 && errors.contains("nothing to do"), "{errors}");
 }
 
+/// The event that names a transaction with a tag is as long as its numbers need.
+#[test]
+fn transactions_with_tags_are_rewritten_and_cut() {
+    let file = golden("mysql97-tagged");
+    let folder = tempfile::tempdir().unwrap();
+    let part = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let names = |file: &str| {
+        let printed = output(&["print", file]);
+        printed.lines().filter(|l| l.contains("GTID_NEXT= '")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for change in ["--strip-checksums", "--rewrite-db=tagged->a_longer_name", "--drop-table=tagged.a"] {
+        let rewritten = part(change);
+        output(&["rewrite", "-o", &rewritten, change, &file]);
+        assert!(output(&["verify", &rewritten]).contains("sound"), "{change}");
+        assert_eq!(names(&rewritten), names(&file));
+    }
+    let server = start(&[]);
+    server.sql("create database d; create table d.t (id int auto_increment primary key)");
+    let insert = "set gtid_next = 'AUTOMATIC:shop'; ".to_owned() + &"insert into d.t values (); ".repeat(70);
+    server.sql(&format!("{insert} flush binary logs; {insert} flush binary logs"));
+    let (files, whole) = (log_paths(&server), part("whole"));
+    let files = [0, 1].map(|i| files[i].to_str().unwrap());
+    output(&["cut", "-o", &whole, files[0], files[1]]);
+    assert!(output(&["verify", &whole]).contains("sound"));
+    assert_eq!(names(&whole), [names(files[0]), names(files[1])].concat());
+    let uuid = server.sql("select @@server_uuid").trim().to_owned();
+    let found = output(&["find", &format!("--gtid={uuid}:shop:140"), &whole]);
+    assert!(found.ends_with(&format!("  {uuid}:shop:140\n")), "{found}");
+}
+
 /// A statement that changes two tables, of which one is omitted, still ends.
 #[test]
 fn a_statement_ends_without_its_last_table() {

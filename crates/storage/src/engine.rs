@@ -37,7 +37,7 @@ use std::sync::{Arc, OnceLock};
 
 use binlog::event::QueryEvent;
 use binlog::group::{EventGroup, GroupBuilder, GroupContext};
-use binlog::gtid::Gtid;
+use binlog::gtid::GtidSpecification;
 use binlog::log::{Committed, Examined, InFront, Log, LogError, LogOptions, Recovered};
 use binlog::{FileNumber, LogPosition};
 use env::Env;
@@ -175,8 +175,8 @@ pub enum FinishedBranch {
 /// What names a group that is committed for a source, or by `gtid_next`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Replicated<'a> {
-    /// Its GTID; `None` for this server's next one.
-    pub gtid: Option<Gtid>,
+    /// What its GTID is to be.
+    pub gtid: GtidSpecification,
     /// Where it ends in the source's log, if that is not known by its GTID.
     pub source_position: Option<&'a SourcePosition>,
 }
@@ -581,13 +581,13 @@ impl Engine {
         Ok(FinishedBranch::Logged(committed))
     }
 
-    /// Step 1 of a commit. `gtid` is that of a replicated transaction.
+    /// Step 1 of a commit.
     pub(crate) fn enqueue(
         &self,
         group: EventGroup,
         batch: WriteBatch,
         locks: Option<TransactionLocks>,
-        gtid: Option<Gtid>,
+        gtid: GtidSpecification,
     ) -> PendingCommit {
         let due = self.store.gaps_due(&batch);
         self.enqueue_changes(group, self.store.build_changes(batch), due, locks, gtid)
@@ -600,17 +600,14 @@ impl Engine {
         changes: CommitChanges,
         due: GapsDue,
         locks: Option<TransactionLocks>,
-        gtid: Option<Gtid>,
+        gtid: GtidSpecification,
     ) -> PendingCommit {
         let (locks, late_locks) = match locks {
             Some(locks) if locks.len() > RELEASED_BY_LEADER_MAX => (None, Some(Box::new(locks))),
             locks => (locks, None),
         };
         let hook = Box::new(Apply { store: self.store.clone(), shared: self.shared.clone(), changes, locks });
-        let ticket = match gtid {
-            Some(gtid) => self.log.enqueue_with_gtid(group, gtid, hook),
-            None => self.log.enqueue(group, hook),
-        };
+        let ticket = self.log.enqueue_with_gtid(group, gtid, hook);
         let learn = (!due.is_empty()).then(|| Box::new((self.store.clone(), due)));
         PendingCommit { ticket, late_locks, shared: self.shared.clone(), learn, temporary: None }
     }

@@ -49,7 +49,7 @@ use std::time::Duration;
 use binlog::LogPosition;
 use binlog::event::{EncodedQuery, rows_flags};
 use binlog::group::{GroupBuilder, GroupContext};
-use binlog::gtid::Gtid;
+use binlog::gtid::GtidSpecification;
 use binlog::log::Committed;
 use smallvec::SmallVec;
 
@@ -92,8 +92,8 @@ pub struct TransactionOptions {
     pub context: GroupContext,
     /// The `BEGIN` that precedes the first row event.
     pub begin: Arc<EncodedQuery>,
-    /// The GTID that it must get, if it is replicated or `gtid_next` says so.
-    pub gtid: Option<Gtid>,
+    /// What its GTID is to be.
+    pub gtid: GtidSpecification,
 }
 
 /// A place to go back to.

@@ -3,10 +3,14 @@
 
 use stdx::cursor::{Cursor, put_lenenc};
 
-use super::{EncodeEvent, EventError, EventHeader, EventType};
+use super::{
+    CHECKSUM_LEN, ChecksumAlgorithm, EncodeEvent, Event, EventError, EventHeader, EventType,
+    FormatDescription, append_event, tagged,
+};
 use crate::gtid::{Gtid, GtidSet, Uuid};
 
-/// The GTID or anonymous-GTID event, which opens each event group.
+/// The GTID or anonymous-GTID event, which opens each event group. A GTID with a tag makes it a
+/// tagged GTID event (`tagged.rs`), which has the same content; otherwise:
 ///
 /// | bytes | field |
 /// | --- | --- |
@@ -27,8 +31,6 @@ pub struct GtidEvent {
     pub may_have_statements: bool,
     /// The identifier; `None` in the anonymous event. (An anonymous event's uuid field is zero.)
     pub gtid: Option<Gtid>,
-    /// The tag of a tagged GTID; empty otherwise.
-    pub tag: String,
     /// The newest transaction (by `sequence_number`) of this file that this one may depend on.
     pub last_committed: u64,
     /// The transaction's number in this file, from 1.
@@ -73,14 +75,13 @@ impl GtidEvent {
         let mut uuid = Uuid::default();
         uuid.0.copy_from_slice(c.take(16)?);
         let gno = c.u64()?;
-        let gtid = (!anonymous).then_some(Gtid { uuid, gno });
+        let gtid = (!anonymous).then_some(Gtid::new(uuid, gno));
         if gtid.is_some() && !(1..=Gtid::GNO_MAX).contains(&gno) {
             return Err(EventError::Malformed("transaction number is out of range"));
         }
         let mut event = Self {
             may_have_statements: flags & 1 != 0,
             gtid,
-            tag: String::new(),
             last_committed: 0,
             sequence_number: 0,
             commit: None,
@@ -98,25 +99,63 @@ impl GtidEvent {
 }
 
 impl GtidEvent {
-    /// Adds `by` to the logical timestamps of a whole GTID event, whose checksum then is that of
-    /// [`super::move_event`]. A `last_committed` of 0 becomes `by`: all that comes before.
+    /// Adds `by` to the logical timestamps of a whole GTID event of such a file, whose checksum
+    /// then is that of [`super::move_event`]. A `last_committed` of 0 becomes `by`: all that comes
+    /// before. A tagged event may grow, and its transaction's length with it.
     ///
     /// # Errors
-    /// If the event is a tagged one: there the numbers have no fixed length.
-    pub fn raise_logical_timestamps(event: &mut [u8], by: u64) -> Result<(), EventError> {
+    /// If it is no GTID event.
+    pub fn raise_logical_timestamps(
+        bytes: &mut Vec<u8>,
+        by: u64,
+        fde: &FormatDescription,
+    ) -> Result<(), EventError> {
         /// Flags, uuid, gno, type of timestamps.
         const BEFORE: usize = EventHeader::LEN + 1 + size_of::<Uuid>() + 8 + 1;
         const _: () = assert!(BEFORE + 16 == EventHeader::LEN + GTID_POST_HEADER_LEN);
-        if EventHeader::decode(event)?.event_type == EventType::GTID_TAGGED {
-            return Err(EventError::Unsupported("new logical timestamps for tagged GTIDs"));
+        let header = EventHeader::decode(bytes)?;
+        if header.event_type == EventType::GTID_TAGGED {
+            let Event::Gtid(mut event) = super::decode(bytes, fde)? else {
+                return Err(EventError::Truncated);
+            };
+            event.last_committed = event.last_committed.wrapping_add(by);
+            event.sequence_number = event.sequence_number.wrapping_add(by);
+            let whole = event.commit.map_or(0, |commit| commit.transaction_length);
+            if let Some(following) = whole.checked_sub(bytes.len() as u64) {
+                event.set_transaction_length(following, fde.checksum);
+            }
+            bytes.clear();
+            append_event(bytes, &event, header.origin(), 0, fde.checksum);
+            return Ok(());
         }
         for at in [BEFORE, BEFORE + 8] {
-            let field = event.get_mut(at..at + 8).ok_or(EventError::Truncated)?;
-            let mut bytes = [0; 8];
-            bytes.copy_from_slice(field);
-            field.copy_from_slice(&u64::from_le_bytes(bytes).wrapping_add(by).to_le_bytes());
+            let field = bytes.get_mut(at..at + 8).ok_or(EventError::Truncated)?;
+            let mut number = [0; 8];
+            number.copy_from_slice(field);
+            field.copy_from_slice(&u64::from_le_bytes(number).wrapping_add(by).to_le_bytes());
         }
         Ok(())
+    }
+
+    /// Sets the transaction's length: this event's own, in a file with such checksums, and
+    /// `following` bytes. Returns the event's own. The number is in the event in as many bytes as
+    /// it needs, so both grow until they agree.
+    pub fn set_transaction_length(&mut self, following: u64, checksum: ChecksumAlgorithm) -> usize {
+        let around = EventHeader::LEN + if checksum == ChecksumAlgorithm::Crc32 { CHECKSUM_LEN } else { 0 };
+        let (mut length, mut body) = (0, Vec::new());
+        loop {
+            if let Some(commit) = &mut self.commit {
+                commit.transaction_length = length;
+            }
+            body.clear();
+            self.encode_body(&mut body);
+            let own = around + body.len();
+            let whole = own as u64 + following;
+            if self.commit.is_none() || whole == length {
+                return own;
+            }
+            length = whole;
+        }
     }
 }
 
@@ -170,14 +209,20 @@ fn put_u56(out: &mut Vec<u8>, v: u64) {
 
 impl EncodeEvent for GtidEvent {
     fn event_type(&self) -> EventType {
-        if self.gtid.is_some() { EventType::GTID } else { EventType::ANONYMOUS_GTID }
+        match &self.gtid {
+            Some(gtid) if !gtid.source.tag.is_none() => EventType::GTID_TAGGED,
+            Some(_) => EventType::GTID,
+            None => EventType::ANONYMOUS_GTID,
+        }
     }
 
-    /// Writes the untagged form, whatever `tag` says: this server gives out no tags.
     fn encode_body(&self, out: &mut Vec<u8>) {
-        let gtid = self.gtid.unwrap_or(Gtid { uuid: Uuid::default(), gno: 0 });
+        let gtid = self.gtid.unwrap_or(Gtid::new(Uuid::default(), 0));
+        if !gtid.source.tag.is_none() {
+            return tagged::encode(self, &gtid, out);
+        }
         out.push(u8::from(self.may_have_statements));
-        out.extend_from_slice(&gtid.uuid.0);
+        out.extend_from_slice(&gtid.source.uuid.0);
         out.extend_from_slice(&gtid.gno.to_le_bytes());
         out.push(LOGICAL_TIMESTAMP);
         out.extend_from_slice(&self.last_committed.to_le_bytes());

@@ -4,7 +4,7 @@ use std::fmt;
 
 use stdx::cursor::Cursor;
 
-use super::EventError;
+use super::{EventError, EventOrigin};
 
 /// The kind of an event, as its header numbers it. Numbers from 160 on are MariaDB's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,7 +62,7 @@ event_types! {
     PARTIAL_UPDATE_ROWS = 39, "Update_rows_partial";
     TRANSACTION_PAYLOAD = 40, "Transaction_payload";
     HEARTBEAT_V2 = 41, "Heartbeat";
-    GTID_TAGGED = 42, "Gtid_tagged";
+    GTID_TAGGED = 42, "Gtid_tagged_log_event";
     MARIADB_ANNOTATE_ROWS = 160, "Annotate_rows";
     MARIADB_BINLOG_CHECKPOINT = 161, "Binlog_checkpoint";
     MARIADB_GTID = 162, "Gtid";
@@ -75,6 +75,14 @@ event_types! {
     MARIADB_WRITE_ROWS_COMPRESSED = 169, "Write_rows_compressed";
     MARIADB_UPDATE_ROWS_COMPRESSED = 170, "Update_rows_compressed";
     MARIADB_DELETE_ROWS_COMPRESSED = 171, "Delete_rows_compressed";
+}
+
+impl EventType {
+    /// True for the events that begin a transaction in MySQL's logs: with a GTID, with a tagged
+    /// one, and without.
+    pub fn is_gtid(self) -> bool {
+        matches!(self, Self::GTID | Self::GTID_TAGGED | Self::ANONYMOUS_GTID)
+    }
 }
 
 impl fmt::Debug for EventType {
@@ -144,6 +152,11 @@ impl EventHeader {
     pub const END_LOG_POS_OFFSET: usize = 13;
     /// Where the flags are.
     pub const FLAGS_OFFSET: usize = 17;
+
+    /// What an event has from this header that replaces its own.
+    pub fn origin(&self) -> EventOrigin {
+        EventOrigin { timestamp: self.timestamp, server_id: self.server_id, flags: self.flags }
+    }
 
     /// The 19 bytes.
     pub fn encode(&self) -> [u8; Self::LEN] {

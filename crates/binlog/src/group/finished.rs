@@ -5,8 +5,11 @@ use std::num::NonZeroU32;
 use super::spilled::Spilled;
 use super::{GroupContext, Keys};
 use crate::event::checksum::crc_at;
-use crate::event::{CHECKSUM_LEN, CommitInfo, EncodeEvent, EventHeader, GtidEvent};
-use crate::gtid::Gtid;
+use crate::event::{
+    CHECKSUM_LEN, ChecksumAlgorithm, CommitInfo, EncodeEvent, EventHeader, GtidEvent,
+    TAGGED_GTID_EVENT_LEN_MAX,
+};
+use crate::gtid::{Gtid, Tag};
 use crate::log::{LargeFile, LogError};
 
 /// A finished event inside the buffer.
@@ -37,6 +40,12 @@ pub struct GtidStamp {
     pub sequence_number: u64,
     /// The moment of commit, microseconds since 1970.
     pub commit_timestamp: u64,
+}
+
+impl GtidStamp {
+    fn tag(&self) -> Tag {
+        self.gtid.map_or(Tag::NONE, |gtid| gtid.source.tag)
+    }
 }
 
 /// Encoded events of one transaction, complete but for the GTID event, `end_log_pos` and what it
@@ -70,9 +79,12 @@ pub(super) enum Body {
 }
 
 impl EventGroup {
-    /// Bytes the stamped group takes, GTID event and checksums included (B1).
-    pub fn stamped_len(&self) -> usize {
-        self.gtid_event_len() + self.len
+    /// Bytes the stamped group takes, GTID event and checksums included: at most, if its GTID has a
+    /// tag; exactly, if it has none (B1).
+    pub fn stamped_len_max(&self, tag: Tag) -> usize {
+        let gtid_event =
+            if tag.is_none() { self.untagged_gtid_event_len() } else { TAGGED_GTID_EVENT_LEN_MAX };
+        gtid_event + self.len
     }
 
     /// How many events the stamped group has.
@@ -91,11 +103,11 @@ impl EventGroup {
     /// If the group is in a file of its own: the log joins it instead.
     pub fn stamp(&self, stamp: &GtidStamp, start: u64, out: &mut Vec<u8>) {
         let Body::Memory { bytes, events } = &self.body else { panic!("{NOT_STAMPED}") };
-        out.reserve(self.stamped_len());
-        self.append_gtid_event(stamp, start, out);
+        out.reserve(self.stamped_len_max(stamp.tag()));
+        let body_start = start + self.append_gtid_event(stamp, start, out);
         let at = out.len();
         out.extend_from_slice(bytes);
-        patch(&mut out[at..], events, start + self.gtid_event_len() as u64);
+        patch(&mut out[at..], events, body_start);
     }
 
     /// Appends the GTID event alone to `gtid_out`, and patches the rest where it is: a large
@@ -106,10 +118,9 @@ impl EventGroup {
     /// # Panics
     /// As [`Self::stamp`].
     pub(crate) fn stamp_in_place(self, stamp: &GtidStamp, start: u64, gtid_out: &mut Vec<u8>) -> Vec<u8> {
-        self.append_gtid_event(stamp, start, gtid_out);
-        let start = start + self.gtid_event_len() as u64;
+        let body_start = start + self.append_gtid_event(stamp, start, gtid_out);
         let Body::Memory { mut bytes, events } = self.body else { panic!("{NOT_STAMPED}") };
-        patch(&mut bytes, &events, start);
+        patch(&mut bytes, &events, body_start);
         bytes
     }
 
@@ -134,24 +145,23 @@ impl EventGroup {
         matches!(self.body, Body::Spilled { .. })
     }
 
-    pub(crate) fn append_gtid_event(&self, stamp: &GtidStamp, start: u64, out: &mut Vec<u8>) {
+    /// Appends the GTID event for file offset `start`; returns its length.
+    fn append_gtid_event(&self, stamp: &GtidStamp, start: u64, out: &mut Vec<u8>) -> u64 {
+        let (event, length) = self.gtid_event(stamp);
+        self.append_event(&event, length, start, out);
+        length as u64
+    }
+
+    /// The whole GTID event of a group whose other events begin at this offset of a file.
+    pub(crate) fn gtid_event_before(&self, body_start: u64, stamp: &GtidStamp) -> Vec<u8> {
+        let (event, length) = self.gtid_event(stamp);
+        let mut bytes = Vec::with_capacity(length);
+        self.append_event(&event, length, body_start.saturating_sub(length as u64), &mut bytes);
+        bytes
+    }
+
+    fn append_event(&self, event: &GtidEvent, length: usize, start: u64, out: &mut Vec<u8>) {
         let at = out.len();
-        let length = self.gtid_event_len();
-        let event = GtidEvent {
-            may_have_statements: self.may_have_statements,
-            gtid: stamp.gtid,
-            tag: String::new(),
-            last_committed: stamp.last_committed,
-            sequence_number: stamp.sequence_number,
-            commit: Some(CommitInfo {
-                immediate_commit_timestamp: stamp.commit_timestamp,
-                original_commit_timestamp: self.context.original.map(|o| o.timestamp),
-                transaction_length: self.stamped_len() as u64,
-                immediate_server_version: Some(self.context.server_version),
-                original_server_version: self.context.original.map(|o| o.server_version),
-                commit_group_ticket: 0,
-            }),
-        };
         let header = EventHeader {
             timestamp: self.context.timestamp,
             event_type: event.event_type(),
@@ -167,8 +177,32 @@ impl EventGroup {
         debug_assert_eq!(out.len() - at, length);
     }
 
+    /// The GTID event, and how long it will be.
+    fn gtid_event(&self, stamp: &GtidStamp) -> (GtidEvent, usize) {
+        let length = self.untagged_gtid_event_len();
+        let mut event = GtidEvent {
+            may_have_statements: self.may_have_statements,
+            gtid: stamp.gtid,
+            last_committed: stamp.last_committed,
+            sequence_number: stamp.sequence_number,
+            commit: Some(CommitInfo {
+                immediate_commit_timestamp: stamp.commit_timestamp,
+                original_commit_timestamp: self.context.original.map(|o| o.timestamp),
+                transaction_length: (self.len + length) as u64,
+                immediate_server_version: Some(self.context.server_version),
+                original_server_version: self.context.original.map(|o| o.server_version),
+                commit_group_ticket: 0,
+            }),
+        };
+        if stamp.tag().is_none() {
+            return (event, length);
+        }
+        let length = event.set_transaction_length(self.len as u64, ChecksumAlgorithm::Crc32);
+        (event, length)
+    }
+
     /// The event holds the group's length, its own included, in as few bytes as that needs.
-    pub(crate) fn gtid_event_len(&self) -> usize {
+    fn untagged_gtid_event_len(&self) -> usize {
         const POST_HEADER: usize = 1 + 16 + 8 + 1 + 8 + 8;
         let originals = if self.context.original.is_some() { 7 + 4 } else { 0 };
         let fixed_len = EventHeader::LEN + POST_HEADER + 7 + 4 + originals + CHECKSUM_LEN;

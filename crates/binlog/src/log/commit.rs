@@ -55,7 +55,7 @@ use super::queue::{CommitWaiter, Entry, Flight, Moment, QueueWait, Role, Wake};
 use super::rotate::Active;
 use super::stages::Stages;
 use crate::group::EventGroup;
-use crate::gtid::{Gtid, GtidSet};
+use crate::gtid::{Gtid, GtidSet, GtidSpecification};
 use crate::position::LogPosition;
 use env::File;
 use std::sync::Arc;
@@ -203,7 +203,7 @@ impl Shared {
     pub(super) fn enqueue(
         self: &Arc<Self>,
         mut group: EventGroup,
-        gtid: Option<Gtid>,
+        gtid: GtidSpecification,
         mut hook: Box<dyn CommitHook>,
     ) -> Ticket {
         let waiter = Arc::new(CommitWaiter::new());

@@ -5,8 +5,8 @@ use super::commit::Leader;
 use super::error::{CommitError, LogError};
 use super::queue::Entry;
 use super::rotate::Active;
-use crate::group::{EventGroup, GtidStamp};
-use crate::gtid::{Gtid, Uuid};
+use crate::group::GtidStamp;
+use crate::gtid::{Gtid, GtidSpecification, Source, Uuid};
 use crate::position::LogPosition;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -48,11 +48,8 @@ impl Shared {
 
     /// All of a transaction with a file of its own (`large.rs`).
     fn order_large(&self, leader: &mut Leader, entry: &mut Entry) -> Result<(), CommitError> {
-        let gtid = match entry.gtid {
-            Some(gtid) => gtid,
-            None => leader.next_gtid(self.maker.server_uuid).map_err(CommitError::Refused)?,
-        };
-        entry.gtid = Some(gtid);
+        let gtid = leader.gtid(self.maker.server_uuid, &entry.gtid).map_err(CommitError::Refused)?;
+        entry.gtid = GtidSpecification::Assigned(gtid);
         let mut group = entry.group.take().expect("an entry is stamped once");
         self.adopt_file(leader, &mut group, gtid, &mut |position| {
             entry.end = position;
@@ -60,7 +57,7 @@ impl Shared {
             self.queue.add_ordered([entry.as_member()].into_iter());
         })?;
         self.status.transactions.add(1);
-        self.status.bytes_written.add(group.stamped_len() as u64);
+        self.status.bytes_written.add(group.stamped_len_max(gtid.source.tag) as u64);
         self.status.groups.add(1);
         self.status.group_size.record(1);
         Ok(())
@@ -69,8 +66,9 @@ impl Shared {
     /// Steps 2 and 3, or nothing of them (G3 of `commit.rs`).
     fn assign_positions(&self, leader: &mut Leader, entries: &mut [Entry]) -> Result<(), CommitError> {
         self.progress.check().map_err(CommitError::Refused)?;
-        let lengths = entries.iter().filter_map(|entry| entry.group.as_ref()).map(EventGroup::stamped_len);
-        let length = lengths.sum::<usize>() as u64;
+        let length_max =
+            |entry: &Entry| entry.group.as_ref().map_or(0, |group| group.stamped_len_max(entry.gtid.tag()));
+        let length = entries.iter().map(length_max).sum::<usize>() as u64;
         if leader.active.end + length > LogPosition::OFFSET_MAX - ROOM {
             return Err(CommitError::Refused(LogError::Exhausted("room in one file")));
         }
@@ -122,24 +120,21 @@ impl Shared {
         leader.dependencies.resize(self.settings.dependency_history_size.load(Relaxed), ordered);
         for entry in entries {
             let events = entry.group.take().expect("an entry is stamped once");
-            let gtid = match entry.gtid {
-                Some(gtid) => gtid,
-                None => leader.next_gtid(self.maker.server_uuid)?,
-            };
+            let gtid = leader.gtid(self.maker.server_uuid, &entry.gtid)?;
             leader.gtids.add(gtid);
-            entry.gtid = Some(gtid);
+            entry.gtid = GtidSpecification::Assigned(gtid);
             leader.active.sequence += 1;
             let sequence_number = leader.active.sequence;
             let last_committed = leader.dependencies.add(events.keys(), sequence_number, ordered);
             let stamp = GtidStamp { gtid: Some(gtid), last_committed, sequence_number, commit_timestamp };
-            let start = leader.active.end;
-            leader.active.end += events.stamped_len() as u64;
-            entry.end = leader.active.position();
-            if events.stamped_len() <= PIECE {
+            let (start, unwritten) = (leader.active.end, leader.unwritten.len());
+            if events.stamped_len_max(gtid.source.tag) <= PIECE {
                 events.stamp(&stamp, start, &mut leader.unwritten);
             } else {
                 leader.body = events.stamp_in_place(&stamp, start, &mut leader.unwritten);
             }
+            leader.active.end += (leader.unwritten.len() - unwritten + leader.body.len()) as u64;
+            entry.end = leader.active.position();
             stamped(leader)?;
         }
         Ok(())
@@ -185,19 +180,23 @@ impl Shared {
 }
 
 impl Leader {
-    /// The GTID of a transaction that brings none.
-    fn next_gtid(&self, uuid: Uuid) -> Result<Gtid, LogError> {
+    /// The GTID of a transaction that is ordered now, on the server of this UUID.
+    fn gtid(&self, uuid: Uuid, specification: &GtidSpecification) -> Result<Gtid, LogError> {
+        let source = match *specification {
+            GtidSpecification::Assigned(gtid) => return Ok(gtid),
+            GtidSpecification::Automatic(tag) => Source { uuid, tag },
+        };
         let gno = if self.reserved.is_empty() {
-            self.gtids.next_gno(uuid)
+            self.gtids.next_gno(source)
         } else {
             let mut taken = self.gtids.of_server(uuid);
             taken.union(&self.reserved);
-            taken.next_gno(uuid)
+            taken.next_gno(source)
         };
         if gno > Gtid::GNO_MAX {
             Err(LogError::Exhausted("transaction numbers"))
         } else {
-            Ok(Gtid { uuid, gno })
+            Ok(Gtid::new(source, gno))
         }
     }
 

@@ -25,7 +25,7 @@ use super::error::CommitError;
 use super::pace::{HoldBack, Pace, SLOTS};
 use super::progress::Published;
 use crate::group::EventGroup;
-use crate::gtid::{Gtid, GtidSet};
+use crate::gtid::{GtidSet, GtidSpecification};
 use crate::position::LogPosition;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -112,8 +112,8 @@ pub(super) struct QueueWait {
 pub(super) struct Entry {
     /// Taken when it is stamped.
     pub(super) group: Option<EventGroup>,
-    /// The GTID it must have: an applier's. `None` gets the next one of this server.
-    pub(super) gtid: Option<Gtid>,
+    /// Assigned from when it is stamped on.
+    pub(super) gtid: GtidSpecification,
     pub(super) hook: Box<dyn CommitHook>,
     pub(super) waiter: Arc<CommitWaiter>,
     pub(super) end: LogPosition,
@@ -127,7 +127,7 @@ impl Entry {
 
     /// The member that it becomes once it is ordered.
     pub(super) fn as_member(&self) -> Member {
-        let gtid = self.gtid.expect("each got one when it was stamped");
+        let gtid = self.gtid.assigned().expect("each got one when it was stamped");
         Member { waiter: self.waiter.clone(), committed: Committed { position: self.end, gtid } }
     }
 }
@@ -596,10 +596,8 @@ mod schedules;
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::gtid::Uuid;
 
-    const COMMITTED: Committed =
-        Committed { position: LogPosition::ZERO, gtid: Gtid { uuid: Uuid([0; 16]), gno: 1 } };
+    const COMMITTED: Committed = Committed { position: LogPosition::ZERO, gtid: schedules::GTID };
 
     const LEAD: Role = Role::Lead(QueueWait { from: Duration::ZERO, to: Duration::ZERO });
 
@@ -706,7 +704,13 @@ mod tests {
         assert_eq!(queue.assign_role(&fallback_leader, now), Role::Park(None));
         applier.set_never_leads();
         let waiter = applier.clone();
-        queue.enqueue(Entry { group: None, gtid: None, hook: Box::new(()), waiter, end: LogPosition::ZERO });
+        queue.enqueue(Entry {
+            group: None,
+            gtid: GtidSpecification::default(),
+            hook: Box::new(()),
+            waiter,
+            end: LogPosition::ZERO,
+        });
         assert_eq!(queue.assign_role(&applier, now), Role::Order);
         drop(queue.take());
         queue.add_ordered([Member { waiter: applier.clone(), committed: COMMITTED }].into_iter());

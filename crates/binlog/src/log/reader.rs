@@ -218,7 +218,7 @@ pub(super) fn replay<E: From<LogError>>(
     let mut group: Option<(LogPosition, Option<Gtid>)> = None;
     while reader.position() < until {
         let Some(event) = reader.next(Duration::ZERO)? else { return Ok(()) };
-        if matches!(event.header.event_type, EventType::GTID | EventType::ANONYMOUS_GTID) {
+        if event.header.event_type.is_gtid() {
             let scan::GtidHead { gtid, length, .. } = scan::decode_gtid(event.bytes, event.fde)
                 .map_err(|e| from_stream(&folder, event.file, event.start, e.into()))?;
             let end = event.start.saturating_add(length).min(LogPosition::OFFSET_MAX);

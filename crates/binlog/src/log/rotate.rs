@@ -260,12 +260,13 @@ impl FileMaker {
     ) -> Result<Prepared, LogError> {
         const EMPTY_EVENT: u64 = (EventHeader::LEN + CHECKSUM_LEN) as u64;
         let body_start = group.large_file().map_or(0, |file| file.body_start());
-        let gtid_start = body_start.saturating_sub(group.gtid_event_len() as u64);
+        let gtid_event = group.gtid_event_before(body_start, stamp);
+        let gtid_start = body_start.saturating_sub(gtid_event.len() as u64);
         let mut header = self.file_header(previous, 0);
         let room = gtid_start.checked_sub(header.len() as u64 + EMPTY_EVENT);
         let room = room.ok_or(LogError::Exhausted("room for GTIDs in front of a large transaction"))?;
         self.append(&mut header, 0, &IgnorableEvent { room: room as usize }, 0);
-        group.append_gtid_event(stamp, gtid_start, &mut header);
+        header.extend_from_slice(&gtid_event);
         let file = group.large_file().expect("only a group with a file of its own is adopted");
         let (path, file, end) = file.put_header(&header)?;
         let flush_files = self.open_for_flushes(&path)?;

@@ -334,7 +334,7 @@ enum ScanStep {
 fn scan_step(stream: &mut EventStream, fde: &FormatDescription, limit: u64) -> Result<ScanStep, StreamError> {
     let Some(header) = stream.header(limit)? else { return Ok(ScanStep::End) };
     match header.event_type {
-        EventType::GTID | EventType::ANONYMOUS_GTID => {}
+        kind if kind.is_gtid() => {}
         EventType::ROTATE => {
             return stream.verify(&header, fde, limit).map(|()| ScanStep::Closed(ClosedBy::Rotate));
         }
@@ -455,8 +455,7 @@ impl EventStream {
                 Err(StreamError::Event(_)) => return Ok(None),
             };
             let found = window.windows(EventHeader::LEN).enumerate().find_map(|(i, bytes)| {
-                let kind = EventType(bytes[4]);
-                if kind != EventType::GTID && kind != EventType::ANONYMOUS_GTID {
+                if !EventType(bytes[4]).is_gtid() {
                     return None;
                 }
                 let header = EventHeader::decode(bytes).ok()?;

@@ -39,6 +39,11 @@ pub fn mysql() -> [Golden; 3] {
     [golden!("mysql97-full", "mysql"), golden!("mysql97-minimal", "mysql"), golden!("mysql97-zstd", "mysql")]
 }
 
+/// Transactions with tags: nothing but their GTID events is special.
+pub fn tagged() -> Golden {
+    golden!("mysql97-tagged",)
+}
+
 pub fn mariadb() -> [Golden; 2] {
     [golden!("mariadb118", "mariadb"), golden!("mariadb1011-comp", "mariadb")]
 }

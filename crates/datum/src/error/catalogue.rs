@@ -563,6 +563,7 @@ catalogue! {
     GIPK_FAILED_CHANGE_NOT_ALLOWED = 4110, "HY000", "Altering generated invisible primary key column 'my_row_id' is not allowed.";
     USER_LOCK_OVERLONG_NAME = 4163, "42000", "User-level lock name '%' should not exceed % characters.";
     WARN_NO_SPACE_VERSION_COMMENT = 4164, "HY000", "Immediately starting the version comment after the version number is deprecated and may change behavior in a future release. Please insert a white-space character after the version number.";
+    SPECIFIC_ACCESS_DENIED = 6038, "HY000", "Access denied; you need % privilege(s) for this operation";
     FK_NO_UNIQUE_INDEX_PARENT = 6125, "HY000", "Failed to add the foreign key constraint. Missing unique key for constraint '%' in the referenced table '%'";
     WINDOW_OUTER_REFERENCE = 6432, "HY000", "Outer reference % in window's ORDER BY or PARTITION BY clause not allowed.";
     SERVER_REPLICA_CONVERSION_FAILED = 13146, "HY000", "Column % (counting the first column as number 1) of table '%.%' cannot be converted from type '%' to type '%'";

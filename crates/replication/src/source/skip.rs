@@ -5,8 +5,8 @@
 //! heartbeat period has passed.
 
 use binlog::LogPosition;
-use binlog::event::{self, Event, EventError, EventType};
-use binlog::gtid::{GtidSet, Source};
+use binlog::event::{self, Event, EventError};
+use binlog::gtid::GtidSet;
 use binlog::log::LogEvent;
 use std::time::Duration;
 
@@ -25,14 +25,13 @@ impl<'a> Skip<'a> {
     /// The end of the group that this event begins, if the reader has it.
     pub(super) fn group_end(&self, event: &LogEvent<'_>) -> Result<Option<LogPosition>, EventError> {
         let Some(has) = self.has else { return Ok(None) };
-        if !matches!(event.header.event_type, EventType::GTID | EventType::GTID_TAGGED) {
+        if !event.header.event_type.is_gtid() {
             return Ok(None);
         }
         let Event::Gtid(gtid) = event::decode(event.bytes, event.fde)? else { return Ok(None) };
         let (Some(id), Some(commit)) = (gtid.gtid, gtid.commit) else { return Ok(None) };
-        let is_there = has.contains_of(&Source { uuid: id.uuid, tag: gtid.tag }, id.gno);
         let end = event.start.saturating_add(commit.transaction_length).min(LogPosition::OFFSET_MAX);
-        Ok(is_there.then(|| LogPosition::new(event.file, end)))
+        Ok(has.contains(id).then(|| LogPosition::new(event.file, end)))
     }
 
     /// A group was skipped. True if nothing was sent for so long that the position should be

@@ -227,7 +227,7 @@ impl<'a> Cut<'a> {
             self.transactions += 1;
             self.last_sequence = gtid.sequence_number.saturating_add(self.shift);
             if self.shift > 0 && gtid.sequence_number > 0 {
-                GtidEvent::raise_logical_timestamps(&mut bytes, self.shift).map_err(broken)?;
+                GtidEvent::raise_logical_timestamps(&mut bytes, self.shift, format).map_err(broken)?;
             }
         }
         move_event(&mut bytes, self.out.len(), format.checksum).map_err(broken)?;

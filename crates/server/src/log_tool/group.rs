@@ -158,7 +158,6 @@ mod tests {
         Event::Gtid(GtidEvent {
             may_have_statements: false,
             gtid: None,
-            tag: String::new(),
             last_committed: 0,
             sequence_number: 1,
             commit,

@@ -10,7 +10,7 @@ use super::arguments::Arguments;
 use crate::remote::Remote;
 use binlog::event::{Event, EventType, FormatDescription, decode, decode_format_description};
 use binlog::file::{FileError, FileReader, Input, RawEvent};
-use binlog::gtid::{GtidSet, Interval, Source};
+use binlog::gtid::GtidSet;
 use env::{Env, OpenMode, UnixMicros};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -114,10 +114,7 @@ impl Selection {
             return matches!(event, Event::MariadbGtid(_)).then_some(self.include_gtids.is_none());
         };
         let Some(id) = gtid.gtid else { return Some(self.include_gtids.is_none()) };
-        let mut this = GtidSet::new();
-        let source = Source { uuid: id.uuid, tag: gtid.tag.clone() };
-        this.add_interval(source, Interval { start: id.gno, end: id.gno + 1 });
-        let is_in = |set: &GtidSet| this.is_subset(set);
+        let is_in = |set: &GtidSet| set.contains(id);
         Some(self.include_gtids.as_ref().is_none_or(is_in) && !self.exclude_gtids.as_ref().is_some_and(is_in))
     }
 }
@@ -200,8 +197,5 @@ fn walk_file(
 
 /// True for the events that open a transaction.
 pub(super) fn opens_group(kind: EventType) -> bool {
-    matches!(
-        kind,
-        EventType::GTID | EventType::ANONYMOUS_GTID | EventType::GTID_TAGGED | EventType::MARIADB_GTID
-    )
+    kind.is_gtid() || kind == EventType::MARIADB_GTID
 }

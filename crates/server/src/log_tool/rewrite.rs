@@ -11,9 +11,9 @@ use super::input::{LogFile, log_files, opens_group};
 use super::output::NewFile;
 use super::{EXPANDED_MAX, Outcome, ToolError};
 use binlog::event::{
-    CHECKSUM_LEN, ChecksumAlgorithm, Decoder, EncodeEvent, Event, EventError, EventHeader, EventOrigin,
-    EventType, FormatDescription, MAGIC, RowsData, RowsEvent, RowsKind, TableMapEvent,
-    TransactionPayloadEvent, UpdatedDatabases, append_event, flags, move_event, rows_flags,
+    CHECKSUM_LEN, ChecksumAlgorithm, Decoder, EncodeEvent, Event, EventError, EventHeader, EventType,
+    FormatDescription, MAGIC, RowsData, RowsEvent, RowsKind, TableMapEvent, TransactionPayloadEvent,
+    UpdatedDatabases, append_event, flags, move_event, rows_flags,
 };
 use binlog::file::{FileError, FileReader};
 use env::Env;
@@ -270,10 +270,8 @@ fn statement_end() -> RowsEvent<'static> {
 
 /// An event instead of the one with this header.
 fn encoded(header: &EventHeader, event: &impl EncodeEvent) -> Vec<u8> {
-    let origin =
-        EventOrigin { timestamp: header.timestamp, server_id: header.server_id, flags: header.flags };
     let mut bytes = Vec::new();
-    append_event(&mut bytes, event, origin, 0, ChecksumAlgorithm::Off);
+    append_event(&mut bytes, event, header.origin(), 0, ChecksumAlgorithm::Off);
     bytes
 }
 
@@ -416,24 +414,11 @@ fn with_length(plain: Vec<u8>, following: u64, checksum: ChecksumAlgorithm) -> R
     let header = EventHeader::decode(&plain)?;
     let Event::Gtid(mut event) = binlog::event::decode(&plain, &format)? else { return Ok(plain) };
     let added = if checksum == ChecksumAlgorithm::Crc32 { CHECKSUM_LEN as u64 } else { 0 };
-    let whole = |bytes: &[u8]| bytes.len() as u64 + added + following;
+    let whole = plain.len() as u64 + added + following;
     let says = event.commit.map(|commit| commit.transaction_length);
-    if says.is_none_or(|says| says == 0 || says == whole(&plain)) {
+    if says.is_none_or(|says| says == 0 || says == whole) {
         return Ok(plain);
     }
-    if header.event_type == EventType::GTID_TAGGED {
-        return Err(EventError::Unsupported("new lengths for tagged GTIDs"));
-    }
-    // The length is in itself, in as many bytes as it needs: three rounds at the most.
-    let mut bytes = plain;
-    loop {
-        let length = whole(&bytes);
-        if let Some(commit) = &mut event.commit {
-            commit.transaction_length = length;
-        }
-        bytes = encoded(&header, &event);
-        if whole(&bytes) == length {
-            return Ok(bytes);
-        }
-    }
+    event.set_transaction_length(following, checksum);
+    Ok(encoded(&header, &event))
 }

@@ -8,7 +8,7 @@ use binlog::event::{
     Event, EventType, FormatDescription, MariadbGtid, RowsEvent, decode, decode_format_description,
 };
 use binlog::file::{FileEnd, FileError, RawEvent};
-use binlog::gtid::{Gtid, GtidSet, Interval, Source};
+use binlog::gtid::{Gtid, GtidSet};
 use env::{Env, UnixMicros};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -18,22 +18,14 @@ use std::ops::ControlFlow;
 pub(super) enum Name {
     #[default]
     Anonymous,
-    Mysql {
-        source: Source,
-        gno: u64,
-    },
+    Mysql(Gtid),
     Mariadb(MariadbGtid),
 }
 
 impl Name {
     fn of(event: &Event<'_>) -> Self {
         match event {
-            Event::Gtid(event) => match event.gtid {
-                Some(Gtid { uuid, gno }) => {
-                    Self::Mysql { source: Source { uuid, tag: event.tag.clone() }, gno }
-                }
-                None => Self::Anonymous,
-            },
+            Event::Gtid(event) => event.gtid.map_or(Self::Anonymous, Self::Mysql),
             Event::MariadbGtid(event) => Self::Mariadb(event.gtid),
             _ => Self::Anonymous,
         }
@@ -41,8 +33,8 @@ impl Name {
 
     /// Adds MySQL's.
     pub(super) fn add_to(&self, set: &mut GtidSet) {
-        if let Self::Mysql { source, gno } = self {
-            set.add_interval(source.clone(), Interval { start: *gno, end: gno + 1 });
+        if let Self::Mysql(gtid) = self {
+            set.add(*gtid);
         }
     }
 }
@@ -51,8 +43,7 @@ impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Anonymous => f.write_str("a transaction without GTID"),
-            Self::Mysql { source, gno } if source.tag.is_empty() => write!(f, "{}:{gno}", source.uuid),
-            Self::Mysql { source, gno } => write!(f, "{}:{}:{gno}", source.uuid, source.tag),
+            Self::Mysql(gtid) => gtid.fmt(f),
             Self::Mariadb(gtid) => gtid.fmt(f),
         }
     }

@@ -15,7 +15,7 @@ use super::{EXPANDED_MAX, Outcome, ToolError};
 use crate::remote;
 use binlog::event::{Decoder, Event, EventError, FormatDescription, GtidEvent, MariadbGtid, PurgedGtids};
 use binlog::file::{FileEnd, FileError, FileReader, RawEvent};
-use binlog::gtid::{GtidSet, Interval, Source};
+use binlog::gtid::GtidSet;
 use binlog::log::whole_groups_after;
 use env::{Env, OpenMode};
 use std::collections::BTreeMap;
@@ -242,13 +242,10 @@ impl<'a> Verifier<'a> {
         }
         self.sequence_number = sequence;
         let (Some(gtid), Some(all)) = (event.gtid, &mut self.log.gtids) else { return };
-        let mut this = GtidSet::new();
-        let source = Source { uuid: gtid.uuid, tag: event.tag.clone() };
-        this.add_interval(source, Interval { start: gtid.gno, end: gtid.gno + 1 });
-        let is_there = this.is_subset(all);
-        all.union(&this);
+        let is_there = all.contains(gtid);
+        all.add(gtid);
         if is_there {
-            self.problem(at, format_args!("GTID {this} was there before"));
+            self.problem(at, format_args!("GTID {gtid} was there before"));
         }
     }
 

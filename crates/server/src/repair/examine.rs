@@ -822,9 +822,9 @@ impl Examination {
                 loss.last_gtid_after.into_iter().for_each(|gtid| logged.add(gtid));
                 continue;
             };
-            if from.uuid == to.uuid && from.gno < to.gno {
-                let source = binlog::gtid::Source { uuid: to.uuid, tag: Default::default() };
-                logged.add_interval(source, binlog::gtid::Interval { start: from.gno + 1, end: to.gno + 1 });
+            if from.source == to.source && from.gno < to.gno {
+                logged
+                    .add_interval(to.source, binlog::gtid::Interval { start: from.gno + 1, end: to.gno + 1 });
             } else {
                 logged.add(to);
             }

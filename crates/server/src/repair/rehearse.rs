@@ -2,7 +2,7 @@
 //! that can't be followed stops it, or sets objects aside. Bytes and checksums say nothing of that.
 
 use binlog::LogPosition;
-use binlog::event::{EventType, decode_format_description};
+use binlog::event::decode_format_description;
 use binlog::file::{FileReader, Input};
 use binlog::log::{Examined, LogError};
 use env::{Env, OpenMode};
@@ -83,7 +83,7 @@ fn start_of(env: &dyn Env, path: &Path, end: u64) -> Option<u64> {
     while let Ok(Some(event)) = reader.next_event()
         && event.start < end
     {
-        if matches!(event.header.event_type, EventType::GTID | EventType::ANONYMOUS_GTID) {
+        if event.header.event_type.is_gtid() {
             start = Some(event.start);
         }
     }

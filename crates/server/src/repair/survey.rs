@@ -7,7 +7,7 @@ use binlog::LogPosition;
 use binlog::event::{Event, EventType, FormatDescription, LogResetEvent, PreviousGtids, PurgedGtids};
 use binlog::event::{decode, decode_format_description};
 use binlog::file::{FileError, FileReader, Input};
-use binlog::gtid::{Gtid, GtidSet, Interval, Source};
+use binlog::gtid::{Gtid, GtidSet, Interval};
 use binlog::log::whole_groups_after;
 use env::{Env, OpenMode};
 use std::path::Path;
@@ -152,8 +152,7 @@ impl Surveyed {
             let after = whole_groups_after(file, &format, at)?;
             if let Some(last) = after.last_gtid {
                 let start = last.gno.saturating_sub(after.count.saturating_sub(1)).max(1);
-                let source = Source { uuid: last.uuid, tag: Default::default() };
-                self.gtids.add_interval(source, Interval { start, end: last.gno + 1 });
+                self.gtids.add_interval(last.source, Interval { start, end: last.gno + 1 });
             }
         }
         walked

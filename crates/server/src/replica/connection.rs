@@ -1,6 +1,7 @@
 //! The receiver's connection to its source: login, what both must know of each other, and the
 //! command that starts the stream.
 
+use crate::remote::place::major_minor;
 use crate::server::Server;
 use binlog::gtid::GtidSet;
 use protocol::Timeouts;
@@ -252,7 +253,11 @@ impl SourceConnection {
 
     fn dump_gtids(&mut self, server_id: u32, executed: &GtidSet) -> Result<(), SourceError> {
         let mut gtids = Vec::new();
-        executed.encode(&mut gtids);
+        // An older MySQL has no transactions with tags, and can't read a set with them.
+        match major_minor(&self.client.server_version) < (8, 3) {
+            true => executed.untagged().encode(&mut gtids),
+            false => executed.encode(&mut gtids),
+        }
         let mut packet = vec![COM_BINLOG_DUMP_GTID];
         packet.extend_from_slice(&(THROUGH_POSITION | THROUGH_GTID).to_le_bytes());
         packet.extend_from_slice(&server_id.to_le_bytes());

@@ -83,8 +83,8 @@ impl StreamPosition {
             return Ok(Incoming::Passed);
         }
         let gtid = match header.event_type {
-            EventType::GTID | EventType::GTID_TAGGED => match decode(bytes, format)? {
-                Event::Gtid(event) => event.gtid.filter(|_| event.tag.is_empty()),
+            kind if kind.is_gtid() => match decode(bytes, format)? {
+                Event::Gtid(event) => event.gtid,
                 _ => None,
             },
             _ => None,

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use binlog::gtid::{Gtid, GtidSet};
+use binlog::gtid::{GtidSet, GtidSpecification};
 
 use super::binary_log;
 use crate::expression::{Node, Resolver, Row};
@@ -31,7 +31,7 @@ enum SetAction {
     User(Box<str>, Datum<'static>, Type),
     NextTransaction { isolation: Option<Isolation>, read_only: Option<bool> },
     LastInsertId(u64),
-    GtidNext(Option<Gtid>),
+    GtidNext(GtidSpecification),
     GtidPurged { adds: bool, set: GtidSet },
 }
 
@@ -156,7 +156,10 @@ impl Plan<'_> {
     }
 
     fn session(&mut self, cx: &mut Context, id: VariableId, assigned: Assigned) -> Result<()> {
-        may_set(cx, id.variable().asks())?;
+        match id {
+            ids::GTID_NEXT => may_set_gtid_next(cx, &assigned)?,
+            _ => may_set(cx, id.variable().asks())?,
+        }
         if routine::is_in_function(cx) {
             check_in_function(id)?;
         }
@@ -202,10 +205,9 @@ impl Plan<'_> {
     }
 
     fn gtid_next(&mut self, cx: &mut Context, assigned: &Assigned) -> Result<()> {
-        may_set(cx, Asks::AdminOrApplier)?;
         cx.check_gtid_next_settable()?;
         let gtid = match assigned {
-            Assigned::Default => None,
+            Assigned::Default => GtidSpecification::default(),
             Assigned::Text(text) => gtid_next::parse(text)?,
             other => return Err(wrong_value("gtid_next", other)),
         };
@@ -221,6 +223,9 @@ impl Plan<'_> {
         let Assigned::Text(text) = assigned else { return Err(wrong_value("gtid_purged", assigned)) };
         let parsed = binary_log::parse_purged(text);
         let (adds, set) = parsed.ok_or_else(|| wrong_value("gtid_purged", assigned))?;
+        if set.intervals().any(|(source, _)| !source.tag.is_none()) {
+            cx.need_any(Privileges::NONE, GTID_TAG, "TRANSACTION_GTID_TAG and SYSTEM_VARIABLES_ADMIN")?;
+        }
         self.actions.push(SetAction::GtidPurged { adds, set });
         Ok(())
     }
@@ -403,13 +408,30 @@ fn may_set(cx: &Context, asks: Asks) -> Result<()> {
         }
         Asks::AdminOrApplier => (
             Privileges::SUPER,
-            &["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN", "REPLICATION_APPLIER"],
+            &APPLIER_ADMIN,
             "SUPER, SYSTEM_VARIABLES_ADMIN, SESSION_VARIABLES_ADMIN or REPLICATION_APPLIER",
         ),
     };
     match names.iter().any(|name| cx.need_any(any, name, shown).is_ok()) {
         true => Ok(()),
         false => Err(error::SPECIFIC_ACCESS_DENIED_ERROR.with(&[&shown])),
+    }
+}
+
+/// The same for `gtid_next`: with a tag it asks for more, for which SUPER is not enough (error
+/// 6038).
+fn may_set_gtid_next(cx: &Context, assigned: &Assigned) -> Result<()> {
+    let is_tagged = |text: &String| gtid_next::parse(text).is_ok_and(|next| !next.tag().is_none());
+    if !matches!(assigned, Assigned::Text(text) if is_tagged(text)) {
+        return may_set(cx, Asks::AdminOrApplier);
+    }
+    let has = |name: &str| cx.need_any(Privileges::NONE, name, name).is_ok();
+    match has(GTID_TAG) && APPLIER_ADMIN.into_iter().any(has) {
+        true => Ok(()),
+        false => Err(error::SPECIFIC_ACCESS_DENIED.with(&[
+            &"the TRANSACTION_GTID_TAG and at least one of the: SYSTEM_VARIABLES_ADMIN, SESSION_VARIABLES_ADMIN \
+              or REPLICATION_APPLIER",
+        ])),
     }
 }
 
@@ -439,6 +461,8 @@ fn sets_read_only(cx: &Context, id: VariableId, value: &Value) -> bool {
         && !cx.instance.globals().bool(id)
 }
 
+const GTID_TAG: &str = "TRANSACTION_GTID_TAG";
+const APPLIER_ADMIN: [&str; 3] = ["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN", "REPLICATION_APPLIER"];
 const SESSION_ADMIN: [&str; 2] = ["SYSTEM_VARIABLES_ADMIN", "SESSION_VARIABLES_ADMIN"];
 
 fn wrong_value(name: &str, assigned: &Assigned) -> SqlError {

@@ -26,7 +26,7 @@ use binlog::event::{
     gtid_flags, rows_flags,
 };
 use binlog::group::OriginalCommit;
-use binlog::gtid::Gtid;
+use binlog::gtid::{Gtid, GtidSpecification, Uuid};
 use storage::source_position::{self, SourcePosition as StoredPosition};
 
 use super::AnonymousGtids;
@@ -391,9 +391,6 @@ impl Applier {
         event: &GtidEvent,
         received: &Arc<ReceivedEvent>,
     ) -> Result<Applied> {
-        if !event.tag.is_empty() {
-            return Err(SqlError::unsupported("GTIDs with tags"));
-        }
         let name = event.gtid.map_or(GroupName::Anonymous, GroupName::Mysql);
         if let GroupName::Mysql(gtid) = name
             && self.is_before_gtids(gtid)
@@ -476,7 +473,7 @@ impl Applier {
         let cx = self.session.context();
         cx.set_origin(Some(Origin { server_id: header.server_id, commit, position: None }));
         if let Some(gtid) = named {
-            cx.set_gtid_next(Some(gtid))?;
+            cx.set_gtid_next(GtidSpecification::Assigned(gtid))?;
             group.is_passed_over |= matches!(cx.log.next(), GtidNext::Executed(_));
         }
         self.channel.with(|state| state.progress.applying_since = header.timestamp);
@@ -494,11 +491,11 @@ impl Applier {
                 AnonymousGtids::Uuid(uuid) => uuid,
             },
         };
-        let uuid = uuid.parse().map_err(|_| error::MALFORMED_GTID_SPECIFICATION.with(&[&uuid]))?;
+        let uuid: Uuid = uuid.parse().map_err(|_| error::MALFORMED_GTID_SPECIFICATION.with(&[&uuid]))?;
         // What was enqueued last may not be ordered yet.
         let gno = self.instance.log().gtid_ordered().next_gno(uuid).max(self.last_named + 1);
         self.last_named = gno;
-        Ok(Some(Gtid { uuid, gno }))
+        Ok(Some(Gtid::new(uuid, gno)))
     }
 
     fn begin_transaction(&mut self) -> Result<()> {

@@ -1,5 +1,6 @@
 //! `gtid_next`: the name of the session's next transaction, where it is not this server that gives
-//! it.
+//! it; or the tag of the names that this server gives to the session's transactions from now on
+//! (`AUTOMATIC:TAG`), which changes nothing else.
 //!
 //! 1. set     `SET gtid_next = 'uuid:n'` makes the session own the GTID: no other gets it, and
 //!    whoever asks for it waits. If it is in the log already, the session skips what changes
@@ -12,30 +13,35 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use binlog::gtid::Gtid;
+use binlog::gtid::{self, Gtid, GtidSpecification, Tag};
 use parking_lot::Mutex;
 
 use super::Context;
 use crate::executor::create_start;
 use crate::statement_class::{is_logged, is_refused_while_owning_gtid};
-use datum::error::{self, Result, SqlError};
+use datum::error::{self, Result};
 use syntax::ast::StatementKind;
 
 /// How long a wait for another owner sleeps before it checks again.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// What `gtid_next` says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GtidNext {
-    /// The log gives the number.
-    #[default]
-    Automatic,
+    /// The log gives the number, of those with this tag or of those with none.
+    Automatic(Tag),
     /// The next transaction has this one, which the session owns.
     Owned(Gtid),
     /// The transaction is in the log: its statements are skipped.
     Executed(Gtid),
     /// The transaction has ended.
     Used(Gtid),
+}
+
+impl Default for GtidNext {
+    fn default() -> Self {
+        Self::Automatic(Tag::NONE)
+    }
 }
 
 /// GTIDs that sessions own, and which sessions.
@@ -63,21 +69,21 @@ impl OwnedGtids {
     }
 }
 
-/// What a text says that is assigned to `gtid_next`: a GTID, or `None` for AUTOMATIC.
-pub(crate) fn parse(text: &str) -> Result<Option<Gtid>> {
-    let text = text.trim();
+/// What a text says that is assigned to `gtid_next`: a GTID, AUTOMATIC or AUTOMATIC:TAG.
+pub(crate) fn parse(text: &str) -> Result<GtidSpecification> {
     if text.eq_ignore_ascii_case("AUTOMATIC") {
-        return Ok(None);
+        return Ok(GtidSpecification::default());
     }
     if text.eq_ignore_ascii_case("ANONYMOUS") {
         return Err(error::CANT_SET_GTID_NEXT_TO_ANONYMOUS_WHEN_GTID_MODE_IS_ON.plain());
     }
-    let is_tagged = text.matches(':').count() == 2 || text.to_ascii_uppercase().starts_with("AUTOMATIC:");
-    match text.parse() {
-        Ok(gtid) => Ok(Some(gtid)),
-        Err(_) if is_tagged => Err(SqlError::unsupported("GTIDs with tags")),
-        Err(_) => Err(error::MALFORMED_GTID_SPECIFICATION.with(&[&text])),
-    }
+    let parsed = match text.split_once(':') {
+        Some((word, tag)) if word.eq_ignore_ascii_case("AUTOMATIC") => {
+            gtid::parse_tag(tag).map(GtidSpecification::Automatic)
+        }
+        _ => text.parse().map(GtidSpecification::Assigned),
+    };
+    parsed.map_err(|_| error::MALFORMED_GTID_SPECIFICATION.with(&[&text]))
 }
 
 impl Context {
@@ -93,10 +99,13 @@ impl Context {
     }
 
     /// Step 1. Waits while another session owns the GTID.
-    pub(crate) fn set_gtid_next(&mut self, gtid: Option<Gtid>) -> Result<()> {
-        let Some(gtid) = gtid else {
-            self.log.gtid_next = GtidNext::Automatic;
-            return Ok(());
+    pub(crate) fn set_gtid_next(&mut self, gtid: GtidSpecification) -> Result<()> {
+        let gtid = match gtid {
+            GtidSpecification::Assigned(gtid) => gtid,
+            GtidSpecification::Automatic(tag) => {
+                self.log.gtid_next = GtidNext::Automatic(tag);
+                return Ok(());
+            }
         };
         let instance = self.instance.clone();
         while !instance.owned_gtids().take(gtid, self.connection.id) {
@@ -123,7 +132,7 @@ impl Context {
     /// Step 3: the transaction has ended.
     pub(super) fn gtid_used(&mut self) {
         match self.log.gtid_next {
-            GtidNext::Automatic | GtidNext::Used(_) | GtidNext::Executed(_) => {}
+            GtidNext::Automatic(_) | GtidNext::Used(_) | GtidNext::Executed(_) => {}
             GtidNext::Owned(gtid) => {
                 self.instance.log().release_gtid(gtid);
                 self.instance.owned_gtids().give_back(gtid);
@@ -135,7 +144,7 @@ impl Context {
     /// The session begins anew, or ends.
     pub(crate) fn forget_gtid(&mut self) {
         self.gtid_used();
-        self.log.gtid_next = GtidNext::Automatic;
+        self.log.gtid_next = GtidNext::default();
     }
 
     /// Whether the statement may run: false if it belongs to a transaction that is in the log.
@@ -146,7 +155,7 @@ impl Context {
             GtidNext::Owned(_) if self.transactions.open.is_some() && is_refused_while_owning_gtid(kind) => {
                 Err(error::CANT_DO_IMPLICIT_COMMIT_IN_TRX_WHEN_GTID_NEXT_IS_SET.plain())
             }
-            GtidNext::Automatic | GtidNext::Owned(_) => Ok(true),
+            GtidNext::Automatic(_) | GtidNext::Owned(_) => Ok(true),
             GtidNext::Used(gtid) if is_logged(kind) => {
                 Err(error::GTID_NEXT_TYPE_UNDEFINED_GTID.with(&[&gtid]))
             }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use binlog::gtid::Gtid;
+use binlog::gtid::GtidSpecification;
 use binlog::log::Published;
 use smallvec::SmallVec;
 use storage::transaction::{Isolation, Savepoint};
@@ -120,7 +120,7 @@ impl Context {
             lock_wait_timeout: self.settings.lock_wait_timeout(),
             context: self.group_context(),
             begin: self.begin_event(),
-            gtid: self.log.owned_gtid(),
+            gtid: self.log.gtid(),
         };
         let mut storage_transaction = self.instance.engine().begin(self.interrupt.clone(), options);
         storage_transaction.reuse_buffers(std::mem::take(&mut self.scratch.transaction));
@@ -151,16 +151,16 @@ impl Context {
 
     /// A second transaction, besides the session's own, for reading what is committed now.
     pub(crate) fn scratch_transaction(&mut self) -> Box<Transaction> {
-        self.second_transaction(None)
+        self.second_transaction(GtidSpecification::default())
     }
 
     /// A second transaction, besides the session's own, which is logged under the name that the
     /// session's next one has.
     pub(crate) fn logged_transaction(&mut self) -> Box<Transaction> {
-        self.second_transaction(self.log.owned_gtid())
+        self.second_transaction(self.log.gtid())
     }
 
-    fn second_transaction(&mut self, gtid: Option<Gtid>) -> Box<Transaction> {
+    fn second_transaction(&mut self, gtid: GtidSpecification) -> Box<Transaction> {
         let options = TransactionOptions {
             isolation: Isolation::RepeatableRead,
             lock_wait_timeout: self.settings.lock_wait_timeout(),

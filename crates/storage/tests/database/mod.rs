@@ -13,7 +13,7 @@ use std::time::Duration;
 use binlog::LogPosition;
 use binlog::event::{EncodedQuery, QueryEvent};
 use binlog::group::GroupContext;
-use binlog::gtid::Uuid;
+use binlog::gtid::{GtidSpecification, Uuid};
 use binlog::log::LogOptions;
 use binlog::row::{ColumnType, Fields, RowImageBuilder, Value, code};
 use env::{Env, SimEnv};
@@ -292,7 +292,7 @@ pub fn transaction_options(isolation: Isolation, lock_wait_timeout: Duration) ->
         lock_wait_timeout,
         context: context(),
         begin: Arc::new(EncodedQuery::from(&QueryEvent::new(1, b"d", b"BEGIN"))),
-        gtid: None,
+        gtid: GtidSpecification::default(),
     }
 }
 

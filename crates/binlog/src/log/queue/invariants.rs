@@ -84,7 +84,13 @@ mod tests {
     }
 
     fn entry(waiter: Arc<CommitWaiter>) -> Entry {
-        Entry { group: None, gtid: None, hook: Box::new(()), waiter, end: LogPosition::ZERO }
+        Entry {
+            group: None,
+            gtid: GtidSpecification::default(),
+            hook: Box::new(()),
+            waiter,
+            end: LogPosition::ZERO,
+        }
     }
 
     #[test]

@@ -4,13 +4,13 @@
 //! order, every queued transaction is finished in the end.
 
 use super::*;
-use crate::gtid::Uuid;
+use crate::gtid::{Gtid, Source, Tag, Uuid};
 use crate::log::LogError;
 use crate::position::FileNumber;
 use std::sync::atomic::AtomicUsize;
 use stdx::random::Random;
 
-const GTID: Gtid = Gtid { uuid: Uuid([0; 16]), gno: 1 };
+pub(super) const GTID: Gtid = Gtid { source: Source { uuid: Uuid([0; 16]), tag: Tag::NONE }, gno: 1 };
 /// After so many rounds the orderer lets another session take over.
 const ORDER_ROUNDS: usize = 8;
 /// More than any schedule takes.
@@ -185,7 +185,13 @@ impl World {
             }));
         }
         let hook = Box::new(());
-        self.queue.enqueue(Entry { group: None, gtid: Some(GTID), hook, waiter, end: LogPosition::ZERO });
+        self.queue.enqueue(Entry {
+            group: None,
+            gtid: GtidSpecification::Assigned(GTID),
+            hook,
+            waiter,
+            end: LogPosition::ZERO,
+        });
         SessionStep::AskForRole
     }
 

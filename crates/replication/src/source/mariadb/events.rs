@@ -21,16 +21,14 @@ const XA_START: &[u8] = b"XA START ";
 
 /// True for the events that other ones stand for on the stream.
 pub(super) fn is_translated(event_type: EventType) -> bool {
-    matches!(
-        event_type,
-        EventType::PREVIOUS_GTIDS
-            | EventType::GTID
-            | EventType::ANONYMOUS_GTID
-            | EventType::GTID_TAGGED
-            | EventType::TRANSACTION_PAYLOAD
-            | EventType::QUERY
-            | EventType::ROWS_QUERY
-    )
+    event_type.is_gtid()
+        || matches!(
+            event_type,
+            EventType::PREVIOUS_GTIDS
+                | EventType::TRANSACTION_PAYLOAD
+                | EventType::QUERY
+                | EventType::ROWS_QUERY
+        )
 }
 
 /// True for the last event of a group that BEGIN or XA START opened.

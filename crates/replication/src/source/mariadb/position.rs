@@ -10,7 +10,7 @@
 //! number, too.
 
 use super::super::DumpError;
-use binlog::event::{Event, EventHeader, EventType, MariadbGtid, decode};
+use binlog::event::{Event, EventHeader, MariadbGtid, decode};
 use binlog::gtid::GtidSet;
 use binlog::log::{Log, LogError, LogReader};
 use binlog::{FileNumber, LogPosition};
@@ -169,9 +169,7 @@ impl Groups {
 
 /// Of an event that opens a group: its transaction's number in the file, and the group's length.
 fn opening(header: &EventHeader, bytes: &[u8], fde: &binlog::event::FormatDescription) -> Option<(u64, u64)> {
-    let opens =
-        matches!(header.event_type, EventType::GTID | EventType::ANONYMOUS_GTID | EventType::GTID_TAGGED);
-    match opens.then(|| decode(bytes, fde)) {
+    match header.event_type.is_gtid().then(|| decode(bytes, fde)) {
         Some(Ok(Event::Gtid(gtid))) => Some((gtid.sequence_number, gtid.commit?.transaction_length)),
         _ => None,
     }

@@ -4,7 +4,7 @@
 use super::*;
 use binlog::event::split;
 use binlog::group::{GroupBuilder, GroupContext};
-use binlog::gtid::{Gtid, Uuid};
+use binlog::gtid::{Gtid, GtidSpecification, Source, Uuid};
 use binlog::log::LogOptions;
 use env::SimEnv;
 use std::path::Path;
@@ -28,7 +28,10 @@ fn rows(log: &Log, original: Option<(u32, Gtid)>) -> LogPosition {
     builder.end_statement();
     let group = builder.finish_xid(1);
     match original {
-        Some((_, gtid)) => log.enqueue_with_gtid(group, gtid, Box::new(())).wait().unwrap().position,
+        Some((_, gtid)) => {
+            let gtid = GtidSpecification::Assigned(gtid);
+            log.enqueue_with_gtid(group, gtid, Box::new(())).wait().unwrap().position
+        }
         None => log.commit(group, Box::new(())).unwrap(),
     }
 }
@@ -176,11 +179,14 @@ fn a_replica_counts_to_where_the_log_is_also_over_what_grew() {
 #[test]
 fn numbers_follow_the_logs_order_whatever_the_gtids_are() {
     let log = log();
-    let foreign = |gno| Some((9, Gtid { uuid: Uuid([9; 16]), gno }));
+    let foreign = |tag: &str, gno| {
+        let source = Source { uuid: Uuid([9; 16]), tag: tag.parse().unwrap() };
+        Some((9, Gtid::new(source, gno)))
+    };
     rows(&log, None);
-    rows(&log, foreign(700));
+    rows(&log, foreign("tag", 700));
     log.rotate().unwrap();
-    rows(&log, foreign(3));
+    rows(&log, foreign("", 3));
     rows(&log, None);
     let first =
         |state: &str| stream_after(&log, state).unwrap().into_iter().find(|line| line.starts_with("0-"));

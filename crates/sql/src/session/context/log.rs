@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use binlog::event::EncodedQuery;
-use binlog::gtid::Gtid;
+use binlog::gtid::{Gtid, GtidSpecification, Tag};
 use storage::engine::Replicated;
 
 use crate::executor::LoggedFile;
@@ -54,6 +54,15 @@ impl LogState {
         }
     }
 
+    /// What the next transaction's GTID is to be.
+    pub(crate) fn gtid(&self) -> GtidSpecification {
+        match self.gtid_next {
+            GtidNext::Automatic(tag) => GtidSpecification::Automatic(tag),
+            GtidNext::Owned(gtid) => GtidSpecification::Assigned(gtid),
+            GtidNext::Executed(_) | GtidNext::Used(_) => GtidSpecification::default(),
+        }
+    }
+
     /// What names the next group.
     pub(crate) fn next(&self) -> GtidNext {
         self.gtid_next
@@ -62,20 +71,21 @@ impl LogState {
     /// What names the group that is committed now.
     pub(crate) fn replicated(&self) -> Replicated<'_> {
         let source_position = self.origin.as_ref().and_then(|origin| origin.position.as_ref());
-        Replicated { gtid: self.owned_gtid(), source_position }
+        Replicated { gtid: self.gtid(), source_position }
     }
 
     /// The GTID that the session owns, which somebody else gives back.
     pub(in crate::session) fn disown_gtid(&mut self) -> Option<Gtid> {
         let gtid = self.owned_gtid();
-        self.gtid_next = GtidNext::Automatic;
+        self.gtid_next = GtidNext::default();
         gtid
     }
 
     /// `gtid_next`, as the client sees it.
     pub(crate) fn gtid_next_text(&self) -> String {
         match self.gtid_next {
-            GtidNext::Automatic => "AUTOMATIC".to_owned(),
+            GtidNext::Automatic(Tag::NONE) => "AUTOMATIC".to_owned(),
+            GtidNext::Automatic(tag) => format!("AUTOMATIC:{tag}"),
             GtidNext::Owned(gtid) | GtidNext::Executed(gtid) | GtidNext::Used(gtid) => gtid.to_string(),
         }
     }

@@ -1,0 +1,17 @@
+set gtid_next='AUTOMATIC:second'; create database tagged; set gtid_next='AUTOMATIC:first'; create table tagged.c (n int primary key); set gtid_next='AUTOMATIC'; insert into tagged.c values (1); insert into tagged.c values (2);set gtid_next='00000000-7f80-1111-2222-0123456789ab:5'; commit; set gtid_next='AUTOMATIC'; 
+flush binary logs;
+create table tagged.a (id int primary key, v varchar(1000));
+set gtid_next='AUTOMATIC:shop'; insert into tagged.a values (1,'automatic'); insert into tagged.a values (2,'again');
+set gtid_next='AUTOMATIC:_a_tag_of_32_characters_in_all__'; insert into tagged.a values (3,'longest tag');
+set gtid_next='ffffffff-ffff-ffff-ffff-ffffffffff80:z:9223372036854775806'; begin; insert into tagged.a values (4,'largest number'); commit;
+set gtid_next='00000000-7f80-1111-2222-0123456789ab:z:65'; begin; insert into tagged.a values (5,'more bytes'); commit;
+set gtid_next='00000000-7f80-1111-2222-0123456789ab:z:64'; commit;
+set gtid_next='AUTOMATIC:shop'; update tagged.a set v='changed' where id < 3; delete from tagged.a where id=3; create table tagged.b (x int primary key) as select id x from tagged.a;
+set binlog_transaction_compression=on; insert into tagged.a select 100+x, repeat('compressed ',8) from tagged.b; set binlog_transaction_compression=off;
+set original_commit_timestamp=1700000000000001; set original_server_version=80408; insert into tagged.a values (6,'from elsewhere'); set original_server_version=default;set original_commit_timestamp=default;
+xa start 'x'; insert into tagged.a values (7,'xa'); xa end 'x'; xa prepare 'x'; xa commit 'x';
+set gtid_next='AUTOMATIC'; insert into tagged.a values(8,'untagged'); 
+set gtid_next='AUTOMATIC:shop'; insert into tagged.a values(9,'');drop table tagged.b; 
+insert into tagged.a select id+1000*n, repeat(v, 5) from (select id, v from tagged.a limit 12) t, (select 1 n union select 2 union select 3 union select 4 union select 5 union select 6 union select 7) c;
+flush binary logs;
+select @@gtid_executed; show binary logs;
