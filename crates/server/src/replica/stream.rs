@@ -74,7 +74,8 @@ impl StreamPosition {
             let high = self.offset & !u64::from(u32::MAX);
             end = high | u64::from(header.end_log_pos);
             if end < self.offset {
-                end += 1 << 32;
+                let beyond = EventError::Malformed("a position of more than 64 bits");
+                end = end.checked_add(1 << 32).ok_or(beyond)?;
             }
             self.offset = end;
         }
@@ -134,5 +135,15 @@ mod tests {
         assert_eq!(take((1 << 32) - 9), (1 << 32) + 22);
         assert!(matches!(stream.take(&event(&XidEvent(1), 1 << 32, 9)).unwrap(), Incoming::Passed));
         assert_eq!(stream.file(), "b.000003");
+    }
+
+    /// The receiver's thread ended by an overflow.
+    #[test]
+    fn a_position_of_more_than_64_bits_is_an_error() {
+        let mut stream = StreamPosition::new(BTreeSet::new());
+        let rotate = RotateEvent { position: u64::MAX, file_name: b"b.000001" };
+        stream.take(&event(&rotate, 0, 1)).unwrap();
+        let format = event(&FormatDescription::new("8.4.8", 0), 4, 1);
+        assert!(matches!(stream.take(&format), Err(EventError::Malformed(_))));
     }
 }
