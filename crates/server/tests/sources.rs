@@ -171,6 +171,7 @@ fn a_source_whose_events_are_unreadable_is_asked_again_after_a_pause_and_not_for
     let replica = start(&["--server-id=2"]);
     follow(&replica, &source, 3);
     await_receiver(&replica, "OFF\t1595\t");
+    assert!(receiver(&replica).contains("This was attempt 3/3"), "{}", receiver(&replica));
     // The first is lost, and three attempts follow.
     assert_eq!(source.requests(), 4);
 

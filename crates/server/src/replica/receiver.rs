@@ -123,9 +123,11 @@ fn message(source: &SourceConfig, connected: Connected, attempts: u64, cause: &s
     if connected.is_made && attempts <= 1 {
         return format!("Error {what} source '{user}@{host}:{port}': {cause}");
     }
+    // The connection that was lost was none.
+    let attempt = attempts.saturating_sub(connected.is_made.into());
     let seconds = source.connect_retry.as_secs();
     format!(
-        "Error {what} source '{user}@{host}:{port}'. This was attempt {attempts}/{retry_count}, with a delay of \
+        "Error {what} source '{user}@{host}:{port}'. This was attempt {attempt}/{retry_count}, with a delay of \
          {seconds} seconds between attempts. Message: {cause}"
     )
 }
