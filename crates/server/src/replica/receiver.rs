@@ -104,8 +104,9 @@ impl Connected {
         self.has_group || self.is_made && lasted >= source.connect_retry
     }
 
-    /// This was attempt number `attempts` since a connection was of use last, which is number 0. As in MySQL a connection that was lost is made again at once, but only once:
-    /// a source may send the same damaged event each time.
+    /// This was attempt number `attempts` since a connection was of use last, which is number 0. As
+    /// in MySQL a connection that was lost is made again at once, but only once: a source may send
+    /// the same damaged event each time.
     fn next(self, attempts: u64, retry_count: u64) -> Next {
         let lost = u64::from(self.is_made);
         match attempts {

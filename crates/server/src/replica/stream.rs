@@ -34,9 +34,8 @@ pub(super) struct StreamPosition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Groups {
     None,
-    /// One has begun.
+    /// Its GTID event has come, and not its end.
     Begun,
-    /// One has ended.
     Whole,
 }
 

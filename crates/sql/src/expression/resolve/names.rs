@@ -333,7 +333,8 @@ impl Resolver<'_> {
     /// True for a FLOAT or DOUBLE whose text has a fixed number of digits after the point.
     fn has_fixed_digits(&self, expr: &Expr) -> bool {
         use ast::AggregateFunction::{AnyValue, Max, Min};
-        // MySQL's SUM and AVG give their texts themselves, and variables have forgotten their digits.
+        // MySQL's SUM and AVG give their texts themselves, and variables have forgotten their
+        // digits.
         let has_own_text = match (&expr.node, &self.scope.aggregates) {
             (Node::UserVariable(_), _) => true,
             (Node::Aggregate(number), Some(all)) => {

@@ -173,8 +173,8 @@ impl Applier {
     }
 }
 
-/// When a transaction is due that was committed at `committed`, by this server's clock; the source's
-/// is `difference` seconds ahead. All that comes of the source may be wrong.
+/// When a transaction is due that was committed at `committed`, by this server's clock; the
+/// source's is `difference` seconds ahead. All that comes of the source may be wrong.
 fn due(committed: u64, delay: Duration, difference: i64) -> u64 {
     let committed = i128::from(committed) + delay.as_micros() as i128;
     let due = committed - i128::from(difference) * 1_000_000;
