@@ -54,7 +54,7 @@ impl<'a> Progress<'a> {
     }
 
     pub(crate) fn add(&mut self, n: u64) {
-        self.done += n;
+        self.done = self.done.saturating_add(n);
         let pause = if self.is_terminal { BAR_PAUSE } else { LINE_PAUSE };
         let now = self.env.monotonic();
         if now.saturating_sub(self.reported_at) < pause {
@@ -64,7 +64,7 @@ impl<'a> Progress<'a> {
         let done = self.done.min(self.total);
         let (shown, of, unit) = (self.unit.shown(done), self.unit.shown(self.total), self.unit.name());
         if self.is_terminal {
-            let filled = (done * WIDTH).checked_div(self.total).unwrap_or(WIDTH);
+            let filled = filled(done, self.total);
             let bar = "#".repeat(filled as usize) + &"-".repeat((WIDTH - filled) as usize);
             eprint!("\r{} [{bar}] {shown} of {of} {unit}", self.what);
             // Only a picture.
@@ -76,10 +76,32 @@ impl<'a> Progress<'a> {
     }
 }
 
+/// How many of the bar's places are full. A source says how many there are: it may be any number.
+fn filled(done: u64, total: u64) -> u64 {
+    let filled = u128::from(done) * u128::from(WIDTH);
+    filled.checked_div(total.into()).map_or(WIDTH, |filled| filled.min(WIDTH.into()) as u64)
+}
+
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
         if self.is_drawn {
             eprintln!();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_takes_any_numbers() {
+        assert_eq!([filled(0, 4), filled(2, 4), filled(4, 4), filled(0, 0)], [0, WIDTH / 2, WIDTH, WIDTH]);
+        assert_eq!(filled(u64::MAX, u64::MAX), WIDTH);
+        let env = env::SimEnv::new(1);
+        let mut progress = Progress::new(&env, "copying", Unit::Rows, u64::MAX);
+        progress.add(u64::MAX);
+        progress.add(1);
+        assert_eq!(progress.done, u64::MAX);
     }
 }

@@ -6,6 +6,7 @@
 //! connection, the stream begins anew behind the last group that is committed here.
 
 use crate::server::Server;
+use env::Env;
 use parking_lot::Mutex;
 use queue::EventQueue;
 use sql::replica::{Channel, ReplicaThread, SourceThreads, ThreadError};
@@ -25,6 +26,11 @@ mod stream;
 
 /// How long a stop of the server waits for one thread.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The system gives no thread.
+const NO_THREAD: u16 = 1202;
+/// Why a thread ended that no other number is about.
+const FATAL: u16 = 1593;
 
 /// The threads of all channels.
 pub(crate) struct ReplicaThreads {
@@ -94,13 +100,18 @@ impl SourceThreads for ReplicaThreads {
             ReplicaThread::Receiver => "replica-receiver",
             ReplicaThread::Applier => "replica-applier",
         };
+        let mut ended = Ended { env: server.env.clone(), channel: channel.clone(), thread, error: None };
+        // It is dropped if there is no thread.
+        ended.because(NO_THREAD, "Could not create replica thread; check system resources");
         let spawned = std::thread::Builder::new().name(name.into()).stack_size(stack).spawn(move || {
             stdx::stack::begin(stack);
-            let mut ended = Ended { channel: channel.clone(), thread, error: None };
-            ended.error = match thread {
-                ReplicaThread::Receiver => receiver::run(&server, &channel, &queue).err(),
-                ReplicaThread::Applier => applier::run(&server, &channel, &queue).err(),
+            let mut ended = ended;
+            ended.because(FATAL, "Fatal error: an internal error ended the thread; the error log says which");
+            let outcome = match thread {
+                ReplicaThread::Receiver => receiver::run(&server, &channel, &queue),
+                ReplicaThread::Applier => applier::run(&server, &channel, &queue),
             };
+            ended.error = outcome.err();
         })?;
         let mut running = self.running.lock();
         running.retain(|thread| !thread.is_finished());
@@ -111,17 +122,51 @@ impl SourceThreads for ReplicaThreads {
 
 /// Tells the channel that a thread has ended, by a panic too.
 struct Ended {
+    env: Arc<dyn Env>,
     channel: Arc<Channel>,
     thread: ReplicaThread,
+    /// What is told if nothing else is said until then.
     error: Option<ThreadError>,
+}
+
+impl Ended {
+    fn because(&mut self, number: u16, message: &str) {
+        self.error = Some(ThreadError { number, message: message.to_owned(), at: 0 });
+    }
 }
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        if let Some(e) = &self.error {
+        if let Some(e) = &mut self.error {
+            e.at = self.env.now();
             let name = self.channel.name();
             tracing::error!(channel = name, thread = ?self.thread, number = e.number, "{}", e.message);
         }
         self.channel.ended(self.thread, self.error.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use sql::replica::SourceConfig;
+
+    /// Nothing but the error log said why such a thread did not run.
+    #[test]
+    fn a_thread_that_panics_says_that_it_has_ended_by_an_error() {
+        let channel = Arc::new(Channel::new("", SourceConfig::default()));
+        let thread = ReplicaThread::Receiver;
+        let env = Arc::new(env::SimEnv::new(1));
+        let begun = env.now();
+        let mut ended = Ended { env: env.clone(), channel: channel.clone(), thread, error: None };
+        let panicking = std::thread::spawn(move || {
+            ended.because(FATAL, "why");
+            panic!("this one is meant");
+        });
+        assert!(panicking.join().is_err());
+        let error = channel.with(|state| state.receiver.last_error.clone()).unwrap();
+        assert_eq!((error.number, error.message.as_str()), (FATAL, "why"));
+        assert!(error.at > begun, "{error:?}");
     }
 }

@@ -12,7 +12,7 @@ use super::{
     decode_format_description, rows_flags, split,
 };
 
-/// Bytes of table-map events that one statement may have.
+/// Bytes of memory that one statement's table maps may take.
 const TABLE_MAPS_MAX: usize = 64 << 20;
 
 /// What is needed to understand the next event of a file or stream.
@@ -65,7 +65,7 @@ impl Decoder {
         }
         let event = decode_body(&header, body, &self.format)?;
         match &event {
-            Event::TableMap(table) => self.remember(table, bytes.len())?,
+            Event::TableMap(table) => self.remember(table)?,
             Event::Rows(rows) => self.statement_ended = rows.flags & rows_flags::STMT_END != 0,
             // A group's end, whatever came of its statements.
             Event::Xid(_) | Event::Gtid(_) | Event::MariadbGtid(_) => self.forget_tables(),
@@ -74,17 +74,61 @@ impl Decoder {
         Ok((header, event))
     }
 
-    fn remember(&mut self, table: &TableMapEvent, bytes: usize) -> Result<(), EventError> {
-        self.table_bytes += bytes;
+    fn remember(&mut self, table: &TableMapEvent) -> Result<(), EventError> {
+        self.table_bytes += table.memory();
         if self.table_bytes > TABLE_MAPS_MAX {
-            return Err(EventError::TooLarge(self.table_bytes as u64));
+            return Err(EventError::Malformed("table maps of one statement take too much memory"));
         }
-        self.tables.insert(table.table_id, Arc::new(table.clone()));
+        let before = self.tables.insert(table.table_id, Arc::new(table.clone()));
+        self.table_bytes -= before.map_or(0, |table| table.memory());
         Ok(())
     }
 
     fn forget_tables(&mut self) {
         self.tables.clear();
         self.table_bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::event::{ChecksumAlgorithm, EventOrigin, MetadataField, OptionalMetadata, append_event};
+    use crate::row::{ColumnType, code};
+
+    fn decode(decoder: &mut Decoder, map: &TableMapEvent) -> Result<(), EventError> {
+        let mut bytes = Vec::new();
+        append_event(&mut bytes, map, EventOrigin::default(), 4, ChecksumAlgorithm::Crc32);
+        decoder.decode(&bytes).map(drop)
+    }
+
+    fn map(table_id: u64, names: usize) -> TableMapEvent {
+        TableMapEvent {
+            table_id,
+            columns: vec![ColumnType::new(code::LONG, 0)],
+            nullable: vec![0],
+            metadata: OptionalMetadata(vec![MetadataField::ColumnNames(vec![vec![b'a']; names])]),
+            ..TableMapEvent::default()
+        }
+    }
+
+    /// 64 MiB of such events took 2 GiB.
+    #[test]
+    fn table_maps_of_one_statement_are_bounded_by_the_memory_that_they_take() {
+        let mut decoder = Decoder::new(FormatDescription::new("9.7.0", 0));
+        let names = 32_000;
+        let count = (0..).take_while(|&id| decode(&mut decoder, &map(id, names)).is_ok()).count();
+        let memory = count * map(0, names).memory();
+        assert!(memory <= TABLE_MAPS_MAX && memory > TABLE_MAPS_MAX / 2, "{count} of {memory} bytes");
+        assert!(decoder.tables.len() == count);
+    }
+
+    #[test]
+    fn one_table_map_has_a_bounded_number_of_names() {
+        let mut decoder = Decoder::new(FormatDescription::new("9.7.0", 0));
+        assert!(decode(&mut decoder, &map(1, 100_000)).is_ok());
+        let error = decode(&mut decoder, &map(2, 2_000_000)).unwrap_err();
+        assert!(error.to_string().contains("too many names"), "{error}");
     }
 }

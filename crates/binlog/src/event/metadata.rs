@@ -12,6 +12,23 @@ use super::EventError;
 use crate::row::bit;
 use crate::row::{ColumnType, code};
 
+/// Names, members and numbers that one table map may have: MySQL's largest tables, of 4096 columns,
+/// some of them of 65535 members, are far below.
+const ELEMENTS_MAX: usize = 1 << 20;
+/// What a text takes in addition to its bytes: its place in a list, and the allocator's part.
+const TEXT_MEMORY: usize = size_of::<Vec<u8>>() + 24;
+
+/// How many more elements may come.
+struct Room(usize);
+
+impl Room {
+    fn take_one(&mut self) -> Result<(), EventError> {
+        let beyond = EventError::Malformed("table map with too many names, members or other elements");
+        self.0 = self.0.checked_sub(1).ok_or(beyond)?;
+        Ok(())
+    }
+}
+
 /// One field of the optional metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MetadataField {
@@ -64,11 +81,18 @@ impl OptionalMetadata {
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, EventError> {
         let mut c = Cursor::new(bytes);
         let mut fields = Vec::new();
+        let mut room = Room(ELEMENTS_MAX);
         while !c.is_empty() {
+            room.take_one()?;
             let kind = c.u8()?;
-            fields.push(MetadataField::decode(kind, c.lenenc_bytes()?)?);
+            fields.push(MetadataField::decode(kind, c.lenenc_bytes()?, &mut room)?);
         }
         Ok(Self(fields))
+    }
+
+    /// Bytes of memory that it takes: a text of one byte takes many more.
+    pub(super) fn memory(&self) -> usize {
+        self.0.iter().map(|field| size_of::<MetadataField>() + field.memory()).sum()
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -200,23 +224,43 @@ pub struct TableDetails {
 }
 
 impl MetadataField {
-    fn decode(kind: u8, bytes: &[u8]) -> Result<Self, EventError> {
+    fn decode(kind: u8, bytes: &[u8], room: &mut Room) -> Result<Self, EventError> {
         Ok(match kind {
             1 => Self::Signedness(bytes.to_vec()),
-            2 => Self::DefaultCharset(DefaultCharset::decode(bytes)?),
-            3 => Self::ColumnCharset(integers(bytes)?),
-            4 => Self::ColumnNames(strings(bytes)?),
-            5 => Self::SetValues(string_lists(bytes)?),
-            6 => Self::EnumValues(string_lists(bytes)?),
-            7 => Self::GeometryTypes(integers(bytes)?),
-            8 => Self::SimplePrimaryKey(integers(bytes)?),
-            9 => Self::PrefixPrimaryKey(pairs(Cursor::new(bytes))?),
-            10 => Self::EnumAndSetDefaultCharset(DefaultCharset::decode(bytes)?),
-            11 => Self::EnumAndSetColumnCharset(integers(bytes)?),
+            2 => Self::DefaultCharset(DefaultCharset::decode(bytes, room)?),
+            3 => Self::ColumnCharset(integers(bytes, room)?),
+            4 => Self::ColumnNames(strings(bytes, room)?),
+            5 => Self::SetValues(string_lists(bytes, room)?),
+            6 => Self::EnumValues(string_lists(bytes, room)?),
+            7 => Self::GeometryTypes(integers(bytes, room)?),
+            8 => Self::SimplePrimaryKey(integers(bytes, room)?),
+            9 => Self::PrefixPrimaryKey(pairs(Cursor::new(bytes), room)?),
+            10 => Self::EnumAndSetDefaultCharset(DefaultCharset::decode(bytes, room)?),
+            11 => Self::EnumAndSetColumnCharset(integers(bytes, room)?),
             12 => Self::Visibility(bytes.to_vec()),
-            13 => Self::VectorDimensions(integers(bytes)?),
+            13 => Self::VectorDimensions(integers(bytes, room)?),
             _ => Self::Unknown(kind, bytes.to_vec()),
         })
+    }
+
+    fn memory(&self) -> usize {
+        let texts = |list: &[Vec<u8>]| list.iter().map(|text| TEXT_MEMORY + text.len()).sum::<usize>();
+        match self {
+            Self::Signedness(bytes) | Self::Visibility(bytes) | Self::Unknown(_, bytes) => bytes.len(),
+            Self::DefaultCharset(charset) | Self::EnumAndSetDefaultCharset(charset) => {
+                size_of_val(charset.exceptions.as_slice())
+            }
+            Self::ColumnNames(names) => texts(names),
+            Self::SetValues(lists) | Self::EnumValues(lists) => {
+                lists.iter().map(|list| TEXT_MEMORY + texts(list)).sum()
+            }
+            Self::ColumnCharset(list)
+            | Self::EnumAndSetColumnCharset(list)
+            | Self::GeometryTypes(list)
+            | Self::SimplePrimaryKey(list)
+            | Self::VectorDimensions(list) => size_of_val(list.as_slice()),
+            Self::PrefixPrimaryKey(list) => size_of_val(list.as_slice()),
+        }
     }
 
     /// Appends the value and returns the field's number.
@@ -244,9 +288,9 @@ impl MetadataField {
 }
 
 impl DefaultCharset {
-    fn decode(bytes: &[u8]) -> Result<Self, EventError> {
+    fn decode(bytes: &[u8], room: &mut Room) -> Result<Self, EventError> {
         let mut c = Cursor::new(bytes);
-        Ok(Self { default: c.lenenc()?, exceptions: pairs(c)? })
+        Ok(Self { default: c.lenenc()?, exceptions: pairs(c, room)? })
     }
 
     fn encode(&self, out: &mut Vec<u8>, kind: u8) -> u8 {
@@ -317,38 +361,43 @@ fn collation(number: u64) -> Result<u16, EventError> {
     u16::try_from(number).map_err(|_| EventError::Malformed("collation number"))
 }
 
-fn integers(bytes: &[u8]) -> Result<Vec<u64>, EventError> {
+fn integers(bytes: &[u8], room: &mut Room) -> Result<Vec<u64>, EventError> {
     let mut c = Cursor::new(bytes);
     let mut list = Vec::new();
     while !c.is_empty() {
+        room.take_one()?;
         list.push(c.lenenc()?);
     }
     Ok(list)
 }
 
-fn pairs(mut c: Cursor<'_>) -> Result<Vec<(u64, u64)>, EventError> {
+fn pairs(mut c: Cursor<'_>, room: &mut Room) -> Result<Vec<(u64, u64)>, EventError> {
     let mut list = Vec::new();
     while !c.is_empty() {
+        room.take_one()?;
         list.push((c.lenenc()?, c.lenenc()?));
     }
     Ok(list)
 }
 
-fn strings(bytes: &[u8]) -> Result<Vec<Vec<u8>>, EventError> {
+fn strings(bytes: &[u8], room: &mut Room) -> Result<Vec<Vec<u8>>, EventError> {
     let mut c = Cursor::new(bytes);
     let mut list = Vec::new();
     while !c.is_empty() {
+        room.take_one()?;
         list.push(c.lenenc_bytes()?.to_vec());
     }
     Ok(list)
 }
 
-fn string_lists(bytes: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, EventError> {
+fn string_lists(bytes: &[u8], room: &mut Room) -> Result<Vec<Vec<Vec<u8>>>, EventError> {
     let mut c = Cursor::new(bytes);
     let mut lists = Vec::new();
     while !c.is_empty() {
+        room.take_one()?;
         let mut list = Vec::new();
         for _ in 0..c.lenenc()? {
+            room.take_one()?;
             list.push(c.lenenc_bytes()?.to_vec());
         }
         lists.push(list);

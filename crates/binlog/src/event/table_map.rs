@@ -78,6 +78,16 @@ impl TableMapEvent {
         crate::row::bit(&self.nullable, column)
     }
 
+    /// Bytes of memory that it takes.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>()
+            + self.database.len()
+            + self.table.len()
+            + size_of_val(self.columns.as_slice())
+            + self.nullable.len()
+            + self.metadata.memory()
+    }
+
     /// Reads the body. `id_len` is 6, or 4 in files of servers before 5.1.4.
     pub(super) fn decode(body: &[u8], id_len: usize) -> Result<Self, EventError> {
         let mut c = Cursor::new(body);

@@ -86,14 +86,15 @@ pub(crate) fn write_f32(v: f32, out: &mut Vec<u8>) {
 pub fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
     let (start, decimals) = (out.len(), usize::from(decimals));
     print(out, format_args!("{v}"));
-    let places = out[start..].iter().rev().position(|&b| b == b'.');
-    match places {
-        Some(places) if places > decimals => {
+    match out[start..].iter().rev().position(|&b| b == b'.') {
+        Some(places) => {
             out.truncate(start);
-            print(out, format_args!("{v:.decimals$}"));
+            let told = places.min(decimals);
+            // Of two texts that are equally near, it is the one with the even digit at its end.
+            print(out, format_args!("{v:.told$}"));
+            // What comes after the digits that say the number from others is zeros.
+            out.resize(out.len() + decimals - told, b'0');
         }
-        // What comes after the digits that say the number from others is zeros.
-        Some(places) => out.resize(out.len() + decimals - places, b'0'),
         None if decimals > 0 && v.is_finite() => {
             out.push(b'.');
             out.resize(out.len() + decimals, b'0');
@@ -171,6 +172,24 @@ mod tests {
         assert_eq!(show(Datum::Float(3.151_592_7)), "3.15159");
         assert_eq!(show(Datum::Float(16_777_216.0)), "16777200");
         assert_eq!(show(Datum::Float(0.1)), "0.1");
+    }
+
+    #[test]
+    fn doubles_with_a_fixed_number_of_digits() {
+        for (v, decimals, text) in [
+            (1e14, 5, "100000000000000.00000"),
+            (-1.5, 5, "-1.50000"),
+            (2.5, 0, "2"),
+            (9999.999_023_437_5, 3, "9999.999"),
+            (9999.999_023_437_5, 5, "9999.99902"),
+            (0.125, 2, "0.12"),
+            // In the middle between two texts of 17 digits.
+            (123_456_789_012_345.12, 5, "123456789012345.12000"),
+        ] {
+            let mut out = Vec::new();
+            write_fixed(v, decimals, &mut out);
+            assert_eq!(String::from_utf8(out).as_deref(), Ok(text));
+        }
     }
 
     #[test]

@@ -53,6 +53,10 @@ impl TableReport {
     pub(super) fn of(name: String) -> Self {
         Self { name, rows: 0, differing_chunks: 0, differences: Vec::new(), is_cut: false }
     }
+
+    pub(super) fn add(&mut self, rows: u64) {
+        self.rows = self.rows.saturating_add(rows);
+    }
 }
 
 /// All of it.
@@ -156,7 +160,7 @@ impl Report {
         if let Some(extra) = &self.extra {
             let _ = writeln!(out, "{} has executed what {} has not: {extra}", self.replica, self.source);
         }
-        let rows: u64 = self.tables.iter().map(|table| table.rows).sum();
+        let rows = self.tables.iter().fold(0_u64, |rows, table| rows.saturating_add(table.rows));
         let [ours, theirs] = &self.kinds;
         let _ = match self.is_equal() {
             true => write!(out, "equal: {} tables with {rows} rows", self.tables.len()),

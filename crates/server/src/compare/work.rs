@@ -35,7 +35,7 @@ pub(super) fn compare(
     options: &Options,
     report: &mut Report,
 ) -> Result<(), ToolError> {
-    let total = pairs.iter().map(|pair| pair.source.rows_estimate).sum();
+    let total = pairs.iter().fold(0_u64, |total, pair| total.saturating_add(pair.source.rows_estimate));
     let work = Work {
         pairs: &pairs,
         tables: pairs.iter().map(|pair| Mutex::new(TableReport::of(pair.source.place()))).collect(),
@@ -91,12 +91,12 @@ impl Work<'_> {
         let theirs = sides.replica.checksum(replica, key, chunk)?;
         self.progress.lock().add(ours.rows);
         if ours == theirs {
-            table.lock().rows += ours.rows;
+            table.lock().add(ours.rows);
             return Ok(());
         }
         let room = {
             let mut table = table.lock();
-            table.rows += ours.rows;
+            table.add(ours.rows);
             table.differing_chunks += 1;
             self.shown.saturating_sub(table.differences.len())
         };

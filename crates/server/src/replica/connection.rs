@@ -169,7 +169,7 @@ impl SourceConnection {
             progress.source_server_id = server_id;
             progress.source_uuid = uuid;
             progress.source_version = version;
-            progress.clock_difference = seconds - ours;
+            progress.clock_difference = seconds.saturating_sub(ours);
         });
         let period = source.heartbeat_period.as_nanos();
         self.run(&format!("SET @master_heartbeat_period = {period}, @source_heartbeat_period = {period}"))?;

@@ -1,5 +1,6 @@
 //! The receiver's thread: reads the source's log, and connects again when the connection is lost.
 
+use super::FATAL;
 use super::acknowledgement::{self, Acknowledgement};
 use super::connection::{self, SourceConnection, SourceError, lost};
 use super::queue::EventQueue;
@@ -28,20 +29,24 @@ pub(super) fn run(
     queue: &Arc<EventQueue>,
 ) -> Result<(), ThreadError> {
     let told = |number, message| ThreadError { number, message, at: server.env.now() };
-    let mut attempts = 0;
+    let mut attempts: u64 = 0;
     while channel.is_wanted(THREAD) {
         let source = channel.with(|state| {
             state.receiver.running = Running::Connecting;
             state.receiver.state = "Connecting to source";
             state.source_to_log_in()
         });
-        let mut was_connected = false;
-        let outcome = follow(server, channel, queue, &source, &mut was_connected);
+        if server.variables.uint(ids::SERVER_ID) == 0 {
+            return Err(told(
+                FATAL,
+                "Fatal error: a server whose server_id is 0 can't be a replica".to_owned(),
+            ));
+        }
+        let begun = server.env.monotonic();
+        let mut connected = Connected::default();
+        let outcome = follow(server, channel, queue, &source, &mut connected);
         channel.set_wake(THREAD, None);
         let restarts = queue.end_stream();
-        if was_connected {
-            attempts = 0;
-        }
         let Err(e) = outcome else { continue };
         if restarts {
             continue;
@@ -49,21 +54,17 @@ pub(super) fn run(
         if !channel.is_wanted(THREAD) {
             break;
         }
-        attempts += 1;
-        let (host, port, user) = (&source.host, source.port, &source.user);
         if e.is_fatal {
             return Err(told(e.number, e.message));
         }
-        let seconds = source.connect_retry.as_secs();
-        let message = match was_connected {
-            true => format!("Error reading from source '{user}@{host}:{port}': {}", e.message),
-            false => format!(
-                "Error connecting to source '{user}@{host}:{port}'. This was attempt {attempts}/{}, with a delay of \
-                 {seconds} seconds between attempts. Message: {}",
-                source.retry_count, e.message
-            ),
+        let lasted = server.env.monotonic().saturating_sub(begun);
+        attempts = match connected.was_of_use(lasted, &source) {
+            true => 0,
+            false => attempts.saturating_add(1),
         };
-        if source.retry_count != 0 && attempts >= source.retry_count && !was_connected {
+        let next = connected.next(attempts, source.retry_count);
+        let message = message(&source, connected, attempts, &e.message);
+        if next == Next::Stop {
             return Err(told(e.number, message));
         }
         tracing::warn!(channel = channel.name(), number = e.number, "{message}");
@@ -72,12 +73,64 @@ pub(super) fn run(
             state.receiver.state = "Waiting to reconnect after a failed source event read";
             state.receiver.last_error = Some(told(e.number, message));
         });
-        // A connection that was lost is made again at once.
-        if !was_connected {
+        if next == Next::Wait {
             channel.wait_until(source.connect_retry, |state| !state.receiver.wanted);
         }
     }
     Ok(())
+}
+
+/// How far a connection came.
+#[derive(Debug, Clone, Copy, Default)]
+struct Connected {
+    /// The source has let this server in, and was asked for its log.
+    is_made: bool,
+    /// It has sent an event group.
+    has_group: bool,
+}
+
+/// What follows a connection that has failed.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    ConnectAtOnce,
+    Wait,
+    Stop,
+}
+
+impl Connected {
+    /// True if there is more of the source's log here than before, or if connections like this one
+    /// are no more frequent than those with a wait between them.
+    fn was_of_use(self, lasted: Duration, source: &SourceConfig) -> bool {
+        self.has_group || self.is_made && lasted >= source.connect_retry
+    }
+
+    /// This was attempt number `attempts` since a connection was of use last, which is number 0. As
+    /// in MySQL a connection that was lost is made again at once, but only once: a source may send
+    /// the same damaged event each time.
+    fn next(self, attempts: u64, retry_count: u64) -> Next {
+        let lost = u64::from(self.is_made);
+        match attempts {
+            _ if retry_count != 0 && attempts >= retry_count.saturating_add(lost) => Next::Stop,
+            0 | 1 if self.is_made => Next::ConnectAtOnce,
+            _ => Next::Wait,
+        }
+    }
+}
+
+/// What SHOW REPLICA STATUS says of a connection that has failed.
+fn message(source: &SourceConfig, connected: Connected, attempts: u64, cause: &str) -> String {
+    let SourceConfig { user, host, port, retry_count, .. } = source;
+    let what = if connected.is_made { "reading from" } else { "connecting to" };
+    if connected.is_made && attempts <= 1 {
+        return format!("Error {what} source '{user}@{host}:{port}': {cause}");
+    }
+    // The connection that was lost was none.
+    let attempt = attempts.saturating_sub(connected.is_made.into());
+    let seconds = source.connect_retry.as_secs();
+    format!(
+        "Error {what} source '{user}@{host}:{port}'. This was attempt {attempt}/{retry_count}, with a delay of \
+         {seconds} seconds between attempts. Message: {cause}"
+    )
 }
 
 /// Follows the source over one connection, until the receiver is no longer wanted or has to begin
@@ -87,7 +140,7 @@ fn follow(
     channel: &Channel,
     queue: &EventQueue,
     source: &SourceConfig,
-    was_connected: &mut bool,
+    connected: &mut Connected,
 ) -> Result<(), SourceError> {
     let is_wanted = || channel.is_wanted(THREAD);
     let patience = Duration::from_secs(server.variables.uint(ids::REPLICA_NET_TIMEOUT).max(1));
@@ -107,7 +160,7 @@ fn follow(
     let acknowledges = connection.acknowledges;
     channel.with(|state| state.progress.acknowledges = acknowledges);
     let mut acknowledgement = Acknowledgement::new(acknowledges.then_some(poll).flatten());
-    *was_connected = true;
+    connected.is_made = true;
     let (host, port) = (&source.host, source.port);
     tracing::info!(channel = channel.name(), "following {host}:{port}, {}", connection.client.server_version);
     channel.with(|state| {
@@ -152,6 +205,7 @@ fn follow(
             let place = format!("{}:{}", stream.file(), stream.offset());
             SourceError::passing(CORRUPT_EVENT, format!("Relay log write failure: event at {place}: {e}"))
         })?;
+        connected.has_group = stream.has_group();
         let (event, gtid) = match incoming {
             Incoming::Event(event, gtid) => (event, gtid),
             Incoming::Heartbeat => {
@@ -207,5 +261,33 @@ fn reading(e: ClientError) -> SourceError {
             format!("Got fatal error 1236 from source when reading data from binary log: '{e}'"),
         ),
         _ => lost(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source that sent a damaged event was connected to again without end, and without a pause.
+    #[test]
+    fn a_connection_that_brings_nothing_is_made_again_at_once_only_once() {
+        let lost = Connected { is_made: true, has_group: false };
+        assert_eq!([0, 1].map(|attempt| lost.next(attempt, 2)), [Next::ConnectAtOnce, Next::ConnectAtOnce]);
+        assert_eq!(lost.next(2, 2), Next::Wait);
+        assert_eq!(lost.next(3, 2), Next::Stop);
+        assert_eq!(lost.next(1, 1), Next::ConnectAtOnce);
+        assert_eq!(lost.next(u64::MAX, 0), Next::Wait, "it tries for ever");
+        let refused = Connected::default();
+        assert_eq!([1, 2].map(|attempt| refused.next(attempt, 2)), [Next::Wait, Next::Stop]);
+    }
+
+    #[test]
+    fn a_connection_is_of_use_if_it_brings_a_group_or_lasts() {
+        let source = SourceConfig { connect_retry: Duration::from_secs(60), ..SourceConfig::default() };
+        let (short, long) = (Duration::from_secs(59), Duration::from_secs(60));
+        let of_use =
+            |is_made, has_group, lasted| Connected { is_made, has_group }.was_of_use(lasted, &source);
+        assert!(of_use(true, true, short) && of_use(true, false, long));
+        assert!(!of_use(true, false, short) && !of_use(false, false, long));
     }
 }

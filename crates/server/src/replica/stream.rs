@@ -27,11 +27,21 @@ pub(super) struct StreamPosition {
     format: Option<FormatDescription>,
     /// Events of these servers are not taken.
     ignored: BTreeSet<u32>,
+    groups: Groups,
+}
+
+/// Whether the stream has brought a whole event group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Groups {
+    None,
+    /// Its GTID event has come, and not its end.
+    Begun,
+    Whole,
 }
 
 impl StreamPosition {
     pub(super) fn new(ignored: BTreeSet<u32>) -> Self {
-        Self { file: "".into(), offset: 0, format: None, ignored }
+        Self { file: "".into(), offset: 0, format: None, ignored, groups: Groups::None }
     }
 
     pub(super) fn file(&self) -> &str {
@@ -45,6 +55,11 @@ impl StreamPosition {
     /// Behind the last event.
     pub(super) fn position(&self) -> SourcePosition {
         SourcePosition { file: self.file.to_string(), offset: self.offset }
+    }
+
+    /// True once an event group has come as a whole.
+    pub(super) fn has_group(&self) -> bool {
+        self.groups == Groups::Whole
     }
 
     /// Takes the next event.
@@ -74,11 +89,18 @@ impl StreamPosition {
             let high = self.offset & !u64::from(u32::MAX);
             end = high | u64::from(header.end_log_pos);
             if end < self.offset {
-                end += 1 << 32;
+                let beyond = EventError::Malformed("a position of more than 64 bits");
+                end = end.checked_add(1 << 32).ok_or(beyond)?;
             }
             self.offset = end;
         }
         let is_format = header.event_type == EventType::FORMAT_DESCRIPTION;
+        self.groups = match (header.event_type, self.groups) {
+            (EventType::XID | EventType::XA_PREPARE, _) => Groups::Whole,
+            (kind, Groups::None) if begins_group(kind) => Groups::Begun,
+            (kind, Groups::Begun) if begins_group(kind) => Groups::Whole,
+            (_, groups) => groups,
+        };
         if !is_format && self.ignored.contains(&header.server_id) {
             return Ok(Incoming::Passed);
         }
@@ -92,6 +114,12 @@ impl StreamPosition {
         let received = ReceivedEvent { bytes: bytes.to_vec(), file: self.file.clone(), end };
         Ok(Incoming::Event(received, gtid))
     }
+}
+
+fn begins_group(kind: EventType) -> bool {
+    const GTIDS: [EventType; 4] =
+        [EventType::GTID, EventType::ANONYMOUS_GTID, EventType::GTID_TAGGED, EventType::MARIADB_GTID];
+    GTIDS.contains(&kind)
 }
 
 /// The first event of a stream comes before its format description: an artificial Rotate, with a
@@ -109,7 +137,7 @@ fn without_checksum(bytes: &[u8]) -> FormatDescription {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use binlog::event::{ChecksumAlgorithm, EventOrigin, RotateEvent, XidEvent, append_event};
+    use binlog::event::{ChecksumAlgorithm, EventOrigin, GtidEvent, RotateEvent, XidEvent, append_event};
 
     fn event(of: &impl binlog::event::EncodeEvent, start: u64, server_id: u32) -> Vec<u8> {
         let mut out = Vec::new();
@@ -134,5 +162,39 @@ mod tests {
         assert_eq!(take((1 << 32) - 9), (1 << 32) + 22);
         assert!(matches!(stream.take(&event(&XidEvent(1), 1 << 32, 9)).unwrap(), Incoming::Passed));
         assert_eq!(stream.file(), "b.000003");
+    }
+
+    /// The receiver's thread ended by an overflow.
+    #[test]
+    fn a_position_of_more_than_64_bits_is_an_error() {
+        let mut stream = StreamPosition::new(BTreeSet::new());
+        let rotate = RotateEvent { position: u64::MAX, file_name: b"b.000001" };
+        stream.take(&event(&rotate, 0, 1)).unwrap();
+        let format = event(&FormatDescription::new("8.4.8", 0), 4, 1);
+        assert!(matches!(stream.take(&format), Err(EventError::Malformed(_))));
+    }
+
+    #[test]
+    fn a_stream_has_brought_a_group_when_one_has_ended() {
+        let mut stream = StreamPosition::new(BTreeSet::new());
+        let mut take = |bytes: Vec<u8>| {
+            stream.take(&bytes).unwrap();
+            stream.has_group()
+        };
+        assert!(!take(event(&FormatDescription::new("8.4.8", 0), 4, 1)));
+        let gtid = GtidEvent {
+            may_have_statements: true,
+            gtid: None,
+            tag: String::new(),
+            last_committed: 0,
+            sequence_number: 1,
+            commit: None,
+        };
+        assert!(!take(event(&gtid, 200, 1)), "it has begun");
+        assert!(take(event(&gtid, 300, 1)), "the one before has ended");
+        let mut stream = StreamPosition::new(BTreeSet::new());
+        stream.take(&event(&FormatDescription::new("8.4.8", 0), 4, 1)).unwrap();
+        stream.take(&event(&XidEvent(1), 200, 1)).unwrap();
+        assert!(stream.has_group());
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn rows(
     kept: &BTreeSet<String>,
 ) -> Result<LogPlace, ToolError> {
     let jobs = jobs(local, &mut snapshot.sessions[0], databases, ignored, kept)?;
-    let total = jobs.iter().map(|job| job.table.rows_estimate).sum();
+    let total = jobs.iter().fold(0_u64, |total, job| total.saturating_add(job.table.rows_estimate));
     let tables = jobs.len();
     let work = Work {
         jobs,

@@ -38,6 +38,8 @@ pub(crate) enum To {
     ChosenNumber(Family, u8),
     /// The text of a ZEROFILL column's number: as many digits.
     ZeroFilled(u8),
+    /// The text of a FLOAT or DOUBLE that has so many digits after the point.
+    Fixed(u8),
     /// BINARY, cut or padded with zero bytes to a number of bytes.
     Binary(Option<u32>),
     /// The day of a point in time; NULL if it is none.
@@ -166,6 +168,11 @@ pub(crate) fn cast<'a>(cx: &mut Context, value: Datum<'a>, to: &To) -> Result<Da
                 return Ok(Datum::owned(&bytes[..end]));
             }
             Datum::Bytes(bytes)
+        }
+        To::Fixed(decimals) => {
+            let mut out = Vec::new();
+            text::write_fixed(value.to_f64().value, decimals, &mut out);
+            Datum::owned(out)
         }
         To::ZeroFilled(width) => Datum::Bytes(text::zero_filled(value.into_bytes(), width.into())),
         To::Binary(length) => {
@@ -377,7 +384,8 @@ pub(crate) fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
         | To::Double
         | To::QuietDouble
         | To::QuietDecimal
-        | To::ChosenNumber(..) => of.nullable,
+        | To::ChosenNumber(..)
+        | To::Fixed(_) => of.nullable,
         _ => true,
     };
     let ty = match *to {
@@ -394,6 +402,7 @@ pub(crate) fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
         To::Char(_, charset, length) => {
             Type::text(collation, Implicit, length.unwrap_or_else(|| text_length(of, charset)))
         }
+        To::Fixed(_) => Type::text(collation, Coercibility::Numeric, of.text_length()),
         To::ZeroFilled(width) => Type::text(collation, Coercibility::Numeric, width.into()),
         To::Binary(length) => {
             Type::text(Collation::BINARY, Implicit, length.unwrap_or_else(|| of.value_bytes()))

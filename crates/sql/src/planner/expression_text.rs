@@ -347,7 +347,7 @@ fn type_name(to: &To) -> &'static str {
         To::Float | To::ChosenNumber(Family::Float, _) => "float",
         To::ChosenNumber(..) => "double",
         To::Double | To::QuietDouble => "double",
-        To::Char(..) | To::Chosen(..) | To::ZeroFilled(_) => "char",
+        To::Char(..) | To::Chosen(..) | To::ZeroFilled(_) | To::Fixed(_) => "char",
         To::Binary(_) => "binary",
         To::Date => "date",
         To::Time(_) => "time",

@@ -207,6 +207,10 @@ fn parse(text: &str) -> Result<StoredChannels, String> {
             }
         }
     }
+    if !in_section {
+        // What was written has one, and there is no file where nothing was said.
+        return Err("it has no section: it was cut off".to_owned());
+    }
     let names: std::collections::BTreeSet<_> = stored.channels.iter().map(|(name, ..)| name).collect();
     match names.len() == stored.channels.len() {
         true => Ok(stored),
@@ -320,7 +324,15 @@ mod tests {
         assert_eq!(parse(without_sum).unwrap_err(), format!("line {line} is not understood"));
         assert!(parse("source_port=1\n").is_err() && parse("[channel]\nno_such=1\n").is_err());
         assert!(parse("[channel]\nname=a\n[channel]\nname=a\n").is_err());
-        assert!(parse("[channel]\nname=a\n").is_ok());
+        assert!(parse("[channel]\nname=a\n").is_ok() && parse("[filters]\n").is_ok());
+    }
+
+    /// The server followed nothing then, and said nothing of it.
+    #[test]
+    fn a_file_that_was_cut_off_is_an_error() {
+        for cut in ["", "\n", HEAD] {
+            assert_eq!(parse(cut).unwrap_err(), "it has no section: it was cut off");
+        }
     }
 
     #[test]

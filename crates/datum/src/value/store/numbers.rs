@@ -101,8 +101,7 @@ pub(super) fn floating<'a>(
     }
     if let Some((m, d)) = digits {
         let unit = 10_f64.powi(d.into());
-        let scaled = (value * unit).round_ties_even() / unit;
-        value = if scaled.is_finite() { scaled } else { value };
+        value = rounded(value, unit);
         let limit = 10_f64.powi(i32::from(m) - i32::from(d)) - 1.0 / unit;
         if value.abs() > limit {
             value = to.out_of_range(limit.copysign(value))?;
@@ -115,6 +114,16 @@ pub(super) fn floating<'a>(
         value = to.out_of_range(f64::from(f32::MAX).copysign(value))?;
     }
     Ok(Datum::Float(value as f32))
+}
+
+/// Rounded to multiples of 1 / `unit`. What is before the point stays as it is: a large number that
+/// was multiplied would be another one.
+fn rounded(value: f64, unit: f64) -> f64 {
+    if !value.is_finite() {
+        return value;
+    }
+    let whole = value.floor();
+    whole + ((value - whole) * unit).round_ties_even() / unit
 }
 
 pub(super) fn bit<'a>(v: &Datum<'_>, width: u8, to: &mut Target<'_>) -> Result<Datum<'a>> {
@@ -197,6 +206,15 @@ fn without_zeros(digits: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_numbers_stay_what_they_are_when_they_are_rounded() {
+        assert_eq!(rounded(-9_107_028_356_925_881_720.0, 1e10), -9_107_028_356_925_881_720.0);
+        assert_eq!(rounded(802_790_357_866_308.044_51, 1e5), 802_790_357_866_308.0);
+        assert_eq!([2.55, -2.55, 0.125].map(|value| rounded(value, 100.0)), [2.55, -2.55, 0.12]);
+        assert_eq!(rounded(1e300, 1e5), 1e300);
+        assert!(rounded(f64::INFINITY, 10.0).is_infinite());
+    }
 
     #[test]
     fn doubles_are_shortened_to_fit() {

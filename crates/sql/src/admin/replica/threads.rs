@@ -32,7 +32,8 @@ pub(super) fn start(cx: &mut Context, start: &StartReplica) -> Result<()> {
     }
     let login = login(start)?;
     let affected = channels_of(cx, channel)?;
-    if affected.iter().any(|channel| channel.with(|state| state.source.host.is_empty())) {
+    let has_id = instance.globals().uint(ids::SERVER_ID) != 0;
+    if !has_id || affected.iter().any(|channel| channel.with(|state| state.source.host.is_empty())) {
         return Err(error::BAD_REPLICA.plain());
     }
     let until = until(cx, start)?;

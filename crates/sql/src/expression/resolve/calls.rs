@@ -16,27 +16,43 @@ use syntax::ast::{self, BinaryOp, Truth};
 
 /// Functions that read their first argument as a text, and bring it to no other one's collation.
 const TEXT_FIRST: &[&str] = &[
+    "aes_decrypt",
+    "aes_encrypt",
     "ascii",
     "bit_length",
     "char_length",
     "character_length",
+    "compress",
+    "crc32",
+    "from_base64",
+    "inet_aton",
     "lcase",
     "left",
     "length",
     "lower",
     "ltrim",
+    "md5",
     "mid",
     "octet_length",
     "ord",
     "quote",
+    "regexp_instr",
+    "regexp_like",
+    "regexp_replace",
+    "regexp_substr",
     "repeat",
     "reverse",
     "right",
     "rtrim",
+    "sha",
+    "sha1",
+    "sha2",
+    "soundex",
     "substr",
     "substring",
     "to_base64",
     "ucase",
+    "unhex",
     "upper",
 ];
 
@@ -138,12 +154,24 @@ impl Resolver<'_> {
         }
         if !matches!(function.texts, Texts::Separate) {
             arguments.iter_mut().for_each(super::json::as_text);
-            if !matches!(function.name, "greatest" | "least" | "field") {
-                arguments.iter_mut().for_each(|e| self.as_digits(e));
-            }
         }
         match function.texts {
+            _ if function.name == "field" => {}
+            // Without a text they compare numbers.
+            _ if matches!(function.name, "greatest" | "least")
+                && !arguments.iter().any(|e| e.ty.family == Family::Text) => {}
+            Texts::Joined(from, to) => {
+                let to = to.min(arguments.len());
+                arguments[from..to].iter_mut().for_each(|e| self.as_digits(e));
+            }
+            Texts::AsFirst(texts) => {
+                let is_text = |(number, _): &(usize, &mut Expr)| texts.contains(number);
+                arguments.iter_mut().enumerate().filter(is_text).for_each(|(_, e)| self.as_digits(e));
+            }
             Texts::Separate if TEXT_FIRST.contains(&function.name) => self.as_digits(&mut arguments[0]),
+            Texts::Separate => {}
+        }
+        match function.texts {
             Texts::Separate => {}
             // They compare, and need one collation; the others only join and choose.
             _ if matches!(function.name, "find_in_set" | "strcmp") => {

@@ -96,10 +96,12 @@ fn as_number(expr: &mut Expr) {
     }
     let inner = std::mem::replace(expr, Expr::constant(Datum::Null, Type::NULL));
     let ty = Type { nullable: inner.ty.nullable, ..Type::DOUBLE };
-    let inner = match inner.node {
-        Node::Cast(cast::To::Chosen(..), value) => value,
-        _ => Box::new(inner),
-    };
+    let mut inner = Box::new(inner);
+    while let Node::Cast(cast::To::Chosen(..) | cast::To::Fixed(_) | cast::To::ZeroFilled(_), value) =
+        inner.node
+    {
+        inner = value;
+    }
     *expr = Expr { node: Node::Cast(cast::To::Double, inner), ty };
 }
 
@@ -239,7 +241,11 @@ impl Resolver<'_> {
             } else if is_text || is_coalesce {
                 converted
             } else {
-                chosen(converted)
+                let mut chosen = chosen(converted);
+                if ty.family == Family::Text {
+                    self.as_digits(&mut chosen);
+                }
+                chosen
             })
         };
         Ok((memory::try_map(list, same)?, ty))

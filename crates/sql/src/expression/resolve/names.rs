@@ -4,7 +4,7 @@ use super::{Columns, Resolver, Scope, Source};
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::{Expr, Node, cast};
 use datum::error::{self, Result};
-use datum::types::{Charset, Coercibility, Collation, Family, Type};
+use datum::types::{Charset, Coercibility, Collation, Family, NOT_FIXED, Type};
 use datum::value::{DateTime, Datum, Decimal, decimal, temporal_text};
 use syntax::ast::{self, Literal};
 
@@ -292,11 +292,11 @@ impl Scope {
 }
 
 impl Resolver<'_> {
-    /// A ZEROFILL column that is asked for as a text has its zeros.
+    /// What is asked for as a text has the digits that it is shown with: a ZEROFILL column its
+    /// zeros, a FLOAT or DOUBLE all those after the point, where their number is fixed.
     pub(super) fn as_digits(&self, expr: &mut Expr) {
-        // So has one that CASE, IF or NULLIF chooses.
-        let (source, column) = match &mut expr.node {
-            Node::Column { source, column } => (*source, *column),
+        // So has what CASE or IF chooses.
+        match &mut expr.node {
             Node::Case(case) => {
                 let results = case.branches.iter_mut().map(|(_, then)| then).chain(&mut case.otherwise);
                 return results.for_each(|result| self.as_digits(result));
@@ -308,14 +308,42 @@ impl Resolver<'_> {
             Node::Cast(cast::To::Chosen(..) | cast::To::ChosenNumber(..), chosen) => {
                 return self.as_digits(chosen);
             }
-            _ => return,
+            _ => {}
+        }
+        let width = match expr.node {
+            Node::Column { source, column } => {
+                self.scope.sources.iter().find_map(|s| s.zero_filled(source, column))
+            }
+            _ => None,
         };
-        let width = self.scope.sources.iter().find_map(|s| s.zero_filled(source, column));
-        let Some(width) = width.and_then(|w| u8::try_from(w).ok()) else { return };
-        let to = cast::To::ZeroFilled(width);
+        if self.has_fixed_digits(expr) {
+            self.make_text(expr, cast::To::Fixed(expr.ty.decimals));
+        }
+        if let Some(width) = width.and_then(|w| u8::try_from(w).ok()) {
+            self.make_text(expr, cast::To::ZeroFilled(width));
+        }
+    }
+
+    fn make_text(&self, expr: &mut Expr, to: cast::To) {
         let ty = cast::result_type(&to, &expr.ty, self.cx.settings.connection_collation());
         let inner = std::mem::replace(expr, Expr::constant(Datum::Null, ty));
         expr.node = Node::Cast(to, Box::new(inner));
+    }
+
+    /// True for a FLOAT or DOUBLE whose text has a fixed number of digits after the point.
+    fn has_fixed_digits(&self, expr: &Expr) -> bool {
+        use ast::AggregateFunction::{AnyValue, Max, Min};
+        // MySQL's SUM and AVG give their texts themselves, and variables have forgotten their
+        // digits.
+        let has_own_text = match (&expr.node, &self.scope.aggregates) {
+            (Node::UserVariable(_), _) => true,
+            (Node::Aggregate(number), Some(all)) => {
+                all.get(*number).is_some_and(|aggregate| !matches!(aggregate.function, Max | Min | AnyValue))
+            }
+            _ => false,
+        };
+        let is_real = matches!(expr.ty.family, Family::Float | Family::Double);
+        is_real && expr.ty.decimals < NOT_FIXED && !has_own_text
     }
 }
 

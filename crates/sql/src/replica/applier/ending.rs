@@ -155,13 +155,13 @@ impl Applier {
             return Ok(());
         }
         self.await_pending()?;
-        let due = (committed as i64 + delay.as_micros() as i64) - difference * 1_000_000;
+        let due = due(committed, delay, difference);
         while self.channel.is_wanted(ReplicaThread::Applier) {
-            let left = due - self.instance.env().now() as i64;
-            if left <= 0 {
+            let left = due.saturating_sub(self.instance.env().now());
+            if left == 0 {
                 break;
             }
-            let left = Duration::from_micros(left as u64);
+            let left = Duration::from_micros(left);
             self.channel.with(|state| {
                 state.applier.state = "Waiting until SOURCE_DELAY seconds after source executed event";
                 state.progress.remaining_delay = Some(left.as_secs().min(u64::from(u32::MAX)) as u32);
@@ -171,6 +171,14 @@ impl Applier {
         self.channel.with(|state| state.progress.remaining_delay = None);
         self.session.context().check_interrupt()
     }
+}
+
+/// When a transaction is due that was committed at `committed`, by this server's clock; the
+/// source's is `difference` seconds ahead. All that comes of the source may be wrong.
+fn due(committed: u64, delay: Duration, difference: i64) -> u64 {
+    let committed = i128::from(committed) + delay.as_micros() as i128;
+    let due = committed - i128::from(difference) * 1_000_000;
+    u64::try_from(due.max(0)).unwrap_or(u64::MAX)
 }
 
 /// Log files of one name are numbered: a longer number is a later one.
@@ -187,6 +195,15 @@ fn xid_text(format: i32, gtrid: &[u8], bqual: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_with_any_clock_is_followed_with_a_delay() {
+        let delay = Duration::from_secs(3);
+        assert_eq!(due(5_000_000, delay, 2), 6_000_000);
+        assert_eq!(due(5_000_000, delay, -2), 10_000_000);
+        assert_eq!(due(u64::MAX, delay, i64::MIN), u64::MAX);
+        assert_eq!(due(0, delay, i64::MAX), 0);
+    }
 
     #[test]
     fn a_later_file_is_behind_any_offset_of_an_earlier_one() {

@@ -99,7 +99,7 @@ fn type_name(to: &cast::To) -> &'static str {
         T::Float | T::ChosenNumber(Family::Float, _) => "FLOAT",
         T::ChosenNumber(..) => "DOUBLE",
         T::Double | T::QuietDouble => "DOUBLE",
-        T::Char(..) | T::Chosen(..) | T::ZeroFilled(_) | T::Binary(_) => "STRING",
+        T::Char(..) | T::Chosen(..) | T::ZeroFilled(_) | T::Fixed(_) | T::Binary(_) => "STRING",
         T::Date => "DATE",
         T::Time(_) => "TIME",
         T::DateTime(_) | T::Moment(_) => "DATETIME",
