@@ -7,9 +7,11 @@ use super::{Applier, corrupt};
 use crate::catalog::parse_one;
 use crate::executor::Discard;
 use crate::privilege::tables_used;
+use crate::session::gtid_next::GtidNext;
 use crate::variables::sql_mode;
 use datum::error::{
-    IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE as TRIGGER_OF_ANOTHER_TABLE, Result, SqlError,
+    IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE as TRIGGER_OF_ANOTHER_TABLE, Result,
+    SqlError,
 };
 use datum::types::Collation;
 
@@ -172,7 +174,7 @@ impl Applier {
         let rewritten = match texts::treatment(&query.sql, sql_mode, self.is_mariadb) {
             Treatment::AsIs => None,
             Treatment::NoEffect => return Ok(()),
-            Treatment::Refused(name) => return Err(in_statement(&query, SqlError::unsupported(name))),
+            Treatment::Refused(name) => return self.outcome(&query, Err(SqlError::unsupported(name))),
             Treatment::Rewritten(rewritten) => Some(rewritten),
         };
         if let Some(rewritten) = &rewritten {
@@ -195,10 +197,10 @@ impl Applier {
         if let Some(before) = rewritten.as_ref().and_then(|rewritten| rewritten.before.as_deref()) {
             self.run_before(header, &query, before)?;
         }
-        match self.session.execute_logged(&query, header.timestamp, &mut Discard) {
-            Err(e) if rewritten.is_some_and(|rewritten| rewritten.is_done(&e)) => Ok(()),
-            outcome => self.outcome(&query, outcome),
-        }
+        let outcome = self.session.execute_logged(&query, header.timestamp, &mut Discard);
+        let is_done = |e: &SqlError| rewritten.is_some_and(|rewritten| rewritten.is_done(e));
+        let outcome = if outcome.as_ref().is_err_and(is_done) { self.keep_gtid() } else { outcome };
+        self.outcome(&query, outcome)
     }
 
     /// What comes before a statement. The group ends with that, so its place in the source's log
@@ -215,13 +217,30 @@ impl Applier {
     }
 
     /// Whether the applier goes on after a statement.
-    fn outcome(&self, query: &QueryEvent<'_>, outcome: Result<()>) -> Result<()> {
-        match outcome {
+    fn outcome(&mut self, query: &QueryEvent<'_>, outcome: Result<()>) -> Result<()> {
+        let Err(e) = outcome else { return Ok(()) };
+        self.passes_over(query, e)?;
+        self.keep_gtid()
+    }
+
+    /// A statement that fails outside of a transaction gives its GTID up. Where the applier goes on
+    /// after it, the group is logged empty, under that GTID.
+    fn keep_gtid(&mut self) -> Result<()> {
+        let cx = self.session.context();
+        match cx.log.next() {
+            GtidNext::Used(gtid) => cx.set_gtid_next(Some(gtid)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the applier goes on after an error.
+    fn passes_over(&self, query: &QueryEvent<'_>, e: SqlError) -> Result<()> {
+        match e {
             // The source has logged that it failed so.
-            Err(e) if query.error_code != 0 && e.number == query.error_code => Ok(()),
+            e if query.error_code != 0 && e.number == query.error_code => Ok(()),
             // MariaDB leaves the trigger as it is that another table has, with a note.
-            Err(e) if self.is_mariadb && e.is(TRIGGER_OF_ANOTHER_TABLE) => Ok(()),
-            Err(e) if self.rules.passes_over(&e) => {
+            e if self.is_mariadb && e.is(TRIGGER_OF_ANOTHER_TABLE) => Ok(()),
+            e if self.rules.passes_over(&e) => {
                 tracing::warn!(
                     channel = self.channel.name(),
                     number = e.number,
@@ -229,8 +248,7 @@ impl Applier {
                 );
                 Ok(())
             }
-            Err(e) => Err(in_statement(query, e)),
-            Ok(()) => Ok(()),
+            e => Err(in_statement(query, e)),
         }
     }
 }
