@@ -46,6 +46,7 @@ use datum::error::{self, Result, SqlError};
 use rules::Rules;
 use statements::StatementValues;
 
+mod filtering;
 mod loading;
 mod rules;
 mod statements;

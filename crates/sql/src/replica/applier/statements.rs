@@ -6,14 +6,14 @@ use super::texts::{self, Treatment};
 use super::{Applier, corrupt};
 use crate::catalog::parse_one;
 use crate::executor::Discard;
-use crate::privilege::tables_used;
 use crate::session::gtid_next::GtidNext;
 use crate::variables::sql_mode;
 use datum::error::{
-    IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE as TRIGGER_OF_ANOTHER_TABLE, Result,
+    self, IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE as TRIGGER_OF_ANOTHER_TABLE, Result,
     SqlError,
 };
 use datum::types::Collation;
+use syntax::ast::StatementKind;
 
 /// What the source's log says of functions and variables in the next statement.
 #[derive(Debug, Default)]
@@ -184,11 +184,7 @@ impl Applier {
         if self.is_mariadb && in_transaction && creates_table(&query.sql) {
             query.sql = [query.sql.trim_ascii_end(), b" START TRANSACTION"].concat().into();
         }
-        let Some(database) = self.rules.default_database(&query) else { return Ok(()) };
-        if let Some(database) = database {
-            query.database = database.into_bytes().into();
-        }
-        if !self.takes_tables_of(&query) {
+        if !self.passes_filters(&mut query) {
             return Ok(());
         }
         if let Some(set) = self.values.take() {
@@ -240,6 +236,8 @@ impl Applier {
             e if query.error_code != 0 && e.number == query.error_code => Ok(()),
             // MariaDB leaves the trigger as it is that another table has, with a note.
             e if self.is_mariadb && e.is(TRIGGER_OF_ANOTHER_TABLE) => Ok(()),
+            // Its CREATE may have been left out: MySQL goes on, with and without filters.
+            e if is_missing_trigger(query, &e) => Ok(()),
             e if self.rules.passes_over(&e) => {
                 tracing::warn!(
                     channel = self.channel.name(),
@@ -250,25 +248,6 @@ impl Applier {
             }
             e => Err(in_statement(query, e)),
         }
-    }
-}
-
-impl Applier {
-    /// Whether the tables that a statement changes or defines pass the filters: the first of them
-    /// decides. A statement that can't be read passes, and fails when it is run.
-    fn takes_tables_of(&self, query: &QueryEvent<'_>) -> bool {
-        if self.rules.takes_all() {
-            return true;
-        }
-        let sql_mode = query.status.sql_mode.unwrap_or(0);
-        let Ok(statement) = parse_one(&query.sql, sql_mode) else { return true };
-        let default = String::from_utf8_lossy(&query.database);
-        let used = tables_used(&statement.kind, &|_, _| false);
-        let first = used.iter().find(|used| used.writes || used.defines);
-        first.is_none_or(|used| {
-            let database = used.name.database.as_deref().unwrap_or(&default);
-            self.rules.takes_table(database, &used.name.name)
-        })
     }
 }
 
@@ -293,6 +272,13 @@ fn creates_table(sql: &[u8]) -> bool {
     ["CREATE", "TABLE"]
         .iter()
         .all(|w| words.next().is_some_and(|word| word.eq_ignore_ascii_case(w.as_bytes())))
+}
+
+/// DROP TRIGGER of none.
+fn is_missing_trigger(query: &QueryEvent<'_>, e: &SqlError) -> bool {
+    (e.is(error::TRG_DOES_NOT_EXIST) || e.is(error::BAD_DB_ERROR))
+        && parse_one(&query.sql, query.status.sql_mode.unwrap_or(0))
+            .is_ok_and(|statement| matches!(statement.kind, StatementKind::DropTrigger { .. }))
 }
 
 /// An error with the statement that it came from.
