@@ -6,6 +6,7 @@
 mod common;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use binlog::event::{
     ChecksumAlgorithm, EncodeEvent, EventOrigin, FormatDescription, GtidEvent, QueryEvent, StatusVars,
@@ -13,7 +14,7 @@ use binlog::event::{
 };
 use binlog::gtid::Gtid;
 use common::{Server, rows, run, value};
-use sql::replica::{Applier, Channel, Filter, FilterRule, ReceivedEvent, SourceConfig};
+use sql::replica::{Applier, Channel, Filter, FilterRule, ReceivedEvent, ReplicaThread, SourceConfig};
 use sql::variables::GlobalVariables;
 
 const SOURCE: &str = "99999999-2222-3333-4444-555555555555";
@@ -277,4 +278,23 @@ fn accounts_are_tables_of_mysql() {
     assert_eq!(create("WILD_IGNORE_TABLE mysql.%"), "keep.x keep.y");
     assert_eq!(create("IGNORE_TABLE keep.x"), "@g1 keep.x keep.y");
     assert_eq!(create("DO_TABLE mysql.user"), "@g1 keep.x keep.y");
+}
+
+/// The lag was 0 as long as SOURCE_DELAY held a transaction back.
+#[test]
+fn a_transaction_that_is_held_back_is_behind() {
+    let replica = Replica::new(GlobalVariables::new(), true);
+    replica.channel.with(|state| state.source.delay = Duration::from_secs(1 << 32));
+    let (instance, channel) = (replica.server.instance.clone(), replica.channel.clone());
+    let applier = std::thread::spawn(move || {
+        let mut applier = Applier::new(&instance, &channel).unwrap();
+        applier.apply(&received(&FormatDescription::new("9.7.4", 0), 0)).unwrap();
+        let _ = applier.apply(&received(&gtid_event(1), 1000));
+    });
+    let is_held =
+        replica.channel.wait_until(Duration::from_secs(60), |state| state.progress.remaining_delay.is_some());
+    assert!(is_held);
+    assert_eq!(replica.channel.with(|state| state.progress.applying_since), 1_700_000_000);
+    replica.channel.stop(ReplicaThread::Applier);
+    applier.join().unwrap();
 }
