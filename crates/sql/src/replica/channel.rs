@@ -202,8 +202,8 @@ impl ChannelState {
     }
 
     /// Seconds that the applier is behind the source, as MySQL reckons them: `None` where it does
-    /// not run, or has nothing to apply and the receiver is not connected. `now` is in seconds since
-    /// 1970.
+    /// not run, or has nothing to apply and the receiver is not connected. `now` is in seconds
+    /// since 1970.
     pub(crate) fn replication_lag(&self, now: u64) -> Option<u64> {
         if self.applier.running == Running::No {
             return None;

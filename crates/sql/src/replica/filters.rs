@@ -261,8 +261,8 @@ impl Filters {
     }
 
     /// Whether CREATE, ALTER or DROP DATABASE passes, of a database that passes itself. Where no
-    /// rule lists databases, the patterns of tables decide that match the name with a dot behind it;
-    /// the rule is counted.
+    /// rule lists databases, the patterns of tables decide that match the name with a dot behind
+    /// it; the rule is counted.
     pub fn takes_database_definition(&self, database: &str) -> bool {
         if self.has_any(&[FilterRule::DoDatabase, FilterRule::IgnoreDatabase]) {
             return true;
