@@ -261,7 +261,7 @@ impl Filters {
     }
 
     /// Whether CREATE, ALTER or DROP DATABASE passes, of a database that passes itself. Where no
-    /// rule lists databases, the patterns of tables decide that match the name with a dot behind
+    /// rule lists databases, the patterns of tables decide that match the name with a dot after
     /// it; the rule is counted.
     pub fn takes_database_definition(&self, database: &str) -> bool {
         if self.has_any(&[FilterRule::DoDatabase, FilterRule::IgnoreDatabase]) {

@@ -3,7 +3,7 @@
 //! 1. What begins, divides or ends a transaction always passes.
 //! 2. The default database, renamed first, must pass the rules of databases.
 //! 3. CREATE, ALTER and DROP DATABASE: where no rule lists databases, the patterns of tables decide
-//!    that match the name with a dot behind it.
+//!    that match the name with a dot after it.
 //! 4. Of the tables and views that the statement changes, the first decides that a rule names. One
 //!    that names tables and changes none is left out; one that names no table passes.
 //! 5. A statement about accounts must pass as one that changes MySQL's tables of accounts, too.
