@@ -107,6 +107,7 @@ fn execute_checked(
 ) -> Result<Done> {
     use StatementKind as S;
     cx.check_password_valid(&statement.kind)?;
+    cx.check_applied(&statement.kind)?;
     crate::privilege::check(cx, &statement.kind)?;
     cx.check_locked(&statement.kind)?;
     cx.check_branch(&statement.kind)?;

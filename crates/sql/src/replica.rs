@@ -29,6 +29,6 @@ pub use applier::{Applied, Applier};
 pub use channel::{Channel, ReplicaThread, SourceThreads, ThreadError};
 pub use channels::Channels;
 pub use error::ApplyError;
-pub use filters::{FilterOption, FilterRule, Filters};
+pub use filters::{Filter, FilterOption, FilterRule, Filters};
 pub use received::ReceivedEvent;
 pub use source::{AnonymousGtids, SourceConfig};

@@ -1,7 +1,7 @@
 //! What kind of statement a statement is: its class, and the properties that the session, the
 //! executor and the privileges ask for. Each is decided here, once for all of them.
 
-use syntax::ast::{ResetWhat, ShowWhat, StatementKind};
+use syntax::ast::{ResetWhat, SetItem, ShowWhat, StatementKind, VariableScope};
 
 use crate::executor::temporary;
 
@@ -138,6 +138,41 @@ pub(crate) fn is_logged(kind: &StatementKind) -> bool {
     is_shared_ddl(kind)
         || StatementClass::of(kind) == StatementClass::Change
         || matches!(kind, S::Binlog(_) | S::TableMaintenance(_) | S::Xa(_))
+}
+
+/// The name of a statement that administers the server or locks it as a whole, by whoever's hand.
+pub(crate) fn administers(kind: &StatementKind) -> Option<&'static str> {
+    use StatementKind as S;
+    Some(match kind {
+        S::Kill { .. } => "KILL",
+        S::Flush(_) => "FLUSH",
+        S::PurgeBinaryLogs(_) => "PURGE BINARY LOGS",
+        S::Reset(_) => "RESET",
+        S::ResetPersist { .. } => "RESET PERSIST",
+        S::InstallPlugin { .. } => "INSTALL PLUGIN",
+        S::UninstallPlugin(_) => "UNINSTALL PLUGIN",
+        S::Shutdown => "SHUTDOWN",
+        S::Restart => "RESTART",
+        S::Binlog(_) => "BINLOG",
+        S::ChangeReplicationSource { .. } => "CHANGE REPLICATION SOURCE TO",
+        S::ChangeReplicationFilter { .. } => "CHANGE REPLICATION FILTER",
+        S::StartReplica(_) => "START REPLICA",
+        S::StopReplica { .. } => "STOP REPLICA",
+        S::LockTables(_) => "LOCK TABLES",
+        S::LockInstance => "LOCK INSTANCE",
+        S::Set(items) if items.iter().any(is_of_server) => "SET GLOBAL",
+        _ => return None,
+    })
+}
+
+/// An assignment that outlives the session.
+fn is_of_server(item: &SetItem) -> bool {
+    match item {
+        SetItem::Variable { scope, .. } | SetItem::Transaction { scope, .. } => {
+            matches!(scope, Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly))
+        }
+        _ => false,
+    }
 }
 
 /// The manual's list of statements that can be prepared, turned round.

@@ -185,7 +185,6 @@ mod tests {
         let gtid = GtidEvent {
             may_have_statements: true,
             gtid: None,
-            tag: String::new(),
             last_committed: 0,
             sequence_number: 1,
             commit: None,

@@ -46,6 +46,7 @@ use datum::error::{self, Result, SqlError};
 use rules::Rules;
 use statements::StatementValues;
 
+mod filtering;
 mod loading;
 mod rules;
 mod statements;
@@ -135,6 +136,7 @@ impl Applier {
         let reached = committed_position(instance, channel)?;
         let skip = channel.with(|state| {
             state.applier.process = id;
+            state.progress.applying_since = 0;
             if !reached.position.file.is_empty() {
                 state.progress.executed = reached.position.clone();
             }
@@ -405,7 +407,8 @@ impl Applier {
                 .unwrap_or(syntax::parser::VERSION),
         });
         let committed = event.commit.map(|commit| commit.immediate_commit_timestamp);
-        self.delay(committed.unwrap_or(u64::from(header.timestamp) * 1_000_000))?;
+        let committed = committed.unwrap_or(u64::from(header.timestamp) * 1_000_000);
+        self.delay(committed, header.timestamp)?;
         self.begin_group(name, header, commit)?;
         self.keep(received);
         Ok(Applied::Done)
@@ -417,7 +420,7 @@ impl Applier {
         event: &MariadbGtidEvent<'_>,
         received: &Arc<ReceivedEvent>,
     ) -> Result<Applied> {
-        self.delay(u64::from(header.timestamp) * 1_000_000)?;
+        self.delay(u64::from(header.timestamp) * 1_000_000, header.timestamp)?;
         self.begin_group(GroupName::Mariadb(event.gtid), header, None)?;
         self.keep(received);
         // An ALTER TABLE is done when it has succeeded at the source.

@@ -85,6 +85,15 @@ pub struct SourcePosition {
     pub offset: u64,
 }
 
+impl SourcePosition {
+    /// Whether it is later in the log than another one. Log files of one name are numbered: a
+    /// longer number is a later one.
+    pub(crate) fn is_after(&self, other: &Self) -> bool {
+        let key = |position: &Self| (position.file.len(), position.file.clone(), position.offset);
+        key(self) > key(other)
+    }
+}
+
 /// How far the threads are.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
@@ -193,21 +202,30 @@ impl ChannelState {
     }
 
     /// Seconds that the applier is behind the source, as MySQL reckons them: `None` where it does
-    /// not run, or has done all and the receiver is not connected. `now` is in seconds since 1970.
+    /// not run, or has nothing to apply and the receiver is not connected. `now` is in seconds
+    /// since 1970.
     pub(crate) fn replication_lag(&self, now: u64) -> Option<u64> {
         if self.applier.running == Running::No {
             return None;
         }
-        let has_all = self.progress.queued_bytes == 0 && self.progress.applying_since == 0;
-        match has_all {
-            true => (self.receiver.running == Running::Yes).then_some(0),
-            false if self.progress.applying_since == 0 => Some(0),
-            false => {
+        match self.progress.applying_since {
+            0 => (self.receiver.running == Running::Yes).then_some(0),
+            since => {
                 let now = i64::try_from(now).unwrap_or(i64::MAX);
-                let behind = now - i64::from(self.progress.applying_since);
+                let behind = now - i64::from(since);
                 Some(u64::try_from(behind.saturating_add(self.progress.clock_difference)).unwrap_or(0))
             }
         }
+    }
+
+    /// Up to where the source's log was read, which is never before what was executed: a receiver
+    /// that connects anew begins at the start of a file, and what is executed is not sent again.
+    pub(crate) fn read_position(&self) -> &SourcePosition {
+        let Progress { read, executed, .. } = &self.progress;
+        let base_name =
+            |position: &SourcePosition| position.file.rfind('.').map(|end| position.file[..end].to_owned());
+        let is_one_log = base_name(read) == base_name(executed);
+        if is_one_log && executed.is_after(read) { executed } else { read }
     }
 
     /// The source, with the user and password that the receiver logs in with.
@@ -321,5 +339,32 @@ mod tests {
         state.receiver.running = Running::No;
         state.progress.clock_difference = 0;
         assert_eq!(state.replication_lag(100), Some(30), "what was received is still applied");
+        (state.progress.applying_since, state.progress.queued_bytes) = (0, 500);
+        assert_eq!(state.replication_lag(100), None, "nobody brings what the receiver has dropped");
+    }
+
+    /// After STOP and START REPLICA the receiver was at the start of the file, and so the applier
+    /// in front of it.
+    #[test]
+    fn what_is_executed_was_read() {
+        let at = |offset| SourcePosition { file: "binlog.000003".into(), offset };
+        let mut state = ChannelState::default();
+        (state.progress.read, state.progress.executed) = (at(238), at(900));
+        assert_eq!(*state.read_position(), at(900));
+        state.progress.read = at(1000);
+        assert_eq!(*state.read_position(), at(1000));
+        for (file, what) in [("binlog.000002", "an earlier file"), ("other.1000000", "another log")] {
+            state.progress.executed = SourcePosition { file: file.into(), offset: 5000 };
+            assert_eq!(*state.read_position(), at(1000), "{what}");
+        }
+    }
+
+    #[test]
+    fn a_later_file_is_after_any_offset_of_an_earlier_one() {
+        let at = |file: &str, offset| SourcePosition { file: file.into(), offset };
+        assert!(at("b.000002", 4).is_after(&at("b.000001", 900)));
+        assert!(at("b.1000000", 4).is_after(&at("b.999999", 4)));
+        assert!(!at("b.000001", 899).is_after(&at("b.000001", 900)));
+        assert!(!at("b.000001", 900).is_after(&at("b.000001", 900)));
     }
 }

@@ -243,11 +243,42 @@ impl Filters {
     /// Whether a table passes the rules of tables, whatever those of databases say.
     pub fn takes_table(&self, database: &str, table: &str) -> bool {
         match self.rule_of_table(database, table) {
-            Some(rule) => matches!(rule, FilterRule::DoTable | FilterRule::WildDoTable),
-            None => {
-                self.values(FilterRule::DoTable).is_empty() && self.values(FilterRule::WildDoTable).is_empty()
-            }
+            Some(rule) => is_to_do(rule),
+            None => !self.has_tables_to_do(),
         }
+    }
+
+    /// Whether a statement passes that changes these tables: the first decides that a rule names.
+    /// The rule is counted.
+    pub fn takes_tables(&self, tables: &[(&str, &str)]) -> bool {
+        let rule = tables.iter().find_map(|(database, table)| self.rule_of_table(database, table));
+        self.count(rule);
+        match rule {
+            Some(rule) => is_to_do(rule),
+            None if tables.is_empty() => !self.has_any(&RULES_OF_TABLES),
+            None => !self.has_tables_to_do(),
+        }
+    }
+
+    /// Whether CREATE, ALTER or DROP DATABASE passes, of a database that passes itself. Where no
+    /// rule lists databases, the patterns of tables decide that match the name with a dot after
+    /// it; the rule is counted.
+    pub fn takes_database_definition(&self, database: &str) -> bool {
+        if self.has_any(&[FilterRule::DoDatabase, FilterRule::IgnoreDatabase]) {
+            return true;
+        }
+        let rule = self.rule_of_table(database, "");
+        self.count(rule);
+        rule.map_or(self.values(FilterRule::WildDoTable).is_empty(), is_to_do)
+    }
+
+    fn has_tables_to_do(&self) -> bool {
+        self.has_any(&[FilterRule::DoTable, FilterRule::WildDoTable])
+    }
+
+    /// One of these rules lists something.
+    fn has_any(&self, rules: &[FilterRule]) -> bool {
+        rules.iter().any(|rule| !self.values(*rule).is_empty())
     }
 
     /// The first rule that names a table.
@@ -280,6 +311,14 @@ impl Filters {
     pub fn count_table(&self, database: &str, table: &str) {
         self.count(self.rule_of_table(database, table));
     }
+}
+
+const RULES_OF_TABLES: [FilterRule; 4] =
+    [FilterRule::DoTable, FilterRule::IgnoreTable, FilterRule::WildDoTable, FilterRule::WildIgnoreTable];
+
+/// Which of the two a rule of tables says.
+fn is_to_do(rule: FilterRule) -> bool {
+    matches!(rule, FilterRule::DoTable | FilterRule::WildDoTable)
 }
 
 /// LIKE with `\` as escape, without a collation. Goes back to the last `%` only, which takes no

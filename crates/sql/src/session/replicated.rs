@@ -6,12 +6,13 @@ use binlog::group::OriginalCommit;
 use binlog::gtid::Gtid;
 use storage::engine::GapsToLearn;
 use storage::source_position::SourcePosition;
-use syntax::ast::TransactionOptions;
+use syntax::ast::{StatementKind, TransactionOptions};
 
 use super::grants::CachedGrants;
 use super::{Context, Session};
+use crate::statement_class;
 use crate::variables::{Value, ids};
-use datum::error::Result;
+use datum::error::{Result, SqlError};
 use datum::sink::ResultSink;
 
 /// Where the session's transactions were committed first.
@@ -76,6 +77,15 @@ impl Context {
     /// True in a session that applies a source's log.
     pub(crate) fn is_applier(&self) -> bool {
         self.log.applies
+    }
+
+    /// An applier runs what changes data and definitions. It neither administers this server nor
+    /// locks it for its source, not even in a routine that the source has defined: error 1235.
+    pub(crate) fn check_applied(&self, kind: &StatementKind) -> Result<()> {
+        match self.is_applier().then(|| statement_class::administers(kind)).flatten() {
+            Some(name) => Err(SqlError::unsupported(format_args!("{name} in the log of a source"))),
+            None => Ok(()),
+        }
     }
 
     /// What is known of the server that committed first what comes next.

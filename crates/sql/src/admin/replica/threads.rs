@@ -37,10 +37,6 @@ pub(super) fn start(cx: &mut Context, start: &StartReplica) -> Result<()> {
         return Err(error::BAD_REPLICA.plain());
     }
     let until = until(cx, start)?;
-    let by_gtid = |c: &&Arc<Channel>| c.with(|state| state.source.auto_position);
-    if matches!(until, Some(Until::Position { .. })) && affected.iter().any(|c| by_gtid(&c)) {
-        return Err(error::BAD_REPLICA_UNTIL_COND.plain());
-    }
     let skip = if start.threads.sql { skip(cx, &affected)? } else { 0 };
     let Some(threads) = channels.threads() else {
         return Err(SqlError::unsupported("START REPLICA in a program that follows no source"));
@@ -114,17 +110,27 @@ fn until(cx: &mut Context, start: &StartReplica) -> Result<Option<Until>> {
     let source = [given("SOURCE_LOG_FILE"), given("SOURCE_LOG_POS")];
     match (source, relay) {
         ([Some((_, file)), Some((_, offset))], [None, None]) if start.until.len() == 2 => {
+            let file = file.to_str_lossy().into_owned();
+            if !is_numbered(&file) {
+                return Err(error::BAD_REPLICA_UNTIL_COND.plain());
+            }
             if !cx.instance.globals().bool(ids::SKIP_REPLICA_START) {
                 cx.statement.diagnostics.note(error::MISSING_SKIP_REPLICA.plain());
             }
             let offset = offset.to_str_lossy().parse().unwrap_or(u64::MAX);
-            Ok(Some(Until::Position { file: file.to_str_lossy().into_owned(), offset }))
+            Ok(Some(Until::Position { file, offset }))
         }
         ([None, None], [Some(_), Some(_)]) => {
             Err(SqlError::unsupported("UNTIL RELAY_LOG_FILE (there is no relay log)"))
         }
         _ => Err(error::BAD_REPLICA_UNTIL_COND.plain()),
     }
+}
+
+/// A log file's name ends in its number.
+fn is_numbered(file: &str) -> bool {
+    let number = file.rsplit_once('.').map_or("", |(_, number)| number);
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `sql_replica_skip_counter`, which one applier takes.

@@ -147,14 +147,15 @@ fn status_row(cx: &Context, channel: &Channel, state: &ChannelState, executed: &
     let ignored: Vec<_> = source.ignored_server_ids.iter().map(u32::to_string).collect();
     let seconds = |duration: std::time::Duration| duration.as_secs();
     let now = cx.instance.env().now() / 1_000_000;
+    let read = state.read_position();
     let mut row = cells![
         receiver.state,
         source.host.clone(),
         state.user_and_password().0.to_owned(),
         u64::from(source.port),
         seconds(source.connect_retry),
-        progress.read.file.clone(),
-        progress.read.offset,
+        read.file.clone(),
+        read.offset,
         format!("{}.000001", relay_log(cx, channel.name())),
         4_u64,
         progress.executed.file.clone(),

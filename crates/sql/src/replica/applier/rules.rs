@@ -120,10 +120,14 @@ impl Rules {
         self.filters.is_empty()
     }
 
-    /// Whether a table that a statement names passes.
-    pub(super) fn takes_table(&self, database: &str, table: &str) -> bool {
-        self.filters.count_table(database, table);
-        self.filters.is_empty() || self.filters.takes_table(database, table)
+    /// Whether CREATE, ALTER or DROP DATABASE passes whose database passes itself.
+    pub(super) fn takes_database_definition(&self, database: &str) -> bool {
+        self.filters.takes_database_definition(database)
+    }
+
+    /// Whether a statement passes that changes these tables, given by database and name.
+    pub(super) fn takes_tables(&self, tables: &[(&str, &str)]) -> bool {
+        self.filters.takes_tables(tables)
     }
 
     /// The applier goes on after this error (`replica_skip_errors`).

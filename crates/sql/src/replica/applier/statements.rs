@@ -1,17 +1,20 @@
 //! Statements of a source's log: definitions, and changes that the source logged as text.
 
 use binlog::event::{EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEvent, UserVarValue};
+use binlog::gtid::GtidSpecification;
 
 use super::texts::{self, Treatment};
 use super::{Applier, corrupt};
 use crate::catalog::parse_one;
 use crate::executor::Discard;
-use crate::privilege::tables_used;
+use crate::session::gtid_next::GtidNext;
 use crate::variables::sql_mode;
 use datum::error::{
-    IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE as TRIGGER_OF_ANOTHER_TABLE, Result, SqlError,
+    self, IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE as TRIGGER_OF_ANOTHER_TABLE, Result,
+    SqlError,
 };
 use datum::types::Collation;
+use syntax::ast::StatementKind;
 
 /// What the source's log says of functions and variables in the next statement.
 #[derive(Debug, Default)]
@@ -172,7 +175,7 @@ impl Applier {
         let rewritten = match texts::treatment(&query.sql, sql_mode, self.is_mariadb) {
             Treatment::AsIs => None,
             Treatment::NoEffect => return Ok(()),
-            Treatment::Refused(name) => return Err(in_statement(&query, SqlError::unsupported(name))),
+            Treatment::Refused(name) => return self.outcome(&query, Err(SqlError::unsupported(name))),
             Treatment::Rewritten(rewritten) => Some(rewritten),
         };
         if let Some(rewritten) = &rewritten {
@@ -182,11 +185,7 @@ impl Applier {
         if self.is_mariadb && in_transaction && creates_table(&query.sql) {
             query.sql = [query.sql.trim_ascii_end(), b" START TRANSACTION"].concat().into();
         }
-        let Some(database) = self.rules.default_database(&query) else { return Ok(()) };
-        if let Some(database) = database {
-            query.database = database.into_bytes().into();
-        }
-        if !self.takes_tables_of(&query) {
+        if !self.passes_filters(&mut query) {
             return Ok(());
         }
         if let Some(set) = self.values.take() {
@@ -195,10 +194,10 @@ impl Applier {
         if let Some(before) = rewritten.as_ref().and_then(|rewritten| rewritten.before.as_deref()) {
             self.run_before(header, &query, before)?;
         }
-        match self.session.execute_logged(&query, header.timestamp, &mut Discard) {
-            Err(e) if rewritten.is_some_and(|rewritten| rewritten.is_done(&e)) => Ok(()),
-            outcome => self.outcome(&query, outcome),
-        }
+        let outcome = self.session.execute_logged(&query, header.timestamp, &mut Discard);
+        let is_done = |e: &SqlError| rewritten.is_some_and(|rewritten| rewritten.is_done(e));
+        let outcome = if outcome.as_ref().is_err_and(is_done) { self.keep_gtid() } else { outcome };
+        self.outcome(&query, outcome)
     }
 
     /// What comes before a statement. The group ends with that, so its place in the source's log
@@ -215,13 +214,32 @@ impl Applier {
     }
 
     /// Whether the applier goes on after a statement.
-    fn outcome(&self, query: &QueryEvent<'_>, outcome: Result<()>) -> Result<()> {
-        match outcome {
+    fn outcome(&mut self, query: &QueryEvent<'_>, outcome: Result<()>) -> Result<()> {
+        let Err(e) = outcome else { return Ok(()) };
+        self.passes_over(query, e)?;
+        self.keep_gtid()
+    }
+
+    /// A statement that fails outside of a transaction gives its GTID up. Where the applier goes on
+    /// after it, the group is logged empty, under that GTID.
+    fn keep_gtid(&mut self) -> Result<()> {
+        let cx = self.session.context();
+        match cx.log.next() {
+            GtidNext::Used(gtid) => cx.set_gtid_next(GtidSpecification::Assigned(gtid)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the applier goes on after an error.
+    fn passes_over(&self, query: &QueryEvent<'_>, e: SqlError) -> Result<()> {
+        match e {
             // The source has logged that it failed so.
-            Err(e) if query.error_code != 0 && e.number == query.error_code => Ok(()),
+            e if query.error_code != 0 && e.number == query.error_code => Ok(()),
             // MariaDB leaves the trigger as it is that another table has, with a note.
-            Err(e) if self.is_mariadb && e.is(TRIGGER_OF_ANOTHER_TABLE) => Ok(()),
-            Err(e) if self.rules.passes_over(&e) => {
+            e if self.is_mariadb && e.is(TRIGGER_OF_ANOTHER_TABLE) => Ok(()),
+            // Its CREATE may have been left out: MySQL goes on, with and without filters.
+            e if is_missing_trigger(query, &e) => Ok(()),
+            e if self.rules.passes_over(&e) => {
                 tracing::warn!(
                     channel = self.channel.name(),
                     number = e.number,
@@ -229,28 +247,8 @@ impl Applier {
                 );
                 Ok(())
             }
-            Err(e) => Err(in_statement(query, e)),
-            Ok(()) => Ok(()),
+            e => Err(in_statement(query, e)),
         }
-    }
-}
-
-impl Applier {
-    /// Whether the tables that a statement changes or defines pass the filters: the first of them
-    /// decides. A statement that can't be read passes, and fails when it is run.
-    fn takes_tables_of(&self, query: &QueryEvent<'_>) -> bool {
-        if self.rules.takes_all() {
-            return true;
-        }
-        let sql_mode = query.status.sql_mode.unwrap_or(0);
-        let Ok(statement) = parse_one(&query.sql, sql_mode) else { return true };
-        let default = String::from_utf8_lossy(&query.database);
-        let used = tables_used(&statement.kind, &|_, _| false);
-        let first = used.iter().find(|used| used.writes || used.defines);
-        first.is_none_or(|used| {
-            let database = used.name.database.as_deref().unwrap_or(&default);
-            self.rules.takes_table(database, &used.name.name)
-        })
     }
 }
 
@@ -275,6 +273,13 @@ fn creates_table(sql: &[u8]) -> bool {
     ["CREATE", "TABLE"]
         .iter()
         .all(|w| words.next().is_some_and(|word| word.eq_ignore_ascii_case(w.as_bytes())))
+}
+
+/// DROP TRIGGER of none.
+fn is_missing_trigger(query: &QueryEvent<'_>, e: &SqlError) -> bool {
+    (e.is(error::TRG_DOES_NOT_EXIST) || e.is(error::BAD_DB_ERROR))
+        && parse_one(&query.sql, query.status.sql_mode.unwrap_or(0))
+            .is_ok_and(|statement| matches!(statement.kind, StatementKind::DropTrigger { .. }))
 }
 
 /// An error with the statement that it came from.

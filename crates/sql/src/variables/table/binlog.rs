@@ -67,7 +67,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     switch("log_replica_updates", true).fixed().read_only().help_text("What is replicated is in the log as well"),
     uint("immediate_server_version", VERSION_UNKNOWN, 0, VERSION_UNKNOWN)
         .session()
-        .admin()
+        .applier()
         .harmless()
         .help_text("No effect: what is logged here is of this version"),
     uint("max_binlog_cache_size", !4095, 4096, u64::MAX).block(4096).harmless().help_text("No effect"),
@@ -75,13 +75,17 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("max_binlog_stmt_cache_size", !4095, 4096, u64::MAX).block(4096).harmless().help_text("No effect"),
     uint("original_commit_timestamp", ORIGIN_UNKNOWN, 0, ORIGIN_UNKNOWN)
         .session()
-        .admin()
+        .applier()
         .help_text("When the next transaction was first committed, on another server; mysqlbinlog sets it"),
     uint("original_server_version", VERSION_UNKNOWN, 0, VERSION_UNKNOWN)
         .session()
-        .admin()
+        .applier()
         .help_text("Version of the server that committed the next transaction first"),
     choice("rbr_exec_mode", &["STRICT", "IDEMPOTENT"], 0).session().fixed().help_text("Row events are applied strictly"),
+    switch("require_row_format", false)
+        .session()
+        .harmless()
+        .help_text("No effect: changes are always logged as rows"),
     uint("server_id", 1, 0, u32::MAX as u64).read_only().help_text("This server's number among replicas"),
     uint("server_id_bits", 32, 32, 32).fact().help_text("Bits of server_id in use"),
     text("server_uuid", "").fact().help_text("This server's UUID, made at its first start"),
