@@ -12,7 +12,7 @@ use binlog::event::{
     ChecksumAlgorithm, EncodeEvent, EventOrigin, FormatDescription, GtidEvent, QueryEvent, StatusVars,
     append_event,
 };
-use binlog::gtid::Gtid;
+use binlog::gtid::{Gtid, Uuid};
 use common::{Server, rows, run, value};
 use sql::replica::{Applier, Channel, Filter, FilterRule, ReceivedEvent, ReplicaThread, SourceConfig};
 use sql::variables::GlobalVariables;
@@ -88,8 +88,7 @@ impl Replica {
 fn gtid_event(gno: u64) -> GtidEvent {
     GtidEvent {
         may_have_statements: true,
-        gtid: Some(Gtid { uuid: SOURCE.parse().unwrap(), gno }),
-        tag: String::new(),
+        gtid: Some(Gtid::new(SOURCE.parse::<Uuid>().unwrap(), gno)),
         last_committed: 0,
         sequence_number: gno,
         commit: None,
