@@ -254,8 +254,7 @@ fn nothing_of_an_event_stays_that_was_stopped() {
     assert_eq!(value(&mut pair.replica.session(), "SELECT COUNT(*) FROM d.t"), "0");
 }
 
-/// A source that has a key, or is a MySQL, has no row id; here a column that was added stands behind
-/// it.
+/// A source with a key, or a MySQL, has no row id; here an added column is behind it.
 #[test]
 fn a_row_id_that_only_the_replica_has_takes_no_columns_place() {
     // Without names a server with row ids is known by the number of its columns only.

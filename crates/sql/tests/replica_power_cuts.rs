@@ -4,7 +4,8 @@
 //! Each round is a source that runs random statements and a replica that applies its log, each a
 //! simulated machine. The replica's power is cut at random operations of its disk, at random
 //! settings of `sync_binlog` and `innodb_flush_log_at_trx_commit`; it follows by GTIDs, or by file
-//! and offset, with GTIDs in the source's log or without. `DURAMEN_ROUNDS` is how many rounds, `DURAMEN_SEED` the first one's seed.
+//! and offset, with GTIDs in the source's log or without. `DURAMEN_ROUNDS` is how many rounds,
+//! `DURAMEN_SEED` the first one's seed.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -64,7 +65,7 @@ fn statements(random: &mut Random) -> Vec<String> {
     out
 }
 
-/// A step of XA transactions, which other transactions run beside: each is prepared, and ended later.
+/// XA transactions, which others run beside: each is prepared, and ended later.
 #[derive(Default)]
 struct Branches {
     made: u64,

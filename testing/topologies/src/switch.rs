@@ -99,8 +99,8 @@ fn gave_up(source: &Node) -> Result<String> {
 fn switches(other: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<()> {
     let source = start(&options.folder, other, "left", 41, options)?;
     let mut replica = start(&options.folder, ServerKind::Duramen, "right", 42, options)?;
-    // A MySQL whose account statement waits for an acknowledgement lets nobody log in, nor the replica
-    // that would acknowledge.
+    // A MySQL whose account statement waits for an acknowledgement lets nobody log in, nor the
+    // replica that would acknowledge.
     let features = Features { xa: false, accounts: other != ServerKind::MySql, ..Features::ALL };
     let share = Share { features, suffix: Suffix(""), first_writer: 1, database: DATABASE };
     prepare_writers(source.address()?, DATABASE)?;

@@ -93,7 +93,7 @@ pub(super) fn make_tables(
     Ok(kept)
 }
 
-/// An earlier try may have come as far as the triggers, which would act on the rows that are copied.
+/// An earlier try may have made triggers, which would act on the rows that are copied.
 fn drop_triggers(session: &mut LocalSession) -> Result<(), ToolError> {
     let rows = session.rows("SELECT TRIGGER_SCHEMA, TRIGGER_NAME FROM information_schema.TRIGGERS")?;
     for row in rows {

@@ -2,8 +2,8 @@
 //!
 //! Columns are matched by their place, as replicas of MySQL do it: columns that only the event has
 //! are left out, those that only the table has get their defaults. A row id that the source's table
-//! lacks counts for no place, wherever it is ([`places`]). A column of another type is converted where the setting allows that
-//! ([`conversion`]).
+//! lacks counts for no place, wherever it is ([`places`]). A column of another type is converted
+//! where the setting allows that ([`conversion`]).
 //!
 //! The row to change or delete is found by the first unique key that the event has all columns of,
 //! and is not NULL in. In a table without such a key a walk finds the rows of an event: they are
