@@ -42,8 +42,13 @@ impl Pair {
 
     /// Runs a statement on the source, and what it logged on the replica.
     fn run(&mut self, sql: &str) -> Result<(), ApplyError> {
+        self.run_with("sql_mode = ''", sql)
+    }
+
+    /// With these settings of the source's session.
+    fn run_with(&mut self, settings: &str, sql: &str) -> Result<(), ApplyError> {
         let mut session = self.source.session();
-        run(&mut session, "SET sql_mode = ''").unwrap();
+        run(&mut session, &format!("SET {settings}")).unwrap();
         self.number += 1;
         run(&mut session, &format!("SET gtid_next = '{OF_SOURCE}:{}'", self.number)).unwrap();
         run(&mut session, sql).unwrap();
@@ -281,4 +286,31 @@ fn a_row_id_that_only_the_replica_has_takes_no_columns_place() {
         pair.run("DELETE FROM d.t WHERE a = 2").unwrap();
         assert_eq!(pair.shown(), "1,x,5 | 3,z,79", "{metadata} {key} {is_changed}");
     }
+}
+
+/// A minimal row image lacks computed columns that have not changed. They were computed again, in
+/// the applier's time zone.
+#[test]
+fn computed_columns_that_an_event_lacks_stay() {
+    let mut pair = Pair::new("");
+    let columns = "id INT PRIMARY KEY, d DATETIME, s TIMESTAMP AS (d) STORED, v DATE AS (s) VIRTUAL, u INT";
+    pair.create(columns, columns);
+    let settings = "time_zone = '+05:30', binlog_row_image = 'MINIMAL'";
+    pair.run_with(settings, "INSERT INTO d.t (id, d, u) VALUES (1, '2020-01-01 03:00:00', 1)").unwrap();
+    assert_eq!(pair.shown(), "1,2020-01-01 03:00:00,2019-12-31 21:30:00,2020-01-01,1");
+    pair.run_with(settings, "UPDATE d.t SET u = 2").unwrap();
+    assert_eq!(pair.shown(), "1,2020-01-01 03:00:00,2019-12-31 21:30:00,2020-01-01,2");
+    pair.run_with(settings, "UPDATE d.t SET d = '2020-01-01 09:00:00'").unwrap();
+    assert_eq!(pair.shown(), "1,2020-01-01 09:00:00,2020-01-01 03:30:00,2020-01-01,2");
+}
+
+/// Those that only the replica has are computed.
+#[test]
+fn computed_columns_of_the_replica_follow() {
+    let mut pair = Pair::new("");
+    pair.create("id INT PRIMARY KEY, u INT", "id INT PRIMARY KEY, u INT, v INT AS (u + 1) STORED");
+    let settings = "binlog_row_image = 'MINIMAL'";
+    pair.run_with(settings, "INSERT INTO d.t VALUES (1, 5)").unwrap();
+    pair.run_with(settings, "UPDATE d.t SET u = 7").unwrap();
+    assert_eq!(pair.shown(), "1,7,8");
 }

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use binlog::LogPosition;
 use binlog::event::{
-    ChecksumAlgorithm, Decoder, EncodeEvent, Event, EventOrigin, FormatDescription, QueryEvent, StatusVars,
-    append_event, decode_format_description,
+    ChecksumAlgorithm, Decoder, EncodeEvent, Event, EventOrigin, FormatDescription, MariadbGtid,
+    MariadbGtidEvent, QueryEvent, StatusVars, append_event, decode_format_description,
 };
-use common::{Server, run};
+use common::{Server, rows, run};
 use sql::replica::{Applier, Channel, ReceivedEvent, SourceConfig};
 
 /// An event of the source.
@@ -52,13 +52,9 @@ struct Source {
     sql_mode: u64,
 }
 
-/// What becomes of a statement.
-fn outcome(server: &Server, source: &Source, sql: &str) -> String {
-    let config = SourceConfig { host: "source".into(), ..SourceConfig::default() };
-    let channel = Arc::new(Channel::new("", config));
-    channel.with(|state| state.applier.wanted = true);
-    let mut applier = Applier::new(&server.instance, &channel).unwrap();
-    let query = QueryEvent {
+/// A statement of the source's log.
+fn query<'a>(source: &Source, sql: &'a str) -> QueryEvent<'a> {
+    QueryEvent {
         thread_id: 7,
         exec_time: 0,
         error_code: 0,
@@ -71,7 +67,16 @@ fn outcome(server: &Server, source: &Source, sql: &str) -> String {
         database: b"st".as_slice().into(),
         sql: sql.as_bytes().into(),
         suppress_use: false,
-    };
+    }
+}
+
+/// What becomes of a statement.
+fn outcome(server: &Server, source: &Source, sql: &str) -> String {
+    let config = SourceConfig { host: "source".into(), ..SourceConfig::default() };
+    let channel = Arc::new(Channel::new("", config));
+    channel.with(|state| state.applier.wanted = true);
+    let mut applier = Applier::new(&server.instance, &channel).unwrap();
+    let query = query(source, sql);
     let before = server.instance.log().visible();
     applier.apply(&received(&FormatDescription::new(source.version, 0), 0)).unwrap();
     // Its rows would follow, in a transaction.
@@ -131,4 +136,38 @@ fn statements_of_mysql() {
 fn statements_of_mariadb() {
     let source = Source { version: "10.11.19-MariaDB-log", sql_mode: 0x5420_0000 };
     check(include_str!("replica_statements/mariadb.txt"), &source);
+}
+
+/// A transaction of MariaDB whose BEGIN stands in its GTID event, and which has statements: of one
+/// that was to be skipped, or was there already, the second statement was applied.
+#[test]
+fn a_transaction_of_statements_is_skipped_as_a_whole() {
+    let source = Source { version: "10.11.19-MariaDB-log", sql_mode: 0 };
+    let server = Server::new(1);
+    run(&mut server.session(), "CREATE DATABASE st").unwrap();
+    run(&mut server.session(), "CREATE TABLE st.t (a INT)").unwrap();
+    let gtid = |sequence| MariadbGtidEvent {
+        gtid: MariadbGtid { domain_id: 0, server_id: 9, sequence },
+        flags: 0,
+        commit_id: None,
+        xid: None,
+        extra_flags: 0,
+    };
+    let config = SourceConfig { host: "source".into(), ..SourceConfig::default() };
+    let channel = Arc::new(Channel::new("", config));
+    channel.with(|state| (state.applier.wanted, state.skip) = (true, 1));
+    let mut applier = Applier::new(&server.instance, &channel).unwrap();
+    applier.apply(&received(&FormatDescription::new(source.version, 0), 0)).unwrap();
+    // The last one comes twice, as after a broken connection.
+    for (number, sequence) in [1, 2, 2].into_iter().enumerate() {
+        let end = 1000 * (number as u64 + 1);
+        applier.apply(&received(&gtid(sequence), end)).unwrap();
+        for value in [1, 2] {
+            let sql = format!("INSERT INTO t VALUES ({})", sequence * 10 + value);
+            applier.apply(&received(&query(&source, &sql), end + value)).unwrap();
+        }
+        applier.apply(&received(&query(&source, "COMMIT"), end + 3)).unwrap();
+    }
+    applier.finish().unwrap();
+    assert_eq!(rows(&mut server.session(), "SELECT a FROM st.t"), [["21"], ["22"]]);
 }

@@ -5,7 +5,7 @@
 //! in which they begin, as `mysqldump` and `mydumper` do it.
 
 use super::place::{Facts, Flavor, LogPlace};
-use super::{Remote, RemoteSession, Runs};
+use super::{Remote, RemoteSession, Runs, text};
 use crate::log_tool::ToolError;
 use std::time::Duration;
 
@@ -120,25 +120,34 @@ impl Snapshot {
 /// Waits until no statement is running for long: the lock would wait for it, and every other
 /// statement behind the lock.
 fn await_long_statements(session: &mut RemoteSession) -> Result<(), ToolError> {
-    let sql = format!(
-        "SELECT ID, TIME, LEFT(INFO, 60) FROM information_schema.PROCESSLIST \
-         WHERE COMMAND IN ('Query', 'Execute') AND TIME >= {LONG} AND ID <> CONNECTION_ID() \
-         AND USER NOT IN ('system user', 'event_scheduler') ORDER BY TIME DESC LIMIT 1"
-    );
-    let mut last = [None, None, None];
+    let [own] = session.first("SELECT CONNECTION_ID()")?;
+    let mut last = None;
     for _ in 0..LONG_TRIES {
-        last = session.first(&sql)?;
-        if last[0].is_none() {
+        last = long_statement(session, own.as_deref().unwrap_or_default())?;
+        if last.is_none() {
             return Ok(());
         }
         std::thread::sleep(LONG_PAUSE);
     }
-    let [id, seconds, text] = last.map(Option::unwrap_or_default);
     Err(ToolError::Refused(format!(
-        "{}: session {id} has been running a statement for {seconds} s, and a lock for the snapshot would have all others wait \
-         for it: end it, or try again later ({text})",
-        session.remote().server()
+        "{}: {}, and a lock for the snapshot would have all others wait for it: end it, or try again later",
+        session.remote().server(),
+        last.unwrap_or_default()
     )))
+}
+
+/// What runs for long in another session, in words.
+fn long_statement(session: &mut RemoteSession, own: &str) -> Result<Option<String>, ToolError> {
+    for row in session.rows("SHOW PROCESSLIST")? {
+        let mut cells = row.into_iter().map(|cell| cell.map(text).unwrap_or_default());
+        let [id, user, _, _, command, seconds] = std::array::from_fn(|_| cells.next().unwrap_or_default());
+        let is_statement = ["Query", "Execute"].contains(&&*command);
+        let is_of_server = ["system user", "event_scheduler"].contains(&&*user);
+        if is_statement && !is_of_server && id != own && seconds.parse().unwrap_or(0) >= LONG {
+            return Ok(Some(format!("session {id} of {user} has been running a statement for {seconds} s")));
+        }
+    }
+    Ok(None)
 }
 
 /// A session that locks, and does not wait long for it.

@@ -56,10 +56,22 @@ pub(super) fn fill(
     defaulted: &[usize],
     row_rules: RowRules,
 ) -> Result<()> {
+    let is_asked = |column: usize| table.columns[column].generated.is_some() || defaulted.contains(&column);
+    fill_those(cx, table, image, is_asked, row_rules)
+}
+
+/// Evaluates the expression defaults and generated columns that are asked for.
+pub(super) fn fill_those(
+    cx: &mut Context,
+    table: &Arc<TableDef>,
+    image: &mut Vec<u8>,
+    is_asked: impl Fn(usize) -> bool,
+    row_rules: RowRules,
+) -> Result<()> {
     let computed = Computed::of(cx, table)?;
     let mut offsets = Offsets::default();
-    let asked = computed.defaults.iter().filter(|(column, _)| defaulted.contains(column));
-    for (column, expr) in asked.chain(&computed.generated) {
+    let all = computed.defaults.iter().chain(&computed.generated);
+    for (column, expr) in all.filter(|(column, _)| is_asked(*column)) {
         offsets.find(table, image)?;
         let row = Row::Image(ImageRow { table, image, offsets: &offsets });
         let value = evaluate(cx, row, expr, table, *column, row_rules)?.into_owned();

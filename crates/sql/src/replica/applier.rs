@@ -435,8 +435,13 @@ impl Applier {
         let passed_over = self.group.as_ref().is_some_and(|group| group.is_passed_over);
         if let (true, Some(xid)) = (event.flags & gtid_flags::PREPARED_XA != 0, &event.xid) {
             self.start_branch(*xid, passed_over)?;
-        } else if event.begins_transaction() && !is_xa && !passed_over {
-            self.begin_transaction()?;
+        } else if event.begins_transaction() && !is_xa {
+            if !passed_over {
+                self.begin_transaction()?;
+            } else if let Some(group) = &mut self.group {
+                // Its statements are the transaction's.
+                group.in_transaction = true;
+            }
         }
         Ok(Applied::Done)
     }

@@ -66,6 +66,7 @@ struct Target {
     places: Vec<usize>,
     /// See [`RowsOptions::idempotent`].
     idempotent: bool,
+    is_mariadb: bool,
 }
 
 /// How a row event is applied.
@@ -100,7 +101,8 @@ pub(crate) fn rows(
     let bytes = event.rows.bytes(ROWS_MAX).map_err(corrupt)?;
     let changes = event.iter(map, &bytes).map_err(corrupt)?;
     let changes = changes.collect::<std::result::Result<Vec<_>, _>>().map_err(corrupt)?;
-    let target = Target { table: table.clone(), places, idempotent: options.idempotent };
+    let RowsOptions { idempotent, is_mariadb, .. } = options;
+    let target = Target { table: table.clone(), places, idempotent, is_mariadb };
     let Some(conversions) = conversions else { return target.apply(cx, event.kind, &changes) };
     let images = conversions.convert(&table, &changes)?;
     target.apply(cx, event.kind, &conversions.converted(&changes, &images)?)
@@ -229,6 +231,12 @@ impl Target {
         }
         builder.finish().map_err(SqlError::internal)?;
         Ok(image)
+    }
+
+    /// True if a generated column that a change lacks may have another value after it. That a MySQL
+    /// does not log it says that it has not changed; a MariaDB computes it again.
+    fn must_be_computed(&self, column: usize) -> bool {
+        self.table.columns[column].generated.is_some() && (self.is_mariadb || !self.places.contains(&column))
     }
 
     /// How computed columns are stored that an event lacks. The source's mode is not known here;
@@ -550,9 +558,10 @@ impl Target {
             columns[*column] = RawColumn::Bytes(document);
         }
         let mut image = self.build(&columns, |_, _| Err(SqlError::internal("a row without a column")))?;
-        if after.iter().any(Option::is_none) && !table.is_plain() {
+        let is_asked = |column: usize| after[column].is_none() && self.must_be_computed(column);
+        if !table.is_plain() && (0..after.len()).any(is_asked) {
             let rules = Self::rules(cx);
-            computed::complete(cx, table, &mut image, &[], RowRules { row: 1, rules }, false)?;
+            computed::fill_those(cx, table, &mut image, is_asked, RowRules { row: 1, rules })?;
         }
         if image == found {
             return Ok(());
