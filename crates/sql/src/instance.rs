@@ -660,9 +660,11 @@ impl Instance {
             let settings = Settings {
                 generates_key: false,
                 requires_key: false,
+                explicit_timestamps: true,
                 foreign_key_checks: false,
                 restricts_foreign_keys: false,
                 disabled_engines: "".into(),
+                is_replicated: false,
                 from_client: false,
                 temporary: crate::catalog::temporary::TemporaryTables::default(),
                 database: None,

@@ -52,6 +52,13 @@ struct Source {
     sql_mode: u64,
 }
 
+fn applier(server: &Server) -> Applier {
+    let config = SourceConfig { host: "source".into(), ..SourceConfig::default() };
+    let channel = Arc::new(Channel::new("", config));
+    channel.with(|state| state.applier.wanted = true);
+    Applier::new(&server.instance, &channel).unwrap()
+}
+
 /// A statement of the source's log.
 fn query<'a>(source: &Source, sql: &'a str) -> QueryEvent<'a> {
     QueryEvent {
@@ -72,10 +79,7 @@ fn query<'a>(source: &Source, sql: &'a str) -> QueryEvent<'a> {
 
 /// What becomes of a statement.
 fn outcome(server: &Server, source: &Source, sql: &str) -> String {
-    let config = SourceConfig { host: "source".into(), ..SourceConfig::default() };
-    let channel = Arc::new(Channel::new("", config));
-    channel.with(|state| state.applier.wanted = true);
-    let mut applier = Applier::new(&server.instance, &channel).unwrap();
+    let mut applier = applier(server);
     let query = query(source, sql);
     let before = server.instance.log().visible();
     applier.apply(&received(&FormatDescription::new(source.version, 0), 0)).unwrap();
@@ -138,6 +142,98 @@ fn statements_of_mariadb() {
     check(include_str!("replica_statements/mariadb.txt"), &source);
 }
 
+/// Applies statements, and shows the columns of each table that they define with the nullability and
+/// defaults that they have, in one line.
+fn columns_behind(source: &Source, statements: &[&str], say: impl Fn(&mut StatusVars<'_>)) -> Vec<String> {
+    let server = Server::new(1);
+    run(&mut server.session(), "CREATE DATABASE st").unwrap();
+    let mut applier = applier(&server);
+    applier.apply(&received(&FormatDescription::new(source.version, 0), 0)).unwrap();
+    for sql in statements {
+        let mut query = query(source, sql);
+        say(&mut query.status);
+        applier.apply(&received(&query, 200)).unwrap();
+    }
+    applier.finish().unwrap();
+    // The log says it, too.
+    let server = server.restart();
+    let columns = "SELECT table_name, GROUP_CONCAT(CONCAT_WS(' ', column_name, IF(is_nullable = 'NO', 'NOT NULL', 'NULL'),
+        column_default, NULLIF(extra, '')) ORDER BY ordinal_position SEPARATOR ', ')
+        FROM information_schema.columns WHERE table_schema = 'st' AND table_name <> 'n' GROUP BY 1 ORDER BY 1";
+    rows(&mut server.session(), columns).iter().map(|row| row.join(": ")).collect()
+}
+
+/// `explicit_defaults_for_timestamp` of the source's session. The definitions are what MySQL 9.7
+/// and MariaDB 10.11 make of these statements.
+#[test]
+fn timestamps_without_a_default_are_as_the_source_has_them() {
+    const STATEMENTS: [&str; 6] = [
+        "CREATE TABLE a (a TIMESTAMP, b TIMESTAMP, c TIMESTAMP NULL, d TIMESTAMP(3) DEFAULT '2020-01-01')",
+        "CREATE TABLE b (c TIMESTAMP NULL, a TIMESTAMP, b TIMESTAMP ON UPDATE CURRENT_TIMESTAMP)",
+        "CREATE TABLE c (c TIMESTAMP DEFAULT CURRENT_TIMESTAMP, a TIMESTAMP(2) NOT NULL)",
+        "CREATE TABLE d (y TIMESTAMP(1), z TIMESTAMP, UNIQUE KEY (z))",
+        "ALTER TABLE b ADD d TIMESTAMP, MODIFY a TIMESTAMP NULL",
+        "ALTER TABLE d ADD a TIMESTAMP FIRST",
+    ];
+    const OFF: [&str; 4] = [
+        "a: a NOT NULL CURRENT_TIMESTAMP DEFAULT_GENERATED on update CURRENT_TIMESTAMP, \
+         b NOT NULL 0000-00-00 00:00:00, c NULL, d NOT NULL 2020-01-01 00:00:00.000",
+        "b: c NULL, a NULL, b NOT NULL 0000-00-00 00:00:00 on update CURRENT_TIMESTAMP, \
+         d NOT NULL 0000-00-00 00:00:00",
+        "c: c NOT NULL CURRENT_TIMESTAMP DEFAULT_GENERATED, a NOT NULL 0000-00-00 00:00:00.00",
+        "d: a NOT NULL CURRENT_TIMESTAMP DEFAULT_GENERATED on update CURRENT_TIMESTAMP, \
+         y NOT NULL CURRENT_TIMESTAMP(1) DEFAULT_GENERATED on update CURRENT_TIMESTAMP(1), \
+         z NOT NULL 0000-00-00 00:00:00",
+    ];
+    const ON: [&str; 4] = [
+        "a: a NULL, b NULL, c NULL, d NULL 2020-01-01 00:00:00.000",
+        "b: c NULL, a NULL, b NULL on update CURRENT_TIMESTAMP, d NULL",
+        "c: c NULL CURRENT_TIMESTAMP DEFAULT_GENERATED, a NOT NULL",
+        "d: a NULL, y NULL, z NULL",
+    ];
+    let check = |version, explicit, flags2, expected: &[&str]| {
+        let source = Source { version, sql_mode: 0 };
+        let found = columns_behind(&source, &STATEMENTS, |status| {
+            status.explicit_defaults_for_timestamp = explicit;
+            status.flags2 = Some(flags2);
+        });
+        assert_eq!(found, expected, "{version} {explicit:?}");
+    };
+    check("9.7.4", Some(false), 0, &OFF);
+    check("9.7.4", Some(true), 0, &ON);
+    check("9.7.4", None, 0, &ON);
+    check("5.7.44-log", None, 0, &OFF);
+    check("10.11.19-MariaDB-log", None, 0, &OFF);
+    check("10.11.19-MariaDB-log", None, 1 << 16, &ON);
+}
+
+/// NULL is the moment then, in statements too.
+#[test]
+fn null_is_now_where_the_source_has_it_so() {
+    let source = Source { version: "9.7.4", sql_mode: 0 };
+    let server = Server::new(1);
+    run(&mut server.session(), "CREATE DATABASE st").unwrap();
+    let mut applier = applier(&server);
+    applier.apply(&received(&FormatDescription::new(source.version, 0), 0)).unwrap();
+    for sql in [
+        "CREATE TABLE n (id INT PRIMARY KEY, a TIMESTAMP, b TIMESTAMP)",
+        "INSERT INTO n VALUES (1, NULL, NULL), (2, NULL, '2020-01-01'), (3, '2020-01-01', NULL)",
+        "UPDATE n SET b = NULL WHERE id = 2",
+        "INSERT INTO n VALUES (3, NULL, NULL) ON DUPLICATE KEY UPDATE a = NULL",
+    ] {
+        let mut query = query(&source, sql);
+        query.status.explicit_defaults_for_timestamp = Some(false);
+        query.status.time_zone = Some(b"+00:00".as_slice().into());
+        applier.apply(&received(&query, 200)).unwrap();
+    }
+    applier.finish().unwrap();
+    let now = "2023-11-14 22:13:20";
+    let mut session = server.session();
+    run(&mut session, "SET time_zone = '+00:00'").unwrap();
+    let expected = [1, 2, 3].map(|id| vec![id.to_string(), now.to_owned(), now.to_owned()]);
+    assert_eq!(rows(&mut session, "SELECT * FROM st.n"), expected);
+}
+
 /// A transaction of MariaDB whose BEGIN stands in its GTID event, and which has statements: of one
 /// that was to be skipped, or was there already, the second statement was applied.
 #[test]
@@ -170,4 +266,27 @@ fn a_transaction_of_statements_is_skipped_as_a_whole() {
     }
     applier.finish().unwrap();
     assert_eq!(rows(&mut server.session(), "SELECT a FROM st.t"), [["21"], ["22"]]);
+}
+
+/// A text in a character set or time zone that is not known here would mean something else: it was
+/// read as UTF-8, which gave a database another name, and in UTC.
+#[test]
+fn unknown_settings_stop_the_applier() {
+    let source = Source { version: "9.7.4", sql_mode: 0 };
+    let server = Server::new(1);
+    let mut applier = applier(&server);
+    applier.apply(&received(&FormatDescription::new(source.version, 0), 0)).unwrap();
+    const GBK: u16 = 28;
+    const UTF8: u16 = 255;
+    for (charset, expected) in [([GBK, UTF8, UTF8], 1115), ([UTF8, GBK, UTF8], 1115), ([UTF8; 3], 0)] {
+        let mut query = query(&source, "CREATE DATABASE `é`");
+        query.status.charset = Some(charset);
+        let number = applier.apply(&received(&query, 200)).map_or_else(|e| e.number, |_| 0);
+        assert_eq!(number, expected, "{charset:?}");
+    }
+    let mut query = query(&source, "CREATE TABLE é.t (t TIMESTAMP DEFAULT '2020-01-01')");
+    query.status.charset = Some([UTF8; 3]);
+    query.status.time_zone = Some(b"Atlantis/Capital".as_slice().into());
+    assert_eq!(applier.apply(&received(&query, 200)).unwrap_err().number, 1298);
+    applier.finish().unwrap();
 }

@@ -46,6 +46,9 @@ pub struct Environment {
     pub from_client: bool,
     /// `sql_generate_invisible_primary_key`: a key that is generated is shown.
     pub shows_generated_key: bool,
+    /// `explicit_defaults_for_timestamp`: a TIMESTAMP column that says neither NULL nor a default
+    /// is one like any other.
+    pub explicit_timestamps: bool,
     /// The sql_mode is strict: TEXT and BLOB can't even have the empty text for a default.
     pub strict: bool,
 }

@@ -57,12 +57,16 @@ pub(crate) struct Settings {
     pub(crate) generates_key: bool,
     /// `sql_require_primary_key`
     pub requires_key: bool,
+    /// `explicit_defaults_for_timestamp`
+    pub(crate) explicit_timestamps: bool,
     /// Foreign keys must lead somewhere, and what they need may not be dropped.
     pub foreign_key_checks: bool,
     /// `restrict_fk_on_non_standard_key`: only a unique key can be referred to.
     pub restricts_foreign_keys: bool,
     /// `disabled_storage_engines`
     pub disabled_engines: Arc<str>,
+    /// Another server's log has the statement: ALGORITHM and LOCK were about that server's work.
+    pub(crate) is_replicated: bool,
     /// A client sends the statement; it is not one that the log has.
     pub(crate) from_client: bool,
     /// The session's temporary tables. What is logged never depends on them.
@@ -323,6 +327,7 @@ impl Settings {
             zone: self.zone,
             shows_generated_key: self.generates_key,
             strict: self.is_strict(),
+            explicit_timestamps: self.explicit_timestamps,
             from_client: self.from_client,
         }
     }

@@ -65,6 +65,15 @@ pub(crate) struct DraftColumn {
     /// Its number in the old table.
     pub origin: Option<usize>,
     pub(crate) said_null: bool,
+    /// A TIMESTAMP whose default `explicit_defaults_for_timestamp = OFF` gives it.
+    pub(crate) lacks_default: bool,
+}
+
+impl DraftColumn {
+    /// A column of which no definition is given.
+    fn plain(def: ColumnDef, expr: Option<ast::Expr>, origin: Option<usize>) -> Self {
+        Self { def, expr, origin, said_null: false, lacks_default: false }
+    }
 }
 
 /// A key in the making.
@@ -152,7 +161,7 @@ impl Draft {
                 _ => None,
             };
             let (def, origin) = (def.clone(), Some(number));
-            draft.columns.push(DraftColumn { def, expr, origin, said_null: false });
+            draft.columns.push(DraftColumn::plain(def, expr, origin));
         }
         for (number, index) in table.indexes.iter().enumerate() {
             let part = |p: &KeyPart| DraftPart {
@@ -229,7 +238,7 @@ impl Draft {
             }
             let column = match self.find(&def.name) {
                 Some(there) => self.columns.remove(there),
-                None => DraftColumn { def: def.clone(), expr: None, origin: None, said_null: false },
+                None => DraftColumn::plain(def.clone(), None, None),
             };
             self.columns.push(column);
         }
@@ -279,7 +288,7 @@ impl Draft {
             return Err(SqlError::unsupported("spatial columns"));
         }
         if let Some(generated) = &attributes.generated {
-            return generated_column(ast, generated, ty);
+            return generated_column(ast, generated, self.is_nullable(attributes, &ty), ty);
         }
         if attributes.auto_increment {
             if !matches!(ty, DataType::Integer { .. }) {
@@ -299,7 +308,7 @@ impl Draft {
         if primary && said_null {
             return Err(error::PRIMARY_CANT_HAVE_NULL.plain());
         }
-        let nullable = attributes.nullable.unwrap_or(true) && !primary && !attributes.auto_increment;
+        let nullable = self.is_nullable(attributes, &ty) && !primary && !attributes.auto_increment;
         let (default, expr) = self.default(name, &ty, nullable, attributes.default.as_ref())?;
         let is_moment = matches!(ty, DataType::Timestamp(_) | DataType::DateTime(_));
         if attributes.on_update_now.is_some_and(|fsp| !is_moment || fsp != u32::from(ty.decimals())) {
@@ -322,7 +331,38 @@ impl Draft {
             visible: attributes.visible.unwrap_or(true),
             generated: None,
         };
-        Ok(DraftColumn { def, expr, origin: None, said_null })
+        let lacks_default = !self.environment.explicit_timestamps
+            && matches!(def.ty, DataType::Timestamp(_))
+            && !def.nullable
+            && matches!(def.default, Default::None);
+        Ok(DraftColumn { def, expr, origin: None, said_null, lacks_default })
+    }
+
+    /// Whether a column may be NULL by what is said after its type. A TIMESTAMP that says nothing
+    /// may not with `explicit_defaults_for_timestamp = OFF`.
+    fn is_nullable(&self, attributes: &ast::ColumnAttributes, ty: &DataType) -> bool {
+        let is_like_others = self.environment.explicit_timestamps || !matches!(ty, DataType::Timestamp(_));
+        attributes.nullable.unwrap_or(is_like_others)
+    }
+
+    /// The defaults that `explicit_defaults_for_timestamp = OFF` gives to TIMESTAMP columns that say
+    /// none: the moment to the table's first TIMESTAMP column, on updates too, zeros to the others,
+    /// but for those of the primary key.
+    fn default_timestamps(&mut self) {
+        let is_timestamp = |column: &DraftColumn| matches!(column.def.ty, DataType::Timestamp(_));
+        let first = self.columns.iter().position(is_timestamp);
+        let in_primary = |keys: &[DraftKey], name: &str| {
+            let primary = keys.iter().filter(|key| key.kind == KeyKind::Primary);
+            primary.flat_map(|key| &key.parts).any(|part| part.column.eq_ignore_ascii_case(name))
+        };
+        for (number, column) in self.columns.iter_mut().enumerate().filter(|(_, c)| c.lacks_default) {
+            let def = &mut column.def;
+            if first == Some(number) && !def.on_update_now {
+                (def.default, def.on_update_now) = (Default::Now, true);
+            } else if !in_primary(&self.keys, &def.name) {
+                def.default = Default::Value(store::implicit_default(&def.ty));
+            }
+        }
     }
 
     /// A default, and its expression if it is one.
@@ -436,6 +476,7 @@ impl Draft {
         mut tree: impl FnMut(Option<usize>, usize) -> TreeId,
     ) -> Result<Finished> {
         self.prepare_primary_key()?;
+        self.default_timestamps();
         self.drop_needless_keys();
         if self.columns.len() > COLUMNS_MAX {
             // The key that was generated is one of them, here and for replicas.
@@ -545,6 +586,7 @@ impl Draft {
 fn generated_column(
     ast: &ast::ColumnDefinition,
     generated: &ast::Generated,
+    nullable: bool,
     ty: DataType,
 ) -> Result<DraftColumn> {
     let attributes = &ast.attributes;
@@ -561,7 +603,7 @@ fn generated_column(
     let def = ColumnDef {
         name: ast.name.to_string(),
         ty,
-        nullable: attributes.nullable.unwrap_or(true),
+        nullable,
         default: Default::None,
         on_update_now: false,
         comment: text_of(attributes.comment.as_ref()),
@@ -569,7 +611,8 @@ fn generated_column(
         generated: Some(Generated { expr: "".into(), stored: generated.stored }),
     };
     let said_null = attributes.nullable == Some(true);
-    Ok(DraftColumn { def, expr: Some(generated.expr.clone()), origin: None, said_null })
+    let expr = Some(generated.expr.clone());
+    Ok(DraftColumn { def, expr, origin: None, said_null, lacks_default: false })
 }
 
 /// The engine's view of a table.

@@ -30,6 +30,9 @@ pub(super) fn check(change: &Change, state: &CatalogState) -> Result<()> {
             let before: HashSet<String> = table_names(from).into_iter().map(|(name, _)| name).collect();
             let new = table_names(to).into_iter().filter(|(name, _)| !before.contains(name));
             new.into_iter().try_for_each(|(name, wrong)| check_name(&name, wrong))?;
+            let triggers = to.triggers.list().iter();
+            let mut new_triggers = triggers.filter(|trigger| from.triggers.named(&trigger.name).is_none());
+            new_triggers.try_for_each(|trigger| check_name(&trigger.name, None))?;
             let before: HashSet<&str> = from.checks.iter().map(|check| &*check.expr).collect();
             let is_new = |check: &&CheckDef| !before.contains(&*check.expr);
             to.checks.iter().filter(is_new).try_for_each(check_condition)
@@ -62,7 +65,12 @@ fn table_names(table: &TableDef) -> Vec<(String, Option<Code>)> {
     let columns = table.columns.iter().map(|c| (&c.name, Some(error::WRONG_COLUMN_NAME)));
     let keys = table.indexes.iter().map(|i| (&i.name, Some(error::WRONG_NAME_FOR_INDEX)));
     let checks = table.checks.iter().map(|c| (&c.name, None));
-    let all = columns.chain(keys).chain(checks).chain([(&table.name, Some(error::WRONG_TABLE_NAME))]);
+    let foreign_keys = table.foreign_keys.iter().map(|key| (&key.name, None));
+    let all = columns
+        .chain(keys)
+        .chain(checks)
+        .chain(foreign_keys)
+        .chain([(&table.name, Some(error::WRONG_TABLE_NAME))]);
     all.map(|(name, wrong)| (name.clone(), wrong)).collect()
 }
 

@@ -678,6 +678,7 @@ fn read_table(database: &str, name: &str, sql: &[u8], numbers: Numbers) -> Resul
         truncate_fraction: false,
         zone: Zone::UTC,
         shows_generated_key: false,
+        explicit_timestamps: true,
         strict: true,
         from_client: false,
     };

@@ -258,9 +258,11 @@ pub(crate) fn settings_of(query: &QueryEvent<'_>, timestamp: u32) -> Settings {
         generates_key: false,
         // What is in the log was allowed.
         requires_key: false,
+        explicit_timestamps: status.explicit_defaults_for_timestamp.unwrap_or(true),
         foreign_key_checks: query.status.flags2.unwrap_or(0) & flags2::NO_FOREIGN_KEY_CHECKS == 0,
         restricts_foreign_keys: false,
         disabled_engines: "".into(),
+        is_replicated: false,
         from_client: false,
         temporary: TemporaryTables::default(),
         moment: i64::from(timestamp) * SECOND + i64::from(status.microseconds.unwrap_or(0)),

@@ -14,7 +14,7 @@ use super::computed;
 use super::through_view::ChangedView;
 use super::triggers::AssignedColumns;
 use super::view_check::ViewCheck;
-use super::writer::{charset_of, now};
+use super::writer::{charset_of, is_now_for_null, now};
 use super::{RowRules, fit, triggers};
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
@@ -368,6 +368,7 @@ impl Assignments {
                 let value = match triggers::run_before_update(table) {
                     true => Datum::Null,
                     false => match around {
+                        _ if is_now_for_null(cx, definition) => now(cx, &definition.ty),
                         Around::New(.., reported) if reported.borrow().contains(column) => {
                             store::null_substitute(&definition.ty)
                         }
@@ -413,6 +414,9 @@ pub(super) fn implied_default(column: &ColumnDef) -> Datum<'static> {
 
 /// What is stored for NULL in a column that has none.
 fn no_null(cx: &mut Context, column: &ColumnDef, row_rules: RowRules) -> Result<Datum<'static>> {
+    if is_now_for_null(cx, column) {
+        return Ok(now(cx, &column.ty));
+    }
     let e = error::BAD_NULL_ERROR.with(&[&column.name]);
     if row_rules.rules.strict {
         return Err(e);

@@ -470,7 +470,8 @@ impl<'p> Writer<'p> {
 
     /// NULL for a column that has none. INSERT and REPLACE are warned of it once for all rows.
     fn no_null<'a>(&self, cx: &mut Context, number: usize, column: &ColumnDef) -> Result<Datum<'a>> {
-        if self.loads && matches!(column.ty, DataType::Timestamp(_)) {
+        let is_now = self.loads && matches!(column.ty, DataType::Timestamp(_));
+        if is_now || is_now_for_null(cx, column) {
             return Ok(now(cx, &column.ty));
         }
         let e = match self.loads {
@@ -952,6 +953,13 @@ pub(super) fn reads_columns(expr: &Expr) -> bool {
     let mut reads = false;
     expr.walk(&mut |e| reads |= matches!(e.node, Node::Column { .. }));
     reads
+}
+
+/// True if the moment is what NULL means in a column that has none: in TIMESTAMP columns with
+/// `explicit_defaults_for_timestamp = OFF`.
+pub(super) fn is_now_for_null(cx: &Context, column: &ColumnDef) -> bool {
+    matches!(column.ty, DataType::Timestamp(_))
+        && !cx.settings.variables().bool(ids::EXPLICIT_DEFAULTS_FOR_TIMESTAMP)
 }
 
 /// The statement's moment as a column has it.

@@ -122,6 +122,7 @@ pub struct Applier {
     /// What the next LOAD DATA reads.
     file: Option<LoggedFile>,
     is_mariadb: bool,
+    is_mysql_5: bool,
 }
 
 impl Applier {
@@ -158,6 +159,7 @@ impl Applier {
             values: StatementValues::default(),
             file: None,
             is_mariadb: false,
+            is_mysql_5: false,
         })
     }
 
@@ -268,7 +270,7 @@ impl Applier {
             Some(decoder) => decoder,
             None => {
                 let format = binlog::event::decode_format_description(&received.bytes).map_err(corrupt)?;
-                self.is_mariadb = format.server_version.contains("MariaDB");
+                self.read_version(&format);
                 Decoder::new(format)
             }
         };
@@ -278,6 +280,11 @@ impl Applier {
             .and_then(|(header, event)| self.event(&decoder, &header, event, received));
         self.decoder = Some(decoder);
         outcome
+    }
+
+    fn read_version(&mut self, format: &FormatDescription) {
+        self.is_mariadb = format.server_version.contains("MariaDB");
+        self.is_mysql_5 = !self.is_mariadb && format.server_version.starts_with("5.");
     }
 
     fn event(
@@ -297,7 +304,7 @@ impl Applier {
                 self.expand(&payload, decoder.format())?;
                 return self.end_of_event();
             }
-            Event::FormatDescription(format) => self.is_mariadb = format.server_version.contains("MariaDB"),
+            Event::FormatDescription(format) => self.read_version(&format),
             Event::Rotate(_)
             | Event::PreviousGtids(_)
             | Event::Stop

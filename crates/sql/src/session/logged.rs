@@ -114,7 +114,8 @@ impl Context {
                         let micros = self.statement.moment().rem_euclid(1_000_000) as u32;
                         status.microseconds = (micros > 0).then_some(micros);
                     }
-                    status.explicit_defaults_for_timestamp = Some(true);
+                    let explicit = self.settings.variables().bool(ids::EXPLICIT_DEFAULTS_FOR_TIMESTAMP);
+                    status.explicit_defaults_for_timestamp = Some(explicit);
                     let required = self.settings.variables().bool(ids::SQL_REQUIRE_PRIMARY_KEY);
                     status.sql_require_primary_key = Some(required.into());
                 }
@@ -166,6 +167,7 @@ impl Context {
             v.put(ids::PSEUDO_THREAD_ID, Value::UInt(query.thread_id.into()));
             v.put(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY, Value::Bool(settings.generates_key));
             v.put(ids::SQL_REQUIRE_PRIMARY_KEY, Value::Bool(query.status.sql_require_primary_key == Some(1)));
+            v.put(ids::EXPLICIT_DEFAULTS_FOR_TIMESTAMP, Value::Bool(settings.explicit_timestamps));
         });
         self.begin_moment_at(settings.moment);
         self.set_default_database(settings.database);

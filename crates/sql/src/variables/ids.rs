@@ -56,6 +56,7 @@ names! {
     DURAMEN_TRANSACTION_SIZE_MAX = "duramen_transaction_size_max";
     ERROR_COUNT = "error_count";
     EXPLAIN_FORMAT = "explain_format";
+    EXPLICIT_DEFAULTS_FOR_TIMESTAMP = "explicit_defaults_for_timestamp";
     FOREIGN_KEY_CHECKS = "foreign_key_checks";
     GENERAL_LOG = "general_log";
     GENERAL_LOG_FILE = "general_log_file";

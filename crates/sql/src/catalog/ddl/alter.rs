@@ -230,6 +230,7 @@ impl Alter {
             && settings.from_client;
         if let Some(asked @ (AlterAlgorithm::Inplace | AlterAlgorithm::Instant)) = alter.algorithm
             && adds_checked
+            && !settings.is_replicated
         {
             let (asked, instead) = match asked {
                 AlterAlgorithm::Inplace => ("INPLACE", "ALGORITHM=COPY"),

@@ -311,6 +311,7 @@ fn rebuild(
         truncate_fraction: false,
         zone: Zone::UTC,
         shows_generated_key: false,
+        explicit_timestamps: true,
         strict: true,
         from_client: false,
     };

@@ -119,7 +119,7 @@ impl Draft {
         // MySQL's stands in front. One that nobody is shown stands after the others, so that
         // readers of the log who ask for the definition find each column where that has it.
         let place = if is_shown { 0 } else { self.columns.len() };
-        self.columns.insert(place, DraftColumn { def, expr: None, origin: None, said_null: false });
+        self.columns.insert(place, DraftColumn::plain(def, None, None));
         match self.auto_column {
             None => self.auto_column = Some(name.clone()),
             Some(_) => self.number_by_clock(place)?,

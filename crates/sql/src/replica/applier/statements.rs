@@ -1,6 +1,6 @@
 //! Statements of a source's log: definitions, and changes that the source logged as text.
 
-use binlog::event::{EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEvent, UserVarValue};
+use binlog::event::{EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEvent, UserVarValue, flags2};
 use binlog::gtid::GtidSpecification;
 
 use super::texts::{self, Treatment};
@@ -11,9 +11,10 @@ use crate::session::gtid_next::GtidNext;
 use crate::variables::sql_mode;
 use datum::error::{
     self, IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE as TRIGGER_OF_ANOTHER_TABLE, Result,
-    SqlError,
+    SqlError, UNKNOWN_TIME_ZONE,
 };
-use datum::types::Collation;
+use datum::types::{Charset, Collation};
+use datum::value::zone::Zone;
 use syntax::ast::StatementKind;
 
 /// What the source's log says of functions and variables in the next statement.
@@ -71,11 +72,7 @@ fn text_of(value: &UserVarValue<'_>) -> Result<String> {
     Ok(match value.kind {
         STRING => {
             let number = u16::try_from(value.charset).unwrap_or(u16::MAX);
-            let unknown = || {
-                let shown = format!("#{}", value.charset);
-                datum::error::UNKNOWN_CHARACTER_SET.with(&[&shown])
-            };
-            let collation = Collation::by_id(number).ok_or_else(unknown)?;
+            let collation = Collation::by_id(number).ok_or_else(|| unknown_charset(value.charset))?;
             let (charset, collation) = (collation.charset().name(), collation.name());
             let hex: String = value.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
             format!("_{charset} X'{hex}' COLLATE {collation}")
@@ -95,6 +92,20 @@ fn text_of(value: &UserVarValue<'_>) -> Result<String> {
         _ => return Err(corrupt("a user variable of an unknown type")),
     })
 }
+
+/// True if a text of this collation has the bytes of UTF-8.
+fn is_utf8(collation: u16) -> bool {
+    let charset = Collation::by_id(collation).map(Collation::charset);
+    matches!(charset, Some(Charset::Utf8mb3 | Charset::Utf8mb4)) || UCA1400.contains(&collation)
+}
+
+/// Error 1115 for a character set of which only the number is known.
+fn unknown_charset(number: u32) -> SqlError {
+    datum::error::UNKNOWN_CHARACTER_SET.with(&[&format_args!("#{number}")])
+}
+
+/// MariaDB's collations of utf8mb3 and utf8mb4 by Unicode 14.
+const UCA1400: std::ops::Range<u16> = 2048..2560;
 
 /// What a Query event is for its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,12 +176,14 @@ impl Applier {
         // It reads what is committed, and must see all before it.
         self.await_pending()?;
         let mut query = query.clone();
+        self.check_settings(&query).map_err(|e| in_statement(&query, e))?;
         if self.is_mariadb {
             // Tables of its own engines are like others here.
             const NO_ENGINE_SUBSTITUTION: u64 = 1 << 30;
             let mode = query.status.sql_mode.map(|mode| mode_of_mariadb(mode & !NO_ENGINE_SUBSTITUTION));
             query.status.sql_mode = mode.transpose()?;
         }
+        self.explicit_timestamps(&mut query);
         let sql_mode = query.status.sql_mode.unwrap_or(0);
         let rewritten = match texts::treatment(&query.sql, sql_mode, self.is_mariadb) {
             Treatment::AsIs => None,
@@ -248,6 +261,48 @@ impl Applier {
                 Ok(())
             }
             e => Err(in_statement(query, e)),
+        }
+    }
+}
+
+impl Applier {
+    /// What a text depends on has to be known here, or it would mean something else. MariaDB's newer
+    /// collations, which are orders of Unicode's texts, are let through.
+    ///
+    /// # Errors
+    /// 1115 for a character set or collation, 1298 for a time zone; 1235 for a name that the source
+    /// wrote in another character set than the rest of the text.
+    fn check_settings(&self, query: &QueryEvent<'_>) -> Result<()> {
+        if let Some(zone) = &query.status.time_zone {
+            let name = String::from_utf8_lossy(zone);
+            Zone::by_name(&name).ok_or_else(|| UNKNOWN_TIME_ZONE.with(&[&name]))?;
+        }
+        let Some([client, connection, _]) = query.status.charset else { return Ok(()) };
+        if query.sql.is_ascii() {
+            return Ok(()); // the same in all of them
+        }
+        if texts::has_name_in_utf8(&query.sql) && !is_utf8(client) {
+            return Err(SqlError::unsupported(
+                "names beyond ASCII of routines and views that a session without UTF-8 made",
+            ));
+        }
+        let is_known =
+            |number: &u16| Collation::by_id(*number).is_some() || self.is_mariadb && UCA1400.contains(number);
+        match [client, connection].into_iter().find(|number| !is_known(number)) {
+            Some(number) => Err(unknown_charset(number.into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes what `explicit_defaults_for_timestamp` was in the source's session: MySQL 8 says it
+    /// where a TIMESTAMP is defined, MariaDB since 10.8 always. Older ones don't, and have it OFF.
+    fn explicit_timestamps(&self, query: &mut QueryEvent<'_>) {
+        let explicit = &mut query.status.explicit_defaults_for_timestamp;
+        if self.is_mariadb {
+            let flags = query.status.flags2.unwrap_or(0);
+            *explicit = Some(flags & flags2::MARIADB_EXPLICIT_TIMESTAMPS != 0);
+        } else if self.is_mysql_5 {
+            *explicit = Some(false);
         }
     }
 }

@@ -124,6 +124,34 @@ pub(super) fn treatment(sql: &[u8], sql_mode: u64, is_mariadb: bool) -> Treatmen
 /// Bytes of a text in which its kind is looked for.
 const HEAD_MAX: usize = 1024;
 
+/// True for a routine or view whose name, which sources put into the text in UTF-8 whatever
+/// character set that has, is not ASCII.
+pub(super) fn has_name_in_utf8(sql: &[u8]) -> bool {
+    if sql.is_ascii() {
+        return false;
+    }
+    let words = Words::of(&sql[..sql.len().min(HEAD_MAX)]);
+    let kinds = ["PROCEDURE", "FUNCTION", "VIEW"];
+    let kind = kinds.iter().find(|kind| words.names(kind)).and_then(|kind| words.find(kind));
+    let Some(kind) = kind.filter(|_| words.is(0, "CREATE") || words.is(0, "ALTER")) else { return false };
+    let (_, mut at) = words.words[kind];
+    let start = at;
+    // Up to a routine's parameters, or AS and what a view reads.
+    let is_view = words.is(kind, "VIEW");
+    let next =
+        words.words[kind + 1..].iter().position(|&(from, to)| sql[from..to].eq_ignore_ascii_case(b"AS"));
+    let as_word = next.map_or(sql.len(), |number| words.words[kind + 1 + number].0);
+    while at < sql.len() {
+        at += match sql[at] {
+            b'`' => syntax::quoted::length_of(&sql[at..], b'`'),
+            b'(' if !is_view => break,
+            _ if is_view && at >= as_word => break,
+            _ => 1,
+        };
+    }
+    !sql[start..at.min(sql.len())].is_ascii()
+}
+
 /// What this server has not, and has no word for.
 fn refused(words: &Words<'_>) -> Option<&'static str> {
     let defines = ["CREATE", "ALTER", "DROP"].iter().any(|verb| words.is(0, verb));
@@ -294,6 +322,18 @@ mod tests {
         assert_eq!(rewritten(sql).1, "ALTER TABLE t ADD COLUMN  c INT COMMENT 'IF NOT EXISTS', DROP KEY  k");
         assert_eq!(rewritten("ALTER TABLE t ADD `IF EXISTS` INT").1, "AsIs");
         assert_eq!(rewritten("SET STATEMENT a='FOR', b=1 FOR DROP TABLE t").1, "DROP TABLE t");
+    }
+
+    #[test]
+    fn names_of_routines_and_views_are_known() {
+        let check = |sql: &str, expected| assert_eq!(has_name_in_utf8(sql.as_bytes()), expected, "{sql}");
+        check("CREATE DEFINER=`r`@`%` PROCEDURE `é`() SELECT 1", true);
+        check("CREATE DEFINER=`r`@`%` PROCEDURE `d`.`é`() SELECT 1", true);
+        check("CREATE DEFINER=`r`@`%` FUNCTION `e`(a INT) RETURNS INT RETURN 'é'", false);
+        check("CREATE ALGORITHM=UNDEFINED VIEW `v` (`é`) AS SELECT 1", true);
+        check("CREATE ALGORITHM=UNDEFINED VIEW `v` (`e`) AS SELECT 'é'", false);
+        check("CREATE TABLE `é` (a INT)", false);
+        check("CREATE VIEW v AS SELECT 1", false);
     }
 
     #[test]

@@ -305,9 +305,11 @@ impl Context {
             account: self.effective_account().clone(),
             generates_key: self.settings.variables.bool(ids::SQL_GENERATE_INVISIBLE_PRIMARY_KEY),
             requires_key: self.settings.variables.bool(ids::SQL_REQUIRE_PRIMARY_KEY),
+            explicit_timestamps: self.settings.variables.bool(ids::EXPLICIT_DEFAULTS_FOR_TIMESTAMP),
             foreign_key_checks: self.settings.variables.bool(ids::FOREIGN_KEY_CHECKS),
             restricts_foreign_keys: self.settings.variables.bool(ids::RESTRICT_FK_ON_NON_STANDARD_KEY),
             disabled_engines: self.instance.globals().text(ids::DISABLED_STORAGE_ENGINES),
+            is_replicated: self.is_applier(),
             from_client: true,
             temporary: self.temporary_tables().clone(),
         }

@@ -95,7 +95,9 @@ pub(super) fn classify(
     }
     columns(old, new, settings, &mut found);
     indexes(old, new, &mut found);
-    check_clauses(alter, &found)?;
+    if !settings.is_replicated {
+        check_clauses(alter, &found)?;
+    }
     let asks_copy = alter.algorithm == Some(AlterAlgorithm::Copy);
     let sources = sources(old, new, settings)?;
     let counts_rows = asks_copy || found.needs == Needs::Copy;
