@@ -142,9 +142,9 @@ fn statements_of_mariadb() {
     check(include_str!("replica_statements/mariadb.txt"), &source);
 }
 
-/// Applies statements, and shows the columns of each table that they define with the nullability and
-/// defaults that they have, in one line.
-fn columns_behind(source: &Source, statements: &[&str], say: impl Fn(&mut StatusVars<'_>)) -> Vec<String> {
+/// Applies statements, and shows the columns of each table that they define, with NULL or NOT NULL
+/// and their defaults, in one line.
+fn columns_after(source: &Source, statements: &[&str], say: impl Fn(&mut StatusVars<'_>)) -> Vec<String> {
     let server = Server::new(1);
     run(&mut server.session(), "CREATE DATABASE st").unwrap();
     let mut applier = applier(&server);
@@ -193,7 +193,7 @@ fn timestamps_without_a_default_are_as_the_source_has_them() {
     ];
     let check = |version, explicit, flags2, expected: &[&str]| {
         let source = Source { version, sql_mode: 0 };
-        let found = columns_behind(&source, &STATEMENTS, |status| {
+        let found = columns_after(&source, &STATEMENTS, |status| {
             status.explicit_defaults_for_timestamp = explicit;
             status.flags2 = Some(flags2);
         });

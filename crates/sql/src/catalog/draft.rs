@@ -345,9 +345,9 @@ impl Draft {
         attributes.nullable.unwrap_or(is_like_others)
     }
 
-    /// The defaults that `explicit_defaults_for_timestamp = OFF` gives to TIMESTAMP columns that say
-    /// none: the moment to the table's first TIMESTAMP column, on updates too, zeros to the others,
-    /// but for those of the primary key.
+    /// The defaults that `explicit_defaults_for_timestamp = OFF` gives to TIMESTAMP columns that
+    /// say none: the moment to the table's first TIMESTAMP column, on updates too, zeros to the
+    /// others, but for those of the primary key.
     fn default_timestamps(&mut self) {
         let is_timestamp = |column: &DraftColumn| matches!(column.def.ty, DataType::Timestamp(_));
         let first = self.columns.iter().position(is_timestamp);

@@ -266,8 +266,8 @@ impl Applier {
 }
 
 impl Applier {
-    /// What a text depends on has to be known here, or it would mean something else. MariaDB's newer
-    /// collations, which are orders of Unicode's texts, are let through.
+    /// What a text depends on has to be known here, or it would mean something else. MariaDB's
+    /// newer collations, which are orders of Unicode's texts, are let through.
     ///
     /// # Errors
     /// 1115 for a character set or collation, 1298 for a time zone; 1235 for a name that the source
