@@ -358,3 +358,20 @@ fn failures_under_load_reach_every_session() {
         }
     }
 }
+
+/// What a commit leaves behind may hold the log: then one of its threads ends it.
+#[test]
+fn a_thread_of_the_log_may_let_go_of_it_last() {
+    let env = SimEnv::new(4);
+    let log = open_with_threads(Arc::new(env.clone()), Path::new(DIR), 1 << 30, 0);
+    let ((sender, ended), held) = (mpsc::channel(), log.clone());
+    env.hold_syncs();
+    log.enqueue(group(1, 1), Box::new(())).complete_in_background(move |_| {
+        drop(held);
+        sender.send(()).unwrap();
+    });
+    env.wait_for_held_syncs(1);
+    drop(log);
+    env.release_syncs();
+    ended.recv_timeout(Duration::from_secs(60)).expect("the log has not ended");
+}
