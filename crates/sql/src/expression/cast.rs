@@ -402,7 +402,11 @@ pub(crate) fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
         To::Char(_, charset, length) => {
             Type::text(collation, Implicit, length.unwrap_or_else(|| text_length(of, charset)))
         }
-        To::Fixed(_) => Type::text(collation, Coercibility::Numeric, of.text_length()),
+        // Beside a CHAR it is one, as any number is.
+        To::Fixed(_) => Type {
+            code: datum::types::code::STRING,
+            ..Type::text(collation, Coercibility::Numeric, of.text_length())
+        },
         To::ZeroFilled(width) => Type::text(collation, Coercibility::Numeric, width.into()),
         To::Binary(length) => {
             Type::text(Collation::BINARY, Implicit, length.unwrap_or_else(|| of.value_bytes()))

@@ -248,9 +248,9 @@ impl<'c> Resolver<'c> {
                 let charset =
                     Charset::by_name(charset).ok_or_else(|| error::UNKNOWN_CHARACTER_SET.with(&[charset]))?;
                 let mut operand = self.expr(operand)?;
+                let length = cast::text_length(&operand.ty, charset);
                 self.as_digits(&mut operand);
                 let from = collate::charset_of(&operand.ty, self.typing());
-                let length = cast::text_length(&operand.ty, charset);
                 let ty = Type::text(charset.default_collation(), Coercibility::Implicit, length);
                 Ok(Expr { node: Node::Cast(cast::To::Char(from, charset, None), Box::new(operand)), ty })
             }
@@ -707,6 +707,7 @@ impl<'c> Resolver<'c> {
         let connection = self.cx.settings.connection_collation();
         let mut collation = connection;
         use ast::DataType as D;
+        let of = x.ty;
         if let D::Char { .. } | D::Binary { .. } = &ty.ty {
             self.as_digits(&mut x);
         }
@@ -735,7 +736,7 @@ impl<'c> Resolver<'c> {
                 cast::To::of(&ty).ok_or_else(|| SqlError::unsupported(format_args!("CAST AS {ty}")))?
             }
         };
-        let ty = cast::result_type(&to, &x.ty, collation);
+        let ty = cast::result_type(&to, &of, collation);
         match to {
             cast::To::Decimal(..) => x.read_as_decimal(),
             cast::To::Signed | cast::To::Unsigned => x = self.seconds_cut(x)?,

@@ -36,10 +36,6 @@ const TEXT_FIRST: &[&str] = &[
     "octet_length",
     "ord",
     "quote",
-    "regexp_instr",
-    "regexp_like",
-    "regexp_replace",
-    "regexp_substr",
     "repeat",
     "reverse",
     "right",
@@ -168,7 +164,6 @@ impl Resolver<'_> {
                 let is_text = |(number, _): &(usize, &mut Expr)| texts.contains(number);
                 arguments.iter_mut().enumerate().filter(is_text).for_each(|(_, e)| self.as_digits(e));
             }
-            Texts::Separate if TEXT_FIRST.contains(&function.name) => self.as_digits(&mut arguments[0]),
             Texts::Separate => {}
         }
         match function.texts {
@@ -204,6 +199,7 @@ impl Resolver<'_> {
             }
         }
         if function.name.starts_with("regexp_") {
+            self.as_digits(&mut arguments[0]);
             functions::regexp::check_character_sets(function, &arguments)?;
         }
         if function.name.starts_with("regexp_")
@@ -214,6 +210,10 @@ impl Resolver<'_> {
         }
         let ty = (function.ty)(&arguments, &self.typing());
         let ty = functions::results::type_of(function, &arguments, ty);
+        // The result is as long as the number says.
+        if matches!(function.texts, Texts::Separate) && TEXT_FIRST.contains(&function.name) {
+            self.as_digits(&mut arguments[0]);
+        }
         Ok(Expr { node: Node::Call(function, arguments), ty })
     }
 
