@@ -53,7 +53,7 @@ pub(crate) struct Definition {
 impl Definition {
     /// False for a statement that does something else than to make the object: it is run here, by
     /// an account that may do everything. What is no statement at all is refused where it is run.
-    fn is_one(&self) -> bool {
+    fn makes_its_object(&self) -> bool {
         let mode = self.settings.iter().find(|(name, _)| *name == "sql_mode");
         let words = mode.map_or("", |(_, words)| words).split(',');
         let sql_mode = words.filter_map(sql_mode::expand).fold(0, |all, word| all | word);
@@ -183,13 +183,14 @@ impl Definitions {
         for database in databases {
             let sql = format!("SHOW CREATE DATABASE {}", unparse::ident(database));
             let [_, created] = self.session.first(&sql)?;
-            each(Definition {
+            let definition = Definition {
                 kind: ObjectKind::Database,
                 database: database.clone(),
                 name: database.clone(),
                 text: created.unwrap_or_default(),
                 settings: Vec::new(),
-            })?;
+            };
+            each(self.checked(definition, &sql)?)?;
         }
         for objects in &OBJECTS {
             let mut found = Vec::new();
@@ -202,6 +203,17 @@ impl Definitions {
             found.into_iter().try_for_each(&mut each)?;
         }
         Ok(())
+    }
+
+    /// An answer to SHOW CREATE, if it is one.
+    fn checked(&self, definition: Definition, sql: &str) -> Result<Definition, ToolError> {
+        match definition.makes_its_object() {
+            true => Ok(definition),
+            false => Err(ToolError::Refused(format!(
+                "{}: {sql} is answered by another statement",
+                self.session.remote().server()
+            ))),
+        }
     }
 
     fn objects(
@@ -224,13 +236,7 @@ impl Definitions {
                 }
             };
             match definition(objects, database, name, &row) {
-                Some(definition) if !definition.is_one() => {
-                    return Err(ToolError::Refused(format!(
-                        "{}: {sql} is answered by another statement",
-                        self.session.remote().server()
-                    )));
-                }
-                Some(definition) => found.push(definition),
+                Some(definition) => found.push(self.checked(definition, &sql)?),
                 None => hidden(format!("{place}: the account may not")),
             }
         }
@@ -306,6 +312,30 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_something_else_is_no_definition() {
+        let makes = |kind, text: &str| {
+            let settings = vec![("sql_mode", "ANSI_QUOTES".to_owned())];
+            let (database, name) = ("d".to_owned(), "o".to_owned());
+            Definition { kind, database, name, text: text.to_owned(), settings }.makes_its_object()
+        };
+        assert!(makes(ObjectKind::Database, "CREATE DATABASE `d` /*!40100 DEFAULT CHARACTER SET latin1 */"));
+        assert!(makes(ObjectKind::Table, "CREATE TABLE `o` (a INT)"));
+        assert!(makes(ObjectKind::Procedure, "CREATE PROCEDURE \"o\"() SELECT 1"));
+        assert!(makes(ObjectKind::Table, "what can't be read is refused where it is run"));
+        for text in [
+            "SHUTDOWN",
+            "CREATE USER u",
+            "CREATE TABLE o AS SELECT LOAD_FILE('f')",
+            "CREATE TABLE o LIKE mysql.user",
+            "CREATE TEMPORARY TABLE o (a INT)",
+            "SELECT 1 INTO OUTFILE 'f'",
+        ] {
+            assert!(!makes(ObjectKind::Table, text) && !makes(ObjectKind::Database, text), "{text}");
+        }
+        assert!(!makes(ObjectKind::Function, "CREATE PROCEDURE o() SELECT 1"));
+    }
 
     #[test]
     fn views_come_behind_those_that_they_name() {
