@@ -108,6 +108,7 @@ fn execute_checked(
     use StatementKind as S;
     cx.check_password_valid(&statement.kind)?;
     cx.check_applied(&statement.kind)?;
+    cx.check_row_format(&statement.kind)?;
     crate::privilege::check(cx, &statement.kind)?;
     cx.check_locked(&statement.kind)?;
     cx.check_branch(&statement.kind)?;

@@ -538,6 +538,7 @@ catalogue! {
     CHANGE_SOURCE_WRONG_COMPRESSION_ALGORITHM_LIST_CLIENT = 3924, "HY000", "Specified compression algorithm list '%' exceeds total count of 3 for channel '%'.";
     CONSTRAINT_NOT_FOUND = 3940, "HY000", "Constraint '%' does not exist.";
     ALTER_CONSTRAINT_ENFORCEMENT_NOT_SUPPORTED = 3941, "HY000", "Altering constraint enforcement is not supported for the constraint '%'. Enforcement state alter is not supported for the PRIMARY, UNIQUE and FOREIGN KEY type constraints.";
+    CLIENT_QUERY_FAILURE_INVALID_NON_ROW_FORMAT = 3944, "HY000", "The query does not comply with variable require_row_format restrictions.";
     CLIENT_LOCAL_FILES_DISABLED = 3948, "42000", "Loading local data is disabled; this must be enabled on both the client and server sides";
     DEPENDENT_BY_CHECK_CONSTRAINT = 3959, "HY000", "Check constraint '%' uses column '%', hence column cannot be dropped or renamed.";
     WARN_DEPRECATED_INNER_INTO = 3962, "HY000", "The INTO clause is deprecated inside query blocks of query expressions and will be removed in a future release. Please move the INTO clause to the end of statement instead.";

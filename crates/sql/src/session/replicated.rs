@@ -12,7 +12,7 @@ use super::grants::CachedGrants;
 use super::{Context, Session};
 use crate::statement_class;
 use crate::variables::{Value, ids};
-use datum::error::{Result, SqlError};
+use datum::error::{self, Result, SqlError};
 use datum::sink::ResultSink;
 
 /// Where the session's transactions were committed first.
@@ -85,6 +85,21 @@ impl Context {
         match self.is_applier().then(|| statement_class::administers(kind)).flatten() {
             Some(name) => Err(SqlError::unsupported(format_args!("{name} in the log of a source"))),
             None => Ok(()),
+        }
+    }
+
+    /// Error 3944 for what no log of rows has, under `require_row_format`: in MySQL, too, that is
+    /// temporary tables and LOAD DATA.
+    pub(crate) fn check_row_format(&self, kind: &StatementKind) -> Result<()> {
+        let is_of_statements = match kind {
+            StatementKind::CreateTable(create) => create.temporary,
+            StatementKind::DropTable(drop) => drop.temporary,
+            StatementKind::LoadData(_) => true,
+            _ => false,
+        };
+        match is_of_statements && self.settings.variables().bool(ids::REQUIRE_ROW_FORMAT) {
+            true => Err(error::CLIENT_QUERY_FAILURE_INVALID_NON_ROW_FORMAT.plain()),
+            false => Ok(()),
         }
     }
 

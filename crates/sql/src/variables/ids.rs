@@ -122,6 +122,7 @@ names! {
     REPORT_PASSWORD = "report_password";
     REPORT_PORT = "report_port";
     REPORT_USER = "report_user";
+    REQUIRE_ROW_FORMAT = "require_row_format";
     REQUIRE_SECURE_TRANSPORT = "require_secure_transport";
     RESTRICT_FK_ON_NON_STANDARD_KEY = "restrict_fk_on_non_standard_key";
     RESULTSET_METADATA = "resultset_metadata";

@@ -84,8 +84,7 @@ pub(super) const VARIABLES: &[Variable] = &[
     choice("rbr_exec_mode", &["STRICT", "IDEMPOTENT"], 0).session().fixed().help_text("Row events are applied strictly"),
     switch("require_row_format", false)
         .session()
-        .harmless()
-        .help_text("No effect: changes are always logged as rows"),
+        .help_text("Refuse what a log of rows does not have: temporary tables, LOAD DATA"),
     uint("server_id", 1, 0, u32::MAX as u64).read_only().help_text("This server's number among replicas"),
     uint("server_id_bits", 32, 32, 32).fact().help_text("Bits of server_id in use"),
     text("server_uuid", "").fact().help_text("This server's UUID, made at its first start"),
