@@ -6,7 +6,7 @@ mod support;
 
 use binlog::event::{
     ChecksumAlgorithm, EncodeEvent, Event, EventHeader, EventType, FormatDescription, MetadataField,
-    OptionalMetadata, RowsEvent, StopEvent, TableDetails, TableMapEvent, append_event,
+    OptionalMetadata, RowsEvent, StopEvent, TableDetails, TableMapEvent, append_event, flags2,
 };
 use binlog::row::{RowImage, RowImageBuilder, Value};
 
@@ -50,6 +50,23 @@ fn mysqls_events_are_encoded_to_the_same_bytes() {
             assert_eq!(again, bytes, "{}: {event:?}", golden.name);
         });
     }
+}
+
+/// `explicit_defaults_for_timestamp` was ON at both servers, as it is by default since 10.10.
+#[test]
+fn mariadbs_statements_say_that_timestamps_have_no_defaults_of_their_own() {
+    let mut statements = 0;
+    for golden in support::mariadb() {
+        golden.walk(|_, _, _, event| {
+            if let Event::Query(query) = event
+                && let Some(flags) = query.status.flags2
+            {
+                assert_ne!(flags & flags2::MARIADB_EXPLICIT_TIMESTAMPS, 0, "{}: {query:?}", golden.name);
+                statements += 1;
+            }
+        });
+    }
+    assert!(statements > 20, "{statements}");
 }
 
 /// MySQL computes the length of a transaction, which is in its first event, as we do.

@@ -293,15 +293,16 @@ fn a_row_id_that_only_the_replica_has_takes_no_columns_place() {
 #[test]
 fn computed_columns_that_an_event_lacks_stay() {
     let mut pair = Pair::new("");
-    let columns = "id INT PRIMARY KEY, d DATETIME, s TIMESTAMP AS (d) STORED, v DATE AS (s) VIRTUAL, u INT";
+    let columns = "id INT PRIMARY KEY, d DATETIME, s TIMESTAMP AS (d) STORED, v DATE AS (s) VIRTUAL, u INT,
+        w INT DEFAULT 5";
     pair.create(columns, columns);
     let settings = "time_zone = '+05:30', binlog_row_image = 'MINIMAL'";
     pair.run_with(settings, "INSERT INTO d.t (id, d, u) VALUES (1, '2020-01-01 03:00:00', 1)").unwrap();
-    assert_eq!(pair.shown(), "1,2020-01-01 03:00:00,2019-12-31 21:30:00,2020-01-01,1");
+    assert_eq!(pair.shown(), "1,2020-01-01 03:00:00,2019-12-31 21:30:00,2020-01-01,1,5");
     pair.run_with(settings, "UPDATE d.t SET u = 2").unwrap();
-    assert_eq!(pair.shown(), "1,2020-01-01 03:00:00,2019-12-31 21:30:00,2020-01-01,2");
+    assert_eq!(pair.shown(), "1,2020-01-01 03:00:00,2019-12-31 21:30:00,2020-01-01,2,5");
     pair.run_with(settings, "UPDATE d.t SET d = '2020-01-01 09:00:00'").unwrap();
-    assert_eq!(pair.shown(), "1,2020-01-01 09:00:00,2020-01-01 03:30:00,2020-01-01,2");
+    assert_eq!(pair.shown(), "1,2020-01-01 09:00:00,2020-01-01 03:30:00,2020-01-01,2,5");
 }
 
 /// Those that only the replica has are computed.

@@ -15,7 +15,7 @@ use binlog::event::{
     ChecksumAlgorithm, Decoder, EncodeEvent, Event, EventOrigin, FormatDescription, MariadbGtid,
     MariadbGtidEvent, QueryEvent, StatusVars, append_event, decode_format_description,
 };
-use common::{Server, rows, run};
+use common::{Server, log_of, rows, run};
 use sql::replica::{Applier, Channel, ReceivedEvent, SourceConfig};
 
 /// An event of the source.
@@ -204,7 +204,19 @@ fn timestamps_without_a_default_are_as_the_source_has_them() {
     check("9.7.4", None, 0, &ON);
     check("5.7.44-log", None, 0, &OFF);
     check("10.11.19-MariaDB-log", None, 0, &OFF);
-    check("10.11.19-MariaDB-log", None, 1 << 16, &ON);
+    check("10.11.19-MariaDB-log", None, 1 << 24, &ON);
+}
+
+/// A MariaDB's generated TIMESTAMP column may be NULL, whatever `explicit_defaults_for_timestamp`
+/// is; it was NOT NULL here.
+#[test]
+fn a_generated_timestamp_of_a_mariadb_without_explicit_defaults_stops() {
+    let sql = "CREATE TABLE t (d DATETIME, g TIMESTAMP AS (d) STORED)";
+    for (flags2, expected) in [(0, Err(1235)), (1 << 24, Ok(()))] {
+        let mut sessions = Sessions::new("10.11.19-MariaDB-log");
+        sessions.flags2 = flags2;
+        assert_eq!(sessions.say(1, sql), expected);
+    }
 }
 
 /// NULL is the moment then, in statements too.
@@ -289,4 +301,131 @@ fn unknown_settings_stop_the_applier() {
     query.status.time_zone = Some(b"Atlantis/Capital".as_slice().into());
     assert_eq!(applier.apply(&received(&query, 200)).unwrap_err().number, 1298);
     applier.finish().unwrap();
+}
+
+/// An applier, and what the source's sessions say to it.
+struct Sessions {
+    server: Server,
+    source: Source,
+    channel: Arc<Channel>,
+    applier: Option<Applier>,
+    flags2: u32,
+}
+
+impl Sessions {
+    fn new(version: &'static str) -> Self {
+        let server = Server::new(1);
+        run(&mut server.session(), "CREATE DATABASE st").unwrap();
+        let channel = Arc::new(Channel::new("", SourceConfig::default()));
+        channel.with(|state| state.applier.wanted = true);
+        let mut sessions =
+            Self { server, source: Source { version, sql_mode: 0 }, channel, applier: None, flags2: 0 };
+        sessions.start(77);
+        sessions
+    }
+
+    /// STOP and START REPLICA, after which the source's file comes again.
+    fn start(&mut self, source_started: u32) {
+        if let Some(applier) = self.applier.take() {
+            applier.finish().unwrap();
+        }
+        self.applier = Some(Applier::new(&self.server.instance, &self.channel).unwrap());
+        self.file_begins(source_started);
+    }
+
+    fn file_begins(&mut self, source_started: u32) {
+        let format = FormatDescription::new(self.source.version, source_started);
+        self.applier.as_mut().unwrap().apply(&received(&format, 0)).unwrap();
+    }
+
+    fn say(&mut self, session: u32, sql: &str) -> Result<(), u16> {
+        let mut query = QueryEvent { thread_id: session, ..query(&self.source, sql) };
+        query.status.flags2 = Some(self.flags2);
+        let applied = self.applier.as_mut().unwrap().apply(&received(&query, 200));
+        applied.map(drop).map_err(|e| e.number)
+    }
+
+    fn rows(&mut self, sql: &str) -> Vec<Vec<String>> {
+        self.start(77);
+        rows(&mut self.server.session(), sql)
+    }
+}
+
+/// The applier had one session's temporary tables for all: what another session did to a table of
+/// the same name was done to that, and was missing here.
+#[test]
+fn each_session_of_the_source_has_its_own_temporary_tables() {
+    let mut sessions = Sessions::new("10.11.19-MariaDB-log");
+    sessions.say(1, "CREATE TABLE t (a INT)").unwrap();
+    sessions.say(2, "CREATE TEMPORARY TABLE t (a INT)").unwrap();
+    sessions.say(3, "CREATE TEMPORARY TABLE t (a INT, b INT)").unwrap();
+    sessions.say(1, "INSERT INTO t VALUES (1)").unwrap();
+    sessions.say(2, "INSERT INTO t VALUES (20), (21)").unwrap();
+    sessions.say(3, "INSERT INTO t VALUES (30, 1)").unwrap();
+    sessions.say(2, "CREATE TABLE of_two SELECT a FROM t").unwrap();
+    sessions.say(3, "DROP TEMPORARY TABLE t").unwrap();
+    sessions.say(3, "INSERT INTO t VALUES (3)").unwrap();
+    assert_eq!(sessions.rows("SELECT a FROM st.t ORDER BY a"), [["1"], ["3"]]);
+    assert_eq!(sessions.rows("SELECT a FROM st.of_two ORDER BY a"), [["20"], ["21"]]);
+}
+
+/// Rows of another session's table were put into the temporary table of its name.
+#[test]
+fn rows_are_never_those_of_a_temporary_table() {
+    let writer = Server::new(2);
+    run(&mut writer.session(), "CREATE DATABASE st").unwrap();
+    run(&mut writer.session(), "CREATE TABLE st.t (a INT)").unwrap();
+    let before = log_of(&writer).len();
+    let mut session = writer.session();
+    run(&mut session, "SET gtid_next = 'aaaaaaaa-0000-0000-0000-000000000001:1'").unwrap();
+    run(&mut session, "INSERT INTO st.t VALUES (9)").unwrap();
+    let events = log_of(&writer);
+
+    let mut sessions = Sessions::new("9.7.4");
+    sessions.say(1, "CREATE TABLE t (a INT)").unwrap();
+    sessions.say(2, "CREATE TEMPORARY TABLE t (a INT)").unwrap();
+    for event in &events[before..] {
+        sessions.applier.as_mut().unwrap().apply(event).unwrap();
+    }
+    sessions.say(2, "INSERT INTO t VALUES (2)").unwrap();
+    assert_eq!(sessions.rows("SELECT a FROM st.t"), [["9"]]);
+}
+
+/// They outlive STOP REPLICA, but not a restart of the source, which does not log that they are
+/// gone.
+#[test]
+fn temporary_tables_stay_until_their_source_starts_again() {
+    let mut sessions = Sessions::new("10.11.19-MariaDB-log");
+    sessions.say(1, "CREATE TABLE t (a INT)").unwrap();
+    sessions.say(2, "CREATE TEMPORARY TABLE u (a INT)").unwrap();
+    sessions.say(2, "INSERT INTO u VALUES (5)").unwrap();
+    sessions.start(77);
+    sessions.say(2, "INSERT INTO t SELECT a FROM u").unwrap();
+    // A file that a rotation made.
+    sessions.file_begins(0);
+    sessions.say(2, "INSERT INTO t SELECT a + 1 FROM u").unwrap();
+    sessions.file_begins(78);
+    assert_eq!(sessions.say(2, "INSERT INTO t SELECT a + 2 FROM u"), Err(1146));
+    assert_eq!(sessions.rows("SELECT a FROM st.t ORDER BY a"), [["5"], ["6"]]);
+}
+
+/// The source writes the text of CREATE TABLE .. SELECT in UTF-8, and beside it the character set
+/// of its session: a column had another name here.
+#[test]
+fn the_text_of_a_table_that_a_query_made_is_utf8() {
+    const LATIN1: u16 = 8;
+    let source = Source { version: "9.7.4", sql_mode: 0 };
+    let server = Server::new(1);
+    run(&mut server.session(), "CREATE DATABASE st").unwrap();
+    let mut applier = applier(&server);
+    applier.apply(&received(&FormatDescription::new(source.version, 0), 0)).unwrap();
+    for sql in ["BEGIN", "CREATE TABLE `t` (`é` int COMMENT 'ß') START TRANSACTION", "COMMIT"] {
+        let mut query = query(&source, sql);
+        query.status.charset = Some([LATIN1; 3]);
+        applier.apply(&received(&query, 200)).unwrap();
+    }
+    applier.finish().unwrap();
+    let columns =
+        "SELECT column_name, column_comment FROM information_schema.columns WHERE table_schema = 'st'";
+    assert_eq!(rows(&mut server.session(), columns), [["é", "ß"]]);
 }

@@ -122,6 +122,7 @@ impl Node {
     /// Follows `source` from wherever it is, on a channel of this name.
     pub fn follow(&mut self, source: &Node, channel: &str) -> Result<()> {
         let (way, port) = match (self.kind(), source.kind()) {
+            (ServerKind::MariaDb, ServerKind::MariaDb) => ("MASTER_USE_GTID=slave_pos", source.proxy.port()),
             (ServerKind::MariaDb, _) => {
                 let proxy = source.for_mariadb.as_ref().ok_or("the source has no port for a MariaDB")?;
                 ("MASTER_USE_GTID=slave_pos", proxy.port())
@@ -191,8 +192,10 @@ impl Node {
     /// Waits until it holds all that `source` has. No session may change that meanwhile.
     pub fn await_source(&self, source: &Node, patience: Duration) -> Result<()> {
         let waited = match (self.kind(), source.kind()) {
-            (ServerKind::MariaDb, _) => {
-                let end = source.sql("SHOW BINARY LOG STATUS")?;
+            (ServerKind::MariaDb, kind) => {
+                let is_same = kind == ServerKind::MariaDb;
+                let end =
+                    source.sql(if is_same { "SHOW MASTER STATUS" } else { "SHOW BINARY LOG STATUS" })?;
                 let mut columns = end.split('\t');
                 let (file, position) = (columns.next().unwrap_or(""), columns.next().unwrap_or(""));
                 let there = format!("SELECT MASTER_POS_WAIT('{file}', {position}, 1)");

@@ -7,7 +7,8 @@
 //!    transaction is skipped, and what comes later about the same database is no longer of
 //!    interest. The first reason has to be one of [`REFUSALS`]; others are findings.
 //! 3. The other databases are compared: rows, names and order of columns, and which views,
-//!    triggers, routines and events there are. Then all are dropped.
+//!    triggers, routines and events there are. Where one differs, a replica of the source's own kind
+//!    is asked: where both replicas are the same, the source's log says so. Then all are dropped.
 
 mod replica;
 mod sessions;
@@ -15,7 +16,7 @@ mod tables;
 
 use crate::node::{Node, Spec};
 use crate::{Options, Outcome, Result};
-use replica::{Reasons, await_round};
+use replica::{PATIENCE, Reasons, await_round};
 use servers::ServerKind;
 use sessions::Round;
 use std::time::Instant;
@@ -38,6 +39,11 @@ pub fn run(kind: ServerKind, options: &Options) -> Outcome {
     outcome
 }
 
+/// What a difference is about: a table, or definitions.
+fn subject(difference: &str) -> &str {
+    difference.lines().next().unwrap_or_default().split(": ").next().unwrap_or_default()
+}
+
 fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<()> {
     let of_source = match kind {
         ServerKind::MariaDb => vec!["--binlog-format=MIXED".to_owned(), "--event-scheduler=OFF".to_owned()],
@@ -57,6 +63,9 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
     let source = Node::start(&options.folder, spec("source", kind, 51, of_source))?;
     let mut replica = Node::start(&options.folder, spec("replica", ServerKind::Duramen, 52, of_replica))?;
     replica.follow(&source, "")?;
+    let of_witness = vec!["--slave-skip-errors=all".to_owned(), "--event-scheduler=OFF".to_owned()];
+    let mut witness = Node::start(&options.folder, spec("witness", kind, 53, of_witness))?;
+    witness.follow(&source, "")?;
     let (begun, mut reasons, mut statements, mut compared) = (Instant::now(), Reasons::default(), [0; 2], 0);
     let mut number = 0;
     while begun.elapsed() < options.time && outcome.findings.len() + reasons.unexpected() < MOST {
@@ -67,8 +76,21 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
         for database in round.databases.iter().filter(|database| !tainted.contains(*database)) {
             compared += 1;
             let found = tables::differences(&source, &replica, database)?;
+            if found.is_empty() {
+                continue;
+            }
             let named = |text| format!("round {number}, {database}: {text}");
-            outcome.findings.extend(found.into_iter().map(named));
+            // Where the witness does not come so far, nobody else is like the replica.
+            let unlike_witness = match witness.await_source(&source, PATIENCE) {
+                Ok(()) => tables::differences(&witness, &replica, database)?,
+                Err(_) => found.clone(),
+            };
+            let (own, shared) = found.into_iter().partition::<Vec<_>, _>(|text| {
+                unlike_witness.iter().any(|other| subject(other) == subject(text))
+            });
+            let at_both = |text| format!("a {} replica has it, too: {}", kind.name(), named(text));
+            outcome.lines.extend(shared.into_iter().map(at_both));
+            outcome.findings.extend(own.into_iter().map(named));
         }
         round.drop_databases(&source)?;
         await_round(&source, &replica, &round, &mut Reasons::default())?;

@@ -40,7 +40,7 @@ pub struct QueryEvent<'a> {
 /// Bits of [`StatusVars::flags2`].
 pub mod flags2 {
     /// `explicit_defaults_for_timestamp`, of MariaDB.
-    pub const MARIADB_EXPLICIT_TIMESTAMPS: u32 = 1 << 16;
+    pub const MARIADB_EXPLICIT_TIMESTAMPS: u32 = 1 << 24;
     /// `sql_auto_is_null`.
     pub const AUTO_IS_NULL: u32 = 1 << 14;
     /// Autocommit is off.

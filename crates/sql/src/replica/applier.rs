@@ -45,11 +45,13 @@ use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
 use rules::Rules;
 use statements::StatementValues;
+use temporary::SourceTemporaryTables;
 
 mod filtering;
 mod loading;
 mod rules;
 mod statements;
+pub(crate) mod temporary;
 mod texts;
 
 /// Events of a group that are kept to do it again after a deadlock, in bytes.
@@ -121,6 +123,7 @@ pub struct Applier {
     values: StatementValues,
     /// What the next LOAD DATA reads.
     file: Option<LoggedFile>,
+    temporary: SourceTemporaryTables,
     is_mariadb: bool,
     is_mysql_5: bool,
 }
@@ -158,6 +161,7 @@ impl Applier {
             last_named: 0,
             values: StatementValues::default(),
             file: None,
+            temporary: Self::temporary_of(instance, channel),
             is_mariadb: false,
             is_mysql_5: false,
         })
@@ -285,6 +289,7 @@ impl Applier {
     fn read_version(&mut self, format: &FormatDescription) {
         self.is_mariadb = format.server_version.contains("MariaDB");
         self.is_mysql_5 = !self.is_mariadb && format.server_version.starts_with("5.");
+        self.source_started(format.create_timestamp);
     }
 
     fn event(

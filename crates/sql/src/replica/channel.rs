@@ -10,6 +10,7 @@ use std::time::Duration;
 use binlog::gtid::GtidSet;
 use parking_lot::{Condvar, Mutex};
 
+use super::applier::temporary::SourceTemporaryTables;
 use super::filters::Filters;
 use super::source::SourceConfig;
 
@@ -166,6 +167,8 @@ pub struct ChannelState {
     pub skip: u64,
     /// How far the threads are.
     pub progress: Progress,
+    /// The temporary tables of the source's sessions, while no applier has them.
+    pub(crate) temporary: Option<SourceTemporaryTables>,
     /// Called when a thread is to end: it wakes a read from the source, or a lock wait.
     wake: [Option<Box<dyn Fn() + Send>>; 2],
 }
@@ -198,6 +201,7 @@ impl ChannelState {
         self.progress.executed = at;
         self.progress.retrieved = GtidSet::new();
         self.progress.mariadb_gtids.clear();
+        self.temporary = None;
         self.until = None;
     }
 

@@ -49,6 +49,11 @@ impl Context {
         }
     }
 
+    /// Gives the session other temporary tables, and the caller those that it had.
+    pub(crate) fn swap_temporary_tables(&mut self, tables: &mut TemporaryTables) {
+        std::mem::swap(&mut self.temporary.tables, tables);
+    }
+
     /// Error 4091 in a branch of XA, which another session may end.
     pub(crate) fn check_temporary(&self) -> Result<()> {
         if self.transactions.branch.is_some() { Err(error::XA_TEMP_TABLE.plain()) } else { Ok(()) }
@@ -104,7 +109,7 @@ impl Context {
     }
 
     /// The session ends, or begins anew; it has no transaction.
-    pub(super) fn drop_all_temporary(&mut self) {
+    pub(crate) fn drop_all_temporary(&mut self) {
         for table in self.temporary.tables.take() {
             self.retire(&table);
         }

@@ -22,6 +22,7 @@ use super::super::{RowRules, computed, writer};
 use super::conversion::{Allowed, Conversions};
 use super::{check, corrupt};
 use crate::catalog::table::Default;
+use crate::catalog::temporary::TemporaryTables;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::row::Offsets;
 use crate::session::Context;
@@ -81,8 +82,25 @@ pub(crate) struct RowsOptions<'a> {
     pub(crate) is_mariadb: bool,
 }
 
-/// Applies a row event.
+/// Applies a row event. Its table is never a temporary one, of which no log has rows, unless
+/// CREATE TABLE .. START TRANSACTION has made it.
 pub(crate) fn rows(
+    cx: &mut Context,
+    map: &TableMapEvent,
+    event: &RowsEvent<'_>,
+    options: RowsOptions<'_>,
+) -> Result<()> {
+    if !cx.has_temporary_tables() || cx.transactions.started_table.is_some() {
+        return rows_of_table(cx, map, event, options);
+    }
+    let mut temporary = TemporaryTables::default();
+    cx.swap_temporary_tables(&mut temporary);
+    let outcome = rows_of_table(cx, map, event, options);
+    cx.swap_temporary_tables(&mut temporary);
+    outcome
+}
+
+fn rows_of_table(
     cx: &mut Context,
     map: &TableMapEvent,
     event: &RowsEvent<'_>,
@@ -289,7 +307,12 @@ impl Target {
         })?;
         if raw.contains(&RawColumn::Absent) && !table.is_plain() {
             let rules = Self::rules(cx);
-            computed::complete(cx, table, &mut image, &defaulted, RowRules { row: 1, rules }, false)?;
+            // What the source has computed stays: it may depend on its session's time zone.
+            let is_asked = |column: usize| {
+                raw[column] == RawColumn::Absent
+                    && (table.columns[column].generated.is_some() || defaulted.contains(&column))
+            };
+            computed::fill_those(cx, table, &mut image, is_asked, RowRules { row: 1, rules })?;
         }
         let outcome = foreign_keys::insert_row(cx, table, &image);
         match self.stored(cx, outcome, &image, Counter::HandlerWrite) {

@@ -104,6 +104,9 @@ fn unknown_charset(number: u32) -> SqlError {
     datum::error::UNKNOWN_CHARACTER_SET.with(&[&format_args!("#{number}")])
 }
 
+/// A collation of which the number is the same in MySQL and MariaDB.
+const UTF8MB4_GENERAL_CI: u16 = 45;
+
 /// MariaDB's collations of utf8mb3 and utf8mb4 by Unicode 14.
 const UCA1400: std::ops::Range<u16> = 2048..2560;
 
@@ -176,6 +179,12 @@ impl Applier {
         // It reads what is committed, and must see all before it.
         self.await_pending()?;
         let mut query = query.clone();
+        let in_transaction = self.group.as_ref().is_some_and(|group| group.in_transaction);
+        if is_made_of_a_query(&query.sql, in_transaction)
+            && let Some([client, connection, _]) = &mut query.status.charset
+        {
+            (*client, *connection) = (UTF8MB4_GENERAL_CI, UTF8MB4_GENERAL_CI);
+        }
         self.check_settings(&query).map_err(|e| in_statement(&query, e))?;
         if self.is_mariadb {
             // Tables of its own engines are like others here.
@@ -194,13 +203,19 @@ impl Applier {
         if let Some(rewritten) = &rewritten {
             query.sql = rewritten.sql.clone().into();
         }
-        let in_transaction = self.group.as_ref().is_some_and(|group| group.in_transaction);
+        let defaults_timestamps = query.status.explicit_defaults_for_timestamp == Some(false);
+        if self.is_mariadb && defaults_timestamps && texts::generates_timestamp(&query.sql, sql_mode) {
+            // They may be NULL there, and may not in MySQL.
+            let name = "generated TIMESTAMP columns of a MariaDB with explicit_defaults_for_timestamp = OFF";
+            return self.outcome(&query, Err(SqlError::unsupported(name)));
+        }
         if self.is_mariadb && in_transaction && creates_table(&query.sql) {
             query.sql = [query.sql.trim_ascii_end(), b" START TRANSACTION"].concat().into();
         }
         if !self.passes_filters(&mut query) {
             return Ok(());
         }
+        self.enter_source_session(query.thread_id);
         if let Some(set) = self.values.take() {
             self.session.execute(set.as_bytes(), &mut Discard)?;
         }
@@ -319,6 +334,12 @@ fn mode_of_mariadb(mode: u64) -> Result<u64> {
     }
     let cut = if mode & ROUND_FRACTIONAL == 0 { sql_mode::TIME_TRUNCATE_FRACTIONAL } else { 0 };
     Ok(mode & SAME | cut)
+}
+
+/// The text of CREATE TABLE .. SELECT, which the source has written itself: in UTF-8, whatever
+/// character set the session had that is said beside it.
+fn is_made_of_a_query(sql: &[u8], in_transaction: bool) -> bool {
+    in_transaction && !sql.is_ascii() && creates_table(sql)
 }
 
 /// CREATE TABLE of MariaDB, whose rows follow in the same group: what MySQL logs as CREATE TABLE ..

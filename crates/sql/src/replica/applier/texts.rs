@@ -8,7 +8,9 @@
 //! | MariaDB's SET STATEMENT .. FOR | what comes after FOR |
 //! | sequences, packages, libraries, loadable functions | 1235, by name |
 
-use syntax::ast::{AlterTable, ObjectName, RoutineKind, StatementKind};
+use syntax::ast::{
+    AlterAction, AlterTable, ColumnDefinition, DataType, ObjectName, RoutineKind, StatementKind, TableContent,
+};
 
 use crate::catalog::parse_one;
 use datum::error::{self, Code, SqlError};
@@ -150,6 +152,27 @@ pub(super) fn has_name_in_utf8(sql: &[u8]) -> bool {
         };
     }
     !sql[start..at.min(sql.len())].is_ascii()
+}
+
+/// True for a definition of a generated TIMESTAMP column that says neither NULL nor NOT NULL.
+pub(super) fn generates_timestamp(sql: &[u8], sql_mode: u64) -> bool {
+    let is_such = |column: &ColumnDefinition| {
+        matches!(column.ty, DataType::Timestamp { .. })
+            && column.attributes.generated.is_some()
+            && column.attributes.nullable.is_none()
+    };
+    match parse_one(sql, sql_mode).map(|statement| statement.kind) {
+        Ok(StatementKind::CreateTable(table)) => match &table.content {
+            TableContent::Definition(table) => table.columns.iter().any(is_such),
+            TableContent::Like(_) => false,
+        },
+        Ok(StatementKind::AlterTable(alter)) => alter.actions.iter().any(|action| match action {
+            AlterAction::AddColumns(columns) => columns.iter().any(|(column, _)| is_such(column)),
+            AlterAction::ChangeColumn { definition, .. } => is_such(definition),
+            _ => false,
+        }),
+        _ => false,
+    }
 }
 
 /// What this server has not, and has no word for.
@@ -334,6 +357,18 @@ mod tests {
         check("CREATE ALGORITHM=UNDEFINED VIEW `v` (`e`) AS SELECT 'é'", false);
         check("CREATE TABLE `é` (a INT)", false);
         check("CREATE VIEW v AS SELECT 1", false);
+    }
+
+    #[test]
+    fn generated_timestamps_are_found() {
+        let check =
+            |sql: &str, expected| assert_eq!(generates_timestamp(sql.as_bytes(), 0), expected, "{sql}");
+        check("CREATE TABLE t (a TIMESTAMP, b TIMESTAMP(3) AS (a))", true);
+        check("CREATE TABLE t (a TIMESTAMP, b DATETIME AS (a), c TIMESTAMP AS (a) NOT NULL)", false);
+        check("ALTER TABLE t ADD (b INT, c TIMESTAMP AS (a))", true);
+        check("ALTER TABLE t MODIFY c TIMESTAMP AS (a) STORED", true);
+        check("ALTER TABLE t MODIFY c TIMESTAMP", false);
+        check("INSERT INTO t VALUES (1)", false);
     }
 
     #[test]
