@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// How long a round may take to be applied.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 /// So much of a reason is shown.
-const SHOWN: usize = 1500;
+const SHOWN: usize = 700;
 
 /// Why the replica stopped: how often each error was the first of a database, and an example.
 #[derive(Debug, Default)]
@@ -20,22 +20,20 @@ pub(super) struct Reasons(BTreeMap<(u16, String), (u64, String)>);
 
 impl Reasons {
     fn add(&mut self, number: u16, text: &str) {
-        let example = || (0, text.chars().take(SHOWN).collect());
+        let example = || (0, text.to_owned());
         self.0.entry((number, shape(text))).or_insert_with(example).0 += 1;
     }
 
-    /// How many there are that no lack explains.
-    pub(super) fn unexpected(&self) -> usize {
-        self.0.keys().filter(|(number, _)| !REFUSALS.contains(number)).count()
-    }
-
+    /// Each reason in a line: those first that no lack explains.
     pub(super) fn report(&self, outcome: &mut Outcome) {
-        for ((number, _), (count, example)) in &self.0 {
-            if REFUSALS.contains(number) {
-                let short: String = example.chars().take(300).collect();
+        let (lacks, others): (Vec<_>, Vec<_>) =
+            self.0.iter().partition(|((number, _), _)| REFUSALS.contains(number));
+        for (what, reasons) in [("another error", others), ("a lack", lacks)] {
+            let databases: u64 = reasons.iter().map(|(_, (count, _))| count).sum();
+            outcome.lines.push(format!("in {databases} databases {what} stopped it first:"));
+            for ((number, _), (count, example)) in reasons {
+                let short: String = example.chars().take(SHOWN).collect();
                 outcome.lines.push(format!("{count} x {number}: {short}"));
-            } else {
-                outcome.findings.push(format!("{count} x {number}: {example}"));
             }
         }
     }
