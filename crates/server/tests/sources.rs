@@ -5,7 +5,7 @@
 mod common;
 
 use binlog::event::{
-    ChecksumAlgorithm, EncodeEvent, EventOrigin, FormatDescription, RotateEvent, append_event,
+    ChecksumAlgorithm, EncodeEvent, EventOrigin, FormatDescription, HeartbeatEvent, RotateEvent, append_event,
 };
 use common::{Server, start};
 use std::io::{Read, Write};
@@ -182,6 +182,26 @@ fn a_source_whose_events_are_unreadable_is_asked_again_after_a_pause_and_not_for
     std::thread::sleep(Duration::from_millis(3500));
     let requests = source.requests() - before;
     assert!((2..=6).contains(&requests), "{requests} requests");
+}
+
+/// A transaction that the replica has already is not sent. Its place stayed behind the source's.
+#[test]
+fn a_heartbeat_says_how_far_the_replica_is() {
+    let heartbeat = HeartbeatEvent { file_name: b"binlog.000001", position: 5000, v2: true };
+    let source = Source::start([beginning(4), vec![event(&heartbeat, 0)]].concat());
+    let replica = start(&["--server-id=2"]);
+    follow(&replica, &source, 1);
+    let begun = common::now();
+    loop {
+        let status = replica.sql("SHOW REPLICA STATUS");
+        let columns: Vec<&str> = status.split('\t').collect();
+        // Read_Source_Log_Pos and Exec_Source_Log_Pos.
+        if [columns[6], columns[21]] == ["5000"; 2] {
+            break;
+        }
+        assert!(common::now() - begun < PATIENCE, "{status}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// A source takes a replica without an id for a program that wants the log up to its end.

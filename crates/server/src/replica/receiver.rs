@@ -208,13 +208,14 @@ fn follow(
         connected.has_group = stream.has_group();
         let (event, gtid) = match incoming {
             Incoming::Event(event, gtid) => (event, gtid),
-            Incoming::Heartbeat => {
+            Incoming::Heartbeat(passed) => {
                 let now = server.env.now();
                 channel.with(|state| {
                     state.progress.heartbeats += 1;
                     state.progress.last_heartbeat = now;
                 });
-                continue;
+                let Some(event) = passed else { continue };
+                (event, None)
             }
             Incoming::Passed => {
                 if is_asked {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 pub(super) enum Incoming {
     /// For the applier.
     Event(ReceivedEvent, Option<Gtid>),
-    /// The source lives.
-    Heartbeat,
+    /// The source lives; for the applier where it has passed over something that this server has.
+    Heartbeat(Option<ReceivedEvent>),
     /// Of no meaning here.
     Passed,
 }
@@ -70,7 +70,7 @@ impl StreamPosition {
         let header = EventHeader::decode(bytes)?;
         let is_artificial = header.flags & flags::ARTIFICIAL != 0 || header.end_log_pos == 0;
         match header.event_type {
-            EventType::HEARTBEAT | EventType::HEARTBEAT_V2 => return Ok(Incoming::Heartbeat),
+            EventType::HEARTBEAT | EventType::HEARTBEAT_V2 => return self.heartbeat(bytes),
             EventType::ROTATE => {
                 let format = self.format.clone().unwrap_or_else(|| without_checksum(bytes));
                 if let Event::Rotate(rotate) = decode(bytes, &format)? {
@@ -116,6 +116,20 @@ impl StreamPosition {
     }
 }
 
+impl StreamPosition {
+    /// The source says where it is.
+    fn heartbeat(&mut self, bytes: &[u8]) -> Result<Incoming, EventError> {
+        let Some(format) = &self.format else { return Ok(Incoming::Heartbeat(None)) };
+        let Event::Heartbeat(event) = decode(bytes, format)? else { return Ok(Incoming::Heartbeat(None)) };
+        if event.file_name != self.file.as_bytes() || event.position <= self.offset {
+            return Ok(Incoming::Heartbeat(None));
+        }
+        self.offset = event.position;
+        let received = ReceivedEvent { bytes: bytes.to_vec(), file: self.file.clone(), end: event.position };
+        Ok(Incoming::Heartbeat(Some(received)))
+    }
+}
+
 fn begins_group(kind: EventType) -> bool {
     const GTIDS: [EventType; 4] =
         [EventType::GTID, EventType::ANONYMOUS_GTID, EventType::GTID_TAGGED, EventType::MARIADB_GTID];
@@ -137,7 +151,9 @@ fn without_checksum(bytes: &[u8]) -> FormatDescription {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use binlog::event::{ChecksumAlgorithm, EventOrigin, GtidEvent, RotateEvent, XidEvent, append_event};
+    use binlog::event::{
+        ChecksumAlgorithm, EventOrigin, GtidEvent, HeartbeatEvent, RotateEvent, XidEvent, append_event,
+    };
 
     fn event(of: &impl binlog::event::EncodeEvent, start: u64, server_id: u32) -> Vec<u8> {
         let mut out = Vec::new();
@@ -162,6 +178,29 @@ mod tests {
         assert_eq!(take((1 << 32) - 9), (1 << 32) + 22);
         assert!(matches!(stream.take(&event(&XidEvent(1), 1 << 32, 9)).unwrap(), Incoming::Passed));
         assert_eq!(stream.file(), "b.000003");
+    }
+
+    /// What this server has already the source passes over, and says at which place it is then.
+    #[test]
+    fn a_heartbeat_moves_the_position() {
+        let mut stream = StreamPosition::new(BTreeSet::new());
+        let heartbeat = |file_name, position| HeartbeatEvent { file_name, position, v2: true };
+        let at = |of: &HeartbeatEvent<'_>| event(of, 0, 1);
+        assert!(matches!(stream.take(&at(&heartbeat(b"b.1", 9))).unwrap(), Incoming::Heartbeat(None)));
+        stream.take(&event(&RotateEvent { position: 4, file_name: b"b.1" }, 0, 1)).unwrap();
+        stream.take(&event(&FormatDescription::new("8.4.8", 0), 4, 1)).unwrap();
+        let after_format = stream.offset();
+        for (file, position, moves) in [
+            (b"b.1", after_format, false),
+            (b"b.2", 5000, false),
+            (b"b.1", 5000, true),
+            (b"b.1", 5000, false),
+        ] {
+            let incoming = stream.take(&at(&heartbeat(file, position))).unwrap();
+            let Incoming::Heartbeat(passed) = incoming else { panic!("{incoming:?}") };
+            assert_eq!(passed.map(|event| event.end), moves.then_some(position));
+        }
+        assert_eq!(stream.offset(), 5000);
     }
 
     /// The receiver's thread ended by an overflow.

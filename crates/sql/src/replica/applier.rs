@@ -307,12 +307,16 @@ impl Applier {
                 return self.end_of_event();
             }
             Event::FormatDescription(format) => self.read_version(&format),
+            Event::Heartbeat(_) if self.group.is_none() => {
+                self.reach_here()?;
+                return self.end_of_event();
+            }
             Event::Rotate(_)
             | Event::PreviousGtids(_)
             | Event::Stop
-            | Event::Heartbeat(_)
             | Event::MariadbGtidList(_)
             | Event::MariadbBinlogCheckpoint(_)
+            | Event::Heartbeat(_)
             | Event::Ignorable(_) => {}
             event => {
                 self.part(decoder, header, event)?;

@@ -64,6 +64,15 @@ impl Applier {
         self.pending.add(self.session.context(), &ending, left)
     }
 
+    /// The source has nothing up to here that this server lacks.
+    pub(super) fn reach_here(&mut self) -> Result<()> {
+        self.await_pending()?;
+        self.reached.position = self.at.clone();
+        let reached = self.at.clone();
+        self.channel.with(|state| state.progress.executed = reached);
+        Ok(())
+    }
+
     pub(super) fn shown(&self, reached: &Coordinates) -> Reached {
         let mariadb_gtids = self.is_mariadb.then(|| reached.gtids_text());
         Reached { position: reached.position.clone(), mariadb_gtids }
