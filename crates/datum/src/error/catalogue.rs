@@ -103,6 +103,7 @@ catalogue! {
     TOO_BIG_ROWSIZE = 1118, "42000", "Row size too large. The maximum row size for the used table type, not counting BLOBs, is %. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
     PASSWORD_NO_MATCH = 1133, "42000", "Can't find any matching row in the user table";
     WRONG_VALUE_COUNT_ON_ROW = 1136, "21S01", "Column count doesn't match value count at row %";
+    CANT_INITIALIZE_UDF = 1123, "HY000", "Can't initialize function '%'; %";
     CANT_REOPEN_TABLE = 1137, "HY000", "Can't reopen table: '%'";
     INVALID_USE_OF_NULL = 1138, "22004", "Invalid use of NULL value";
     REGEXP_ERROR = 1139, "42000", "Got error '%' from regexp";
@@ -447,6 +448,7 @@ catalogue! {
     USER_ALREADY_EXISTS = 3163, "HY000", "Authorization ID % already exists.";
     INVALID_JSON_PATH_ARRAY_CELL = 3165, "42000", "A path expression is not a path to a cell in an array.";
     CAPACITY_EXCEEDED = 3170, "HY000", "Memory capacity of % bytes for '%' exceeded. %";
+    UDF_ERROR = 3200, "HY000", "% UDF failed; %";
     AES_INVALID_KDF_NAME = 3235, "HY000", "KDF method name is not valid. Please use hkdf or pbkdf2_hmac method name";
     AES_INVALID_KDF_ITERATIONS = 3236, "HY000", "For KDF method pbkdf2_hmac iterations value less than 1000 or more than 65535 is not allowed due to security reasons. Please provide iterations >= 1000 and iterations < 65535";
     INVALID_BITWISE_OPERANDS_SIZE = 3513, "HY000", "Binary operands of bitwise operators must be of equal length";
@@ -549,6 +551,7 @@ catalogue! {
     NOT_ALLOWED_WITH_START_TRANSACTION = 3979, "HY000", "START TRANSACTION clause cannot be used %";
     INVALID_USER_ATTRIBUTE_JSON = 3982, "HY000", "The user attribute must be a valid JSON object";
     RPL_ASYNC_RECONNECT_AUTO_POSITION_OFF = 3991, "HY000", "Failed to enable Asynchronous Replication Connection Failover feature. The CHANGE REPLICATION SOURCE TO SOURCE_CONNECTION_AUTO_FAILOVER = 1 can only be set when SOURCE_AUTO_POSITION option of CHANGE REPLICATION SOURCE TO is enabled.";
+    DISABLE_AUTO_POSITION_REQUIRES_ASYNC_RECONNECT_OFF = 3993, "HY000", "CHANGE REPLICATION SOURCE TO SOURCE_AUTO_POSITION = 0 cannot be executed because Asynchronous Replication Connection Failover is enabled i.e. CHANGE REPLICATION SOURCE TO SOURCE_CONNECTION_AUTO_FAILOVER = 1.";
     CHARACTER_SET_MISMATCH = 3995, "HY000", "Character set '%' cannot be used in conjunction with '%' in call to %.";
     CANNOT_USER_REFERENCED_AS_DEFINER = 4006, "HY000", "Operation % failed for % as it is referenced as a definer account in %.";
     CANT_COMBINE_ANONYMOUS_TO_GTID_AND_AUTOPOSITION = 4014, "HY000", "The options ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS = LOCAL|<UUID> and SOURCE_AUTO_POSITION = 1 cannot be used together.";

@@ -187,6 +187,8 @@ enum OptionShape {
     Text,
     TextOrNull,
     Number,
+    /// 0 or 1.
+    Switch,
     /// A number, perhaps with a fraction.
     Decimal,
     List,
@@ -205,6 +207,7 @@ impl OptionShape {
             | (Self::AccountOrNull, SourceValue::Account(_))
             | (Self::Word, SourceValue::Word(_)) => true,
             (Self::Number, SourceValue::Number(digits)) => digits.bytes().all(|b| b.is_ascii_digit()),
+            (Self::Switch, SourceValue::Number(digits)) => matches!(digits.trim_start_matches('0'), "" | "1"),
             (Self::TextOrNull | Self::AccountOrNull, SourceValue::Word(word)) => is_null(word),
             _ => false,
         }
@@ -243,7 +246,7 @@ const SOURCE_OPTIONS: &[(&str, OptionShape)] = &[
     ("PRIVILEGE_CHECKS_USER", OptionShape::AccountOrNull),
     ("REQUIRE_ROW_FORMAT", OptionShape::Number),
     ("REQUIRE_TABLE_PRIMARY_KEY_CHECK", OptionShape::Word),
-    ("SOURCE_CONNECTION_AUTO_FAILOVER", OptionShape::Number),
+    ("SOURCE_CONNECTION_AUTO_FAILOVER", OptionShape::Switch),
     ("ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS", OptionShape::Word),
     ("GTID_ONLY", OptionShape::Number),
     ("SOURCE_LOG_FILE", OptionShape::Text),

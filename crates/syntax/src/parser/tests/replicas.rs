@@ -28,6 +28,7 @@ fn replicas() {
     refuses("change replication source to source_port = '1'", "'1'", 1);
     refuses("change replication source to source_host = 1", "1", 1);
     refuses("change replication source to source_port = 1.5", "1.5", 1);
+    refuses("change replication source to source_connection_auto_failover = 2", "2", 1);
     refuses("change replication source to source_host = null", "null", 1);
     refuses("change replication filter replicate_do_db = ('a')", "'a')", 1);
     refuses("change replication filter replicate_do_table = (a)", ")", 1);
