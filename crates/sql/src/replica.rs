@@ -11,7 +11,9 @@
 //!    and not committed is fetched again.
 //! 4. position   What this server has of a source is what its own log holds: by `gtid_executed`,
 //!    or by the source's coordinates, which are in the log with each transaction.
-//! 5. show       SHOW REPLICA STATUS and its like read what the threads tell
+//! 5. move       A source that is lost is replaced by another of the channel's list, if that is
+//!    wanted ([`failover`]).
+//! 6. show       SHOW REPLICA STATUS and its like read what the threads tell
 //!    ([`channel::Progress`]).
 
 pub mod applier;
@@ -19,6 +21,7 @@ pub mod channel;
 pub mod channels;
 pub mod coordinates;
 mod error;
+pub mod failover;
 pub mod file;
 pub mod filters;
 mod pending;

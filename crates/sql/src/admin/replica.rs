@@ -12,6 +12,7 @@ pub(crate) mod threads;
 
 use std::sync::Arc;
 
+use crate::replica::coordinates::log_end;
 use crate::replica::filters::{Filter, FilterRule};
 use crate::replica::{Channel, SourceConfig};
 use crate::session::Context;
@@ -76,7 +77,7 @@ pub(crate) fn reset(cx: &mut Context, all: bool, channel: Option<&Text>) -> Resu
         return Err(error::REPLICA_CHANNEL_MUST_STOP.with(&[&running.name()]));
     }
     let names: Vec<_> = affected.iter().map(|channel| channel.name().to_owned()).collect();
-    let given_at = change::log_end(cx)?;
+    let given_at = log_end(&instance)?;
     let mut stored = channels.to_store();
     if all {
         stored.channels.retain(|(name, ..)| !names.contains(name));

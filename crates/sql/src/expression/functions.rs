@@ -10,7 +10,7 @@
 //! - [`results`]: what else of a function's result is reported to clients: NULL and digits.
 //! - Families with a table of their own: `lists`, `encoding`, `format` (with [`crate::locale`]),
 //!   [`regexp`]; [`date_format`], `date_parse`, `time_arithmetic`; `digest`, [`cipher`],
-//!   `compression`, [`uuid`], `inet`; `locks`, `gtid`; [`json`].
+//!   `compression`, [`uuid`], `inet`; `locks`, `gtid`, `failover`; [`json`].
 
 pub(crate) mod bounded;
 pub(crate) mod cipher;
@@ -19,6 +19,7 @@ pub(crate) mod date_format;
 mod date_parse;
 mod digest;
 mod encoding;
+mod failover;
 mod format;
 mod gtid;
 mod inet;
@@ -347,6 +348,7 @@ static FAMILIES: &[&[Function]] = &[
     date_parse::FUNCTIONS,
     digest::FUNCTIONS,
     encoding::FUNCTIONS,
+    failover::FUNCTIONS,
     format::FUNCTIONS,
     gtid::FUNCTIONS,
     inet::FUNCTIONS,

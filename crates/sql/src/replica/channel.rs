@@ -205,6 +205,17 @@ impl ChannelState {
         self.until = None;
     }
 
+    /// Another server is the source: what was received of the one before is applied, or gone. The
+    /// applier still stops where START REPLICA said.
+    pub(super) fn move_to(&mut self, host: &str, port: u16, given_at: u64) {
+        self.source.move_to(host, port, given_at);
+        let at = SourcePosition { file: String::new(), offset: self.source.log_position };
+        self.progress.read = at.clone();
+        self.progress.executed = at;
+        self.progress.source_uuid.clear();
+        self.progress.source_server_id = 0;
+    }
+
     /// Seconds that the applier is behind the source, as MySQL reckons them: `None` where it does
     /// not run, or has nothing to apply and the receiver is not connected. `now` is in seconds
     /// since 1970.
@@ -304,6 +315,13 @@ impl Channel {
         }
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// Wakes a thread that is to look what it does next: a receiver's connection ends.
+    pub fn interrupt(&self, thread: ReplicaThread) {
+        if let Some(wake) = &self.state.lock().wake[thread as usize] {
+            wake();
+        }
     }
 
     /// A thread has ended, by an error or because it was asked to.

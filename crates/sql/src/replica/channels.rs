@@ -8,6 +8,7 @@ use env::Env;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::channel::{Channel, SourceThreads};
+use super::failover::FailoverSources;
 use super::file::{ChannelsFile, StoredChannels};
 use super::filters::{FilterOption, Filters};
 use datum::error::{self, Result, SqlError};
@@ -22,6 +23,8 @@ pub struct Channels {
     threads: Mutex<Option<Arc<dyn SourceThreads>>>,
     /// The rules of a channel that is made.
     filters: Mutex<Filters>,
+    /// Where receivers go whose source is lost.
+    failover: Mutex<FailoverSources>,
     /// Rules that the server's options say, and since when.
     options: Mutex<(Vec<FilterOption>, u64)>,
     /// Where they are kept; none in tests.
@@ -52,6 +55,7 @@ impl Channels {
         let Some(file) = &self.file else { return Ok(()) };
         let stored = file.read().inspect_err(|damage| *self.damage.lock() = Some(damage.clone()))?;
         *self.filters.lock() = stored.filters;
+        *self.failover.lock() = stored.failover;
         for (name, source, filters) in stored.channels {
             let channel = Channel::new(&name, source);
             channel.with(|state| {
@@ -91,7 +95,7 @@ impl Channels {
             channel.with(|state| (channel.name().to_owned(), state.source.clone(), state.filters.clone()))
         };
         let channels = self.all().iter().map(of).collect();
-        StoredChannels { filters: self.filters(), channels }
+        StoredChannels { filters: self.filters(), failover: self.failover(), channels }
     }
 
     /// Writes the file, before what it says takes effect.
@@ -145,6 +149,28 @@ impl Channels {
 
     pub(crate) fn set_filters(&self, filters: Filters) {
         *self.filters.lock() = filters;
+    }
+
+    /// The sources that receivers go to when theirs is lost.
+    pub fn failover(&self) -> FailoverSources {
+        self.failover.lock().clone()
+    }
+
+    /// Changes the lists of sources, the file first. `change` gives its result, or why it changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// Those of `change`; 1201 and 1026, of the file.
+    pub(crate) fn change_failover(
+        &self,
+        change: impl FnOnce(&mut FailoverSources) -> Result<()>,
+    ) -> Result<()> {
+        let _administers = self.administer()?;
+        let mut stored = self.to_store();
+        change(&mut stored.failover)?;
+        self.store(&stored)?;
+        *self.failover.lock() = stored.failover;
+        Ok(())
     }
 
     /// Says who starts threads: without, START REPLICA is refused.

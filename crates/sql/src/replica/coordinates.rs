@@ -16,8 +16,22 @@ use stdx::cursor::{Cursor, put_lenenc_bytes};
 
 use super::channel::SourcePosition;
 use super::source::SourceConfig;
+use crate::instance::Instance;
+use datum::error::{Result, SqlError};
 
 const FORM: u8 = 1;
+
+/// The end of this server's log, which is durable then: no transaction that a power cut takes away
+/// and another replaces has a place before it.
+///
+/// # Errors
+/// The log can't be written.
+pub(crate) fn log_end(instance: &Instance) -> Result<u64> {
+    let log = instance.log();
+    let end = log.end();
+    log.ensure_durable(end).map_err(SqlError::from)?;
+    Ok(end.to_u64())
+}
 
 /// A place in the log of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use env::Env;
 
+use super::failover::{FailoverSource, FailoverSources};
 use super::filters::{Filter, FilterRule, Filters};
 use super::source::{AnonymousGtids, SourceConfig};
 
@@ -22,6 +23,7 @@ pub const FILE: &str = "replica-channels";
 
 const HEAD: &str =
     "# What CHANGE REPLICATION SOURCE and CHANGE REPLICATION FILTER have said. It has passwords.\n";
+const AUTO_FAILOVER: &str = "source_connection_auto_failover";
 const CHECKSUM: &str = "# checksum: ";
 
 /// What the file holds.
@@ -29,6 +31,8 @@ const CHECKSUM: &str = "# checksum: ";
 pub struct StoredChannels {
     /// The rules for all channels.
     pub filters: Filters,
+    /// Where receivers go whose source is lost.
+    pub failover: FailoverSources,
     /// Name, source and rules of each.
     pub channels: Vec<(String, SourceConfig, Filters)>,
 }
@@ -77,6 +81,7 @@ fn text(stored: &StoredChannels) -> String {
     let mut out = HEAD.to_owned();
     out += "[filters]\n";
     write_filters(&mut out, &stored.filters);
+    write_failover(&mut out, &stored.failover);
     for (name, source, filters) in &stored.channels {
         out += "[channel]\n";
         for (key, value) in values(name, source) {
@@ -99,11 +104,22 @@ fn write_filters(out: &mut String, filters: &Filters) {
     }
 }
 
+/// A section, if there are sources: a file without them is read by versions that have none.
+fn write_failover(out: &mut String, sources: &FailoverSources) {
+    for (number, source) in sources.iter().enumerate() {
+        if number == 0 {
+            *out += "[failover_sources]\n";
+        }
+        let FailoverSource { channel, host, port, weight } = source;
+        *out += &format!("source={}\t{}\t{port}\t{weight}\n", escaped(channel), escaped(host));
+    }
+}
+
 /// The lines of a channel, but for its filters.
 fn values(name: &str, source: &SourceConfig) -> Vec<(&'static str, String)> {
     let flag = |on: bool| u8::from(on).to_string();
     let ids: Vec<_> = source.ignored_server_ids.iter().map(u32::to_string).collect();
-    vec![
+    let mut values = vec![
         ("name", name.to_owned()),
         ("source_host", source.host.clone()),
         ("source_port", source.port.to_string()),
@@ -126,7 +142,12 @@ fn values(name: &str, source: &SourceConfig) -> Vec<(&'static str, String)> {
         ("source_compression_algorithms", source.compression.clone()),
         ("source_zstd_compression_level", source.zstd_level.to_string()),
         ("assign_gtids_to_anonymous_transactions", source.anonymous.to_string()),
-    ]
+    ];
+    // Versions that do not know it can't read a file that has it.
+    if source.auto_failover {
+        values.push((AUTO_FAILOVER, flag(true)));
+    }
+    values
 }
 
 /// What a line sets, of a channel whose section it stands in.
@@ -147,6 +168,7 @@ fn assign(name: &mut String, source: &mut SourceConfig, key: &str, value: String
         "source_log_pos" => source.log_position = value.parse().ok()?,
         "position_given_at" => source.position_given_at = value.parse().ok()?,
         "begun_at" => source.begun_at = value.parse().ok()?,
+        AUTO_FAILOVER => source.auto_failover = flag(&value)?,
         "source_auto_position" => source.auto_position = flag(&value)?,
         "source_connect_retry" => source.connect_retry = seconds(&value)?,
         "source_retry_count" => source.retry_count = value.parse().ok()?,
@@ -176,38 +198,67 @@ fn assign(name: &mut String, source: &mut SourceConfig, key: &str, value: String
     Some(())
 }
 
+/// What a line is of.
+#[derive(Clone, Copy, PartialEq)]
+enum Section {
+    None,
+    Filters,
+    FailoverSources,
+    Channel,
+}
+
+impl StoredChannels {
+    /// Takes a line; `None` if it is not understood.
+    fn take(&mut self, section: Section, key: &str, value: &str) -> Option<()> {
+        let rule = FilterRule::find(&key.to_ascii_uppercase());
+        match (section, rule, self.channels.last_mut()) {
+            (Section::Filters, Some(rule), _) => self.filters.set(rule, filter(value)?),
+            (Section::FailoverSources, ..) if key == "source" => {
+                self.failover.add(failover_source(value)?).then_some(())?;
+            }
+            (Section::Channel, Some(rule), Some((.., filters))) => filters.set(rule, filter(value)?),
+            (Section::Channel, None, Some((name, source, _))) => {
+                assign(name, source, key, unescaped(value)?)?;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn failover_source(value: &str) -> Option<FailoverSource> {
+    let fields: Vec<_> = value.split('\t').collect();
+    let [channel, host, port, weight] = fields.as_slice() else { return None };
+    Some(FailoverSource {
+        channel: unescaped(channel)?,
+        host: unescaped(host)?,
+        port: port.parse().ok()?,
+        weight: weight.parse().ok()?,
+    })
+}
+
 fn parse(text: &str) -> Result<StoredChannels, String> {
     check_sum(text)?;
     let mut stored = StoredChannels::default();
-    let mut in_section = false;
+    let mut section = Section::None;
     for (number, line) in text.lines().enumerate() {
         let wrong = || format!("line {} is not understood", number + 1);
         match line {
             "" => {}
             _ if line.starts_with('#') => {}
-            "[filters]" => in_section = true,
+            "[filters]" => section = Section::Filters,
+            "[failover_sources]" => section = Section::FailoverSources,
             "[channel]" => {
-                in_section = true;
+                section = Section::Channel;
                 stored.channels.push((String::new(), SourceConfig::default(), Filters::default()));
             }
             _ => {
-                let (key, value) = line.split_once('=').filter(|_| in_section).ok_or_else(wrong)?;
-                let rule = FilterRule::find(&key.to_ascii_uppercase());
-                let done = match (rule, stored.channels.last_mut()) {
-                    (Some(rule), of) => {
-                        let filters = of.map_or(&mut stored.filters, |(.., filters)| filters);
-                        filter(value).map(|filter| filters.set(rule, filter))
-                    }
-                    (None, Some((name, source, _))) => {
-                        unescaped(value).and_then(|value| assign(name, source, key, value))
-                    }
-                    (None, None) => None,
-                };
-                done.ok_or_else(wrong)?;
+                let (key, value) = line.split_once('=').ok_or_else(wrong)?;
+                stored.take(section, key, value).ok_or_else(wrong)?;
             }
         }
     }
-    if !in_section {
+    if section == Section::None {
         // What was written has one, and there is no file where nothing was said.
         return Err("it has no section: it was cut off".to_owned());
     }
@@ -302,10 +353,21 @@ mod tests {
             ignored_server_ids: [1, u32::MAX].into(),
             anonymous: AnonymousGtids::Uuid("u".into()),
             tls: true,
+            auto_failover: true,
             ..SourceConfig::default()
         };
+        let mut failover = FailoverSources::default();
+        for (channel, host) in [("", "h"), ("a\tb\\\n", "h2")] {
+            failover.add(FailoverSource {
+                channel: channel.into(),
+                host: host.into(),
+                port: 3306,
+                weight: 100,
+            });
+        }
         let second = ("two".to_owned(), SourceConfig::default(), Filters::default());
-        StoredChannels { filters: filters.clone(), channels: vec![(String::new(), source, filters), second] }
+        let channels = vec![(String::new(), source, filters.clone()), second];
+        StoredChannels { filters, failover, channels }
     }
 
     #[test]
@@ -324,6 +386,9 @@ mod tests {
         assert_eq!(parse(without_sum).unwrap_err(), format!("line {line} is not understood"));
         assert!(parse("source_port=1\n").is_err() && parse("[channel]\nno_such=1\n").is_err());
         assert!(parse("[channel]\nname=a\n[channel]\nname=a\n").is_err());
+        for source in ["h\t1\t1", "c\th\tx\t1", "c\th\t1\t1\nsource=C\tH\t1\t2"] {
+            assert!(parse(&format!("[failover_sources]\nsource={source}\n")).is_err(), "{source}");
+        }
         assert!(parse("[channel]\nname=a\n").is_ok() && parse("[filters]\n").is_ok());
     }
 

@@ -28,6 +28,9 @@ pub struct SourceConfig {
     pub begun_at: u64,
     /// SOURCE_AUTO_POSITION: begin behind what this server has, by GTIDs.
     pub auto_position: bool,
+    /// SOURCE_CONNECTION_AUTO_FAILOVER: when it is lost, the receiver goes to another source of the
+    /// channel's list.
+    pub auto_failover: bool,
     /// SOURCE_CONNECT_RETRY: the wait before it connects again.
     pub connect_retry: Duration,
     /// SOURCE_RETRY_COUNT: how often in a row; 0 for ever.
@@ -60,6 +63,13 @@ impl SourceConfig {
     pub(crate) fn begin_anew(&mut self, given_at: u64) {
         self.forget_position(given_at);
         self.begun_at = given_at;
+    }
+
+    /// Another server is the source, whose log begins at its start.
+    pub(super) fn move_to(&mut self, host: &str, port: u16, given_at: u64) {
+        self.host = host.to_owned();
+        self.port = port;
+        self.forget_position(given_at);
     }
 
     /// The source's log begins at its start, until another position is given. `given_at` is where
@@ -105,6 +115,7 @@ impl Default for SourceConfig {
             position_given_at: 0,
             begun_at: 0,
             auto_position: false,
+            auto_failover: false,
             connect_retry: Duration::from_secs(60),
             retry_count: 10,
             heartbeat_period: Duration::from_secs(30),

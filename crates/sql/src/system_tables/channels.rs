@@ -103,10 +103,19 @@ pub(super) fn connection_configuration(cx: &mut Context, _: &Wanted, each: Each<
             source.compression.clone(),
             i64::from(source.zstd_level),
             None::<&str>,
-            one(false),
+            one(source.auto_failover),
             one(false),
         ]
     })
+}
+
+/// The sources of all lists, also of channels that are not configured.
+pub(super) fn failover_sources(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
+    for source in cx.instance.channels().failover().iter() {
+        let (channel, host) = (source.channel.clone(), source.host.clone());
+        each(cells![channel, host, u64::from(source.port), "", u64::from(source.weight), ""])?;
+    }
+    Ok(())
 }
 
 pub(super) fn connection_status(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {

@@ -66,6 +66,8 @@ pub(crate) enum SystemColumnType {
     Set(&'static [&'static str], Collation),
     /// Signed, one byte.
     Tinyint,
+    /// TINYINT UNSIGNED.
+    Utinyint,
     /// TINYINT(1).
     Boolean,
     /// SMALLINT UNSIGNED.
@@ -131,6 +133,7 @@ impl SystemColumnType {
                 DataType::Set { members: labels(members), collation }
             }
             SystemColumnType::Tinyint => integer(IntegerSize::Tiny, false),
+            SystemColumnType::Utinyint => integer(IntegerSize::Tiny, true),
             SystemColumnType::Boolean => {
                 DataType::Integer { size: IntegerSize::Tiny, sign: sign(false), width: Some(1) }
             }

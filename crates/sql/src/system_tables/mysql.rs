@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::column::{ASCII, N_Y, NAMES, WORDS, columns};
-use super::{Each, SystemTable, Wanted, none};
+use super::{Each, SystemTable, Wanted, channels, none};
 use crate::listing::cells;
 use crate::privilege::Privileges as P;
 use crate::session::Context;
@@ -155,6 +155,24 @@ pub(super) const GRANT_TABLES: &[SystemTable] = &[
             Host: Char(255, ASCII), User: Char(32, NAMES), Proxied_host: Char(255, ASCII),
             Proxied_user: Char(32, NAMES), With_grant: Boolean, Grantor: VarcharOf(288, NAMES),
             Timestamp: Timestamp,
+        },
+        keys: NOTHING,
+        rows: none,
+    },
+    SystemTable {
+        name: "replication_asynchronous_connection_failover",
+        columns: columns! {
+            Channel_name: Char(64, WORDS), Host: Char(255, ASCII), Port: Uint,
+            Network_namespace: Char(64, WORDS), Weight: Utinyint, Managed_name: Char(64, WORDS),
+        },
+        keys: NOTHING,
+        rows: channels::failover_sources,
+    },
+    SystemTable {
+        name: "replication_asynchronous_connection_failover_managed",
+        columns: columns! {
+            Channel_name: Char(64, WORDS), Managed_name: Char(64, WORDS), Managed_type: Char(64, WORDS),
+            Configuration: Json or_null,
         },
         keys: NOTHING,
         rows: none,

@@ -111,7 +111,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             NETWORK_NAMESPACE: Char(64, MB4) or_null, WEIGHT: Uint, MANAGED_NAME: Char(64, WORDS),
         },
         keys: NOTHING,
-        rows: none,
+        rows: channels::failover_sources,
     },
     SystemTable {
         name: "replication_asynchronous_connection_failover_managed",

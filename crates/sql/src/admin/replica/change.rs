@@ -15,6 +15,7 @@ use std::time::Duration;
 use super::name_of;
 use crate::replica::channel::Running;
 use crate::replica::channels::CHANNELS_MAX;
+use crate::replica::coordinates::log_end;
 use crate::replica::{AnonymousGtids, Channel, SourceConfig};
 use crate::session::Context;
 use crate::variables::ids;
@@ -56,7 +57,7 @@ struct Asked {
     compression: Option<String>,
     zstd_level: Option<u32>,
     anonymous: Option<AnonymousGtids>,
-    failover: bool,
+    failover: Option<bool>,
     /// An option of the receiver, of the applier.
     for_receiver: bool,
     for_applier: bool,
@@ -94,7 +95,7 @@ pub(super) fn change(cx: &mut Context, options: &[SourceOption], channel: Option
         }
     }
     let moves = asked.moves() || existing.is_none();
-    let given_at = if moves { log_end(cx)? } else { source.position_given_at };
+    let given_at = if moves { log_end(&instance)? } else { source.position_given_at };
     if existing.is_none() {
         source.begin_anew(given_at);
     }
@@ -129,15 +130,6 @@ pub(super) fn change(cx: &mut Context, options: &[SourceOption], channel: Option
     });
     asked.warn(cx);
     Ok(())
-}
-
-/// The end of this server's log, which is durable then: no transaction that a power cut takes away
-/// and another replaces has a place before it.
-pub(super) fn log_end(cx: &Context) -> Result<u64> {
-    let log = cx.instance.log();
-    let end = log.end();
-    log.ensure_durable(end).map_err(SqlError::from)?;
-    Ok(end.to_u64())
 }
 
 fn check_name(name: &str) -> Result<()> {
@@ -268,7 +260,7 @@ impl Asked {
                 }
             },
             "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS" => self.anonymous = Some(anonymous(value)?),
-            "SOURCE_CONNECTION_AUTO_FAILOVER" => self.failover = flag(),
+            "SOURCE_CONNECTION_AUTO_FAILOVER" => self.failover = Some(flag()),
             _ => self.refuse(name, value),
         }
         Ok(())
@@ -345,10 +337,10 @@ impl Asked {
                 "CHANGE REPLICATION SOURCE TO ... IGNORE_SERVER_IDS='...' when @@GLOBAL.GTID_MODE = ON";
             return Err(error::REPLICA_CHANNEL_OPERATION_NOT_ALLOWED.with(&[&what, &channel]));
         }
-        if self.failover {
-            return Err(match auto_position {
-                true => SqlError::unsupported("SOURCE_CONNECTION_AUTO_FAILOVER"),
-                false => error::RPL_ASYNC_RECONNECT_AUTO_POSITION_OFF.plain(),
+        if !auto_position && self.failover.unwrap_or(before.auto_failover) {
+            return Err(match self.failover {
+                Some(_) => error::RPL_ASYNC_RECONNECT_AUTO_POSITION_OFF.plain(),
+                None => error::DISABLE_AUTO_POSITION_REQUIRES_ASYNC_RECONNECT_OFF.plain(),
             });
         }
         if let Some(name) = self.relay_log {
@@ -376,6 +368,7 @@ impl Asked {
         set(&mut source.log_file, &self.log_file);
         set(&mut source.log_position, &self.log_position);
         set(&mut source.auto_position, &self.auto_position);
+        set(&mut source.auto_failover, &self.failover);
         set(&mut source.connect_retry, &self.connect_retry.map(Duration::from_secs));
         set(&mut source.retry_count, &self.retry_count);
         set(&mut source.heartbeat_period, &self.heartbeat);

@@ -68,6 +68,11 @@ const UNREPEATABLE: &[&str] = &[
 ];
 /// Functions that no definition may call.
 const NEVER: &[&str] = &[
+    "asynchronous_connection_failover_add_managed",
+    "asynchronous_connection_failover_add_source",
+    "asynchronous_connection_failover_delete_managed",
+    "asynchronous_connection_failover_delete_source",
+    "asynchronous_connection_failover_reset",
     "benchmark",
     "found_rows",
     "get_lock",
