@@ -20,6 +20,7 @@ use std::time::Duration;
 mod acknowledgement;
 mod applier;
 mod connection;
+mod failover;
 mod queue;
 mod receiver;
 mod stream;

@@ -94,6 +94,19 @@ impl EventQueue {
         true
     }
 
+    /// Waits until all that is queued is applied, or there is no applier for it. False if the receiver
+    /// is no longer wanted meanwhile.
+    pub(super) fn drain(&self, is_wanted: impl Fn() -> bool) -> bool {
+        let mut state = self.state.lock();
+        while state.has_applier && state.bytes > 0 {
+            if !is_wanted() {
+                return false;
+            }
+            self.changed.wait_for(&mut state, Duration::from_millis(200));
+        }
+        true
+    }
+
     /// The receiver's stream, if it has begun, is over. True if it was interrupted.
     pub(super) fn end_stream(&self) -> bool {
         let mut state = self.state.lock();
@@ -210,6 +223,26 @@ mod tests {
         let Next::Apply(events) = queue.next(Duration::ZERO) else { panic!("it has one") };
         queue.applied(events[0].memory());
         assert!(matches!(queue.push(event(1), || false), Some(Ok(()))));
+    }
+
+    #[test]
+    fn what_is_queued_is_applied_before_it_is_drained() {
+        let queue = EventQueue::new();
+        queue.set_size(1000);
+        assert!(queue.begin_stream(None, || true));
+        assert!(matches!(queue.push(event(1), || true), Some(Ok(()))));
+        assert!(queue.drain(|| true), "nobody applies it");
+        queue.attach_applier();
+        queue.stream_begun();
+        let mut state = queue.state.lock();
+        state.restarts = false;
+        drop(state);
+        assert!(matches!(queue.push(event(1), || true), Some(Ok(()))));
+        assert!(!queue.drain(|| false), "it waits to be applied");
+        let Next::Apply(events) = queue.next(Duration::ZERO) else { panic!("it has one") };
+        assert!(!queue.drain(|| false), "it is being applied");
+        queue.applied(events[0].memory());
+        assert!(queue.drain(|| false));
     }
 
     #[test]

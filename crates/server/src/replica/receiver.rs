@@ -1,8 +1,10 @@
-//! The receiver's thread: reads the source's log, and connects again when the connection is lost.
+//! The receiver's thread: reads the source's log, and connects again when the connection is lost, or
+//! to another source ([`super::failover`]).
 
 use super::FATAL;
 use super::acknowledgement::{self, Acknowledgement};
 use super::connection::{self, SourceConnection, SourceError, lost};
+use super::failover::Failover;
 use super::queue::EventQueue;
 use super::stream::{Incoming, StreamPosition};
 use crate::server::Server;
@@ -30,7 +32,18 @@ pub(super) fn run(
 ) -> Result<(), ThreadError> {
     let told = |number, message| ThreadError { number, message, at: server.env.now() };
     let mut attempts: u64 = 0;
+    let mut failover = Failover::new(server, channel, queue);
+    // Which source is next, when this one's attempts are used up or a better one was found.
+    let mut next_source = None;
     while channel.is_wanted(THREAD) {
+        if let Some(to) = next_source.take().or_else(|| failover.found()) {
+            attempts = 0;
+            if let Err(e) = failover.move_to(&to) {
+                tracing::error!(channel = channel.name(), number = e.number, "{}", e.message);
+                channel.with(|state| state.receiver.last_error = Some(told(e.number, e.message)));
+            }
+            continue;
+        }
         let source = channel.with(|state| {
             state.receiver.running = Running::Connecting;
             state.receiver.state = "Connecting to source";
@@ -54,18 +67,28 @@ pub(super) fn run(
         if !channel.is_wanted(THREAD) {
             break;
         }
+        // The monitor has ended this connection.
+        next_source = failover.found();
+        if next_source.is_some() {
+            continue;
+        }
         if e.is_fatal {
             return Err(told(e.number, e.message));
         }
         let lasted = server.env.monotonic().saturating_sub(begun);
-        attempts = match connected.was_of_use(lasted, &source) {
-            true => 0,
-            false => attempts.saturating_add(1),
-        };
+        if connected.was_of_use(lasted, &source) {
+            failover.was_of_use();
+            attempts = 0;
+        } else {
+            attempts = attempts.saturating_add(1);
+        }
         let next = connected.next(attempts, source.retry_count);
         let message = message(&source, connected, attempts, &e.message);
         if next == Next::Stop {
-            return Err(told(e.number, message));
+            next_source = failover.next(&source);
+            if next_source.is_none() {
+                return Err(told(e.number, message));
+            }
         }
         tracing::warn!(channel = channel.name(), number = e.number, "{message}");
         channel.with(|state| {
@@ -73,7 +96,7 @@ pub(super) fn run(
             state.receiver.state = "Waiting to reconnect after a failed source event read";
             state.receiver.last_error = Some(told(e.number, message));
         });
-        if next == Next::Wait {
+        if next != Next::ConnectAtOnce {
             channel.wait_until(source.connect_retry, |state| !state.receiver.wanted);
         }
     }
