@@ -1,12 +1,15 @@
-//! Asynchronous connection failover: which source a receiver goes to when its own is lost, and back.
+//! Asynchronous connection failover: a receiver goes to another source when its own is lost, and
+//! back.
 //!
 //! 1. lost   The attempts at a source are used up: the next one of the channel's list is tried, and
-//!    so on around the list, for as long as the channel is wanted. An empty list stops the receiver.
+//!    so on around the list, for as long as the channel is wanted. An empty list stops the
+//!    receiver.
 //! 2. drain  What was received of the lost source is applied first: the next one may not have it.
 //!    A receiver whose applier does not run throws it away.
 //! 3. move   The file of channels has the new source, then the receiver connects.
-//! 4. back   While the receiver is connected, a [`Monitor`] tries the sources of higher weight; when
-//!    one lets it log in, the receiver moves there. A source that is not in the list has no weight.
+//! 4. back   While the receiver is connected, a [`Monitor`] tries the sources of higher weight;
+//!    when one lets it log in, the receiver moves there. A source that is not in the list has no
+//!    weight.
 //!
 //! Elsewhere: the lists, and the order in them (`sql/src/replica/failover.rs`).
 

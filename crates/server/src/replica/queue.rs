@@ -94,8 +94,8 @@ impl EventQueue {
         true
     }
 
-    /// Waits until all that is queued is applied, or there is no applier for it. False if the receiver
-    /// is no longer wanted meanwhile.
+    /// Waits until all that is queued is applied, or there is no applier for it. False if the
+    /// receiver is no longer wanted meanwhile.
     pub(super) fn drain(&self, is_wanted: impl Fn() -> bool) -> bool {
         let mut state = self.state.lock();
         while state.has_applier && state.bytes > 0 {

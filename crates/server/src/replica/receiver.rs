@@ -1,5 +1,5 @@
-//! The receiver's thread: reads the source's log, and connects again when the connection is lost, or
-//! to another source ([`super::failover`]).
+//! The receiver's thread: reads the source's log, and connects again when the connection is lost,
+//! or to another source ([`super::failover`]).
 
 use super::FATAL;
 use super::acknowledgement::{self, Acknowledgement};

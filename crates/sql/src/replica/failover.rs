@@ -2,8 +2,9 @@
 //! lost, for channels with `SOURCE_CONNECTION_AUTO_FAILOVER`.
 //!
 //! 1. list    `asynchronous_connection_failover_add_source()` and its like say which sources there
-//!    are. The lists are the server's, not the channels': as in MySQL there may be one for a channel
-//!    that is not configured, and RESET REPLICA ALL changes none. The file of channels has them.
+//!    are. The lists are the server's, not the channels': as in MySQL there may be one for a
+//!    channel that is not configured, and RESET REPLICA ALL changes none. The file of channels has
+//!    them.
 //! 2. choose  A receiver that has used up its attempts at a source asks its [`FailoverRound`] for
 //!    the next one of the list, which is read anew each time.
 //! 3. move    [`move_to`] makes it the channel's source, in the file first.
@@ -69,8 +70,8 @@ impl FailoverSources {
         place.map(|at| self.0.remove(at)).is_ok()
     }
 
-    /// One channel's, in the order in which its receiver tries them: the highest weight first, those
-    /// of one weight by host and port.
+    /// One channel's, in the order in which its receiver tries them: the highest weight first,
+    /// those of one weight by host and port.
     pub fn of_channel(&self, name: &str) -> Vec<FailoverSource> {
         let name = name.to_lowercase();
         let mut list: Vec<_> = self.iter().filter(|s| s.channel.to_lowercase() == name).cloned().collect();
@@ -171,7 +172,7 @@ mod tests {
             at = round.next(&list, &at, 1).map(|source| source.host).unwrap_or_default();
             tried += &at;
         }
-        // After d, which failed before: b, c, a. All have failed then, and a last: b, c, d. And so on.
+        // After d, which failed before: b, c, a. All have failed then, and a last: b, c, d.
         assert_eq!(tried, "bcabcdbc");
     }
 

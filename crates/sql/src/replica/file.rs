@@ -232,8 +232,8 @@ fn failover_source(value: &str) -> Option<FailoverSource> {
     Some(FailoverSource {
         channel: unescaped(channel)?,
         host: unescaped(host)?,
-        port: port.parse().ok()?,
-        weight: weight.parse().ok()?,
+        port: port.parse().ok().filter(|port| *port > 0)?,
+        weight: weight.parse().ok().filter(|weight| (1..=100).contains(weight))?,
     })
 }
 
@@ -386,7 +386,8 @@ mod tests {
         assert_eq!(parse(without_sum).unwrap_err(), format!("line {line} is not understood"));
         assert!(parse("source_port=1\n").is_err() && parse("[channel]\nno_such=1\n").is_err());
         assert!(parse("[channel]\nname=a\n[channel]\nname=a\n").is_err());
-        for source in ["h\t1\t1", "c\th\tx\t1", "c\th\t1\t1\nsource=C\tH\t1\t2"] {
+        for source in ["h\t1\t1", "c\th\t1\t101", "c\th\t0\t1", "c\th\tx\t1", "c\th\t1\t1\nsource=C\tH\t1\t2"]
+        {
             assert!(parse(&format!("[failover_sources]\nsource={source}\n")).is_err(), "{source}");
         }
         assert!(parse("[channel]\nname=a\n").is_ok() && parse("[filters]\n").is_ok());

@@ -1,8 +1,8 @@
 //! The lists of sources for asynchronous connection failover ([`crate::replica::failover`]).
 //!
-//! MySQL has these as loadable functions that are always loaded: so what is wrong with the arguments
-//! is error 1123, also their number, and what is wrong with the list 3200. Groups whose members
-//! are listed by themselves would need group replication: those functions are refused.
+//! MySQL has these as loadable functions that are always loaded: so what is wrong with the
+//! arguments is error 1123, also their number, and what is wrong with the list 3200. Groups whose
+//! members are listed by themselves would need group replication: those functions are refused.
 
 use super::{Call, Function, MANY, Typing, f};
 use crate::expression::Expr;
