@@ -32,6 +32,8 @@ fn add_source(replica: &Server, source: &Server, weight: u8) {
 }
 
 fn await_rows(replica: &Server, wanted: &str) {
+    const TABLES: &str = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'd'";
+    await_answer(replica, TABLES, "1");
     await_answer(replica, "SELECT GROUP_CONCAT(a ORDER BY a) FROM d.t", wanted);
 }
 
