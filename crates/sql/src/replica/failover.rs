@@ -153,8 +153,8 @@ mod tests {
     #[test]
     fn a_list_is_bounded() {
         let mut sources = FailoverSources::default();
-        let all = (1..).map(|port| source("c", "h", port, 1)).take(SOURCES_MAX);
-        assert!(all.map(|source| sources.add(source)).all(|added| added));
+        let mut all = (1..).map(|port| source("c", "h", port, 1)).take(SOURCES_MAX);
+        assert!(all.all(|source| sources.add(source)));
         assert!(!sources.add(source("d", "h", 1, 1)));
     }
 
