@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use binlog::LogPosition;
 use binlog::event::{
-    ChecksumAlgorithm, Decoder, EncodeEvent, Event, EventOrigin, FormatDescription, MariadbGtid,
+    ChecksumAlgorithm, Decoder, EncodeEvent, Event, EventOrigin, EventType, FormatDescription, MariadbGtid,
     MariadbGtidEvent, QueryEvent, StatusVars, append_event, decode_format_description,
 };
 use common::{Server, log_of, rows, run};
@@ -428,4 +428,138 @@ fn the_text_of_a_table_that_a_query_made_is_utf8() {
     let columns =
         "SELECT column_name, column_comment FROM information_schema.columns WHERE table_schema = 'st'";
     assert_eq!(rows(&mut server.session(), columns), [["é", "ß"]]);
+}
+
+impl Sessions {
+    /// A statement with this error of the source's.
+    fn say_with(&mut self, sql: &str, say: impl Fn(&mut QueryEvent<'_>)) -> Result<(), u16> {
+        let mut query = query(&self.source, sql);
+        say(&mut query);
+        let applied = self.applier.as_mut().unwrap().apply(&received(&query, 200));
+        applied.map(drop).map_err(|e| e.number)
+    }
+
+    fn insert_id(&mut self, value: u64) {
+        self.applier.as_mut().unwrap().apply(&received(&InsertId(value), 100)).unwrap();
+    }
+}
+
+/// An INTVAR event, which no Duramen writes.
+struct InsertId(u64);
+
+impl EncodeEvent for InsertId {
+    fn event_type(&self) -> EventType {
+        EventType::INTVAR
+    }
+
+    fn encode_body(&self, out: &mut Vec<u8>) {
+        const INSERT_ID: u8 = 2;
+        out.push(INSERT_ID);
+        out.extend_from_slice(&self.0.to_le_bytes());
+    }
+}
+
+/// Only the first row had it; others had the table's next numbers, which are other ones where the
+/// source's sessions had theirs at the same time. The counter was one too high then.
+#[test]
+fn all_rows_of_a_statement_follow_its_insert_id() {
+    let mut sessions = Sessions::new("9.7.4");
+    sessions.say(1, "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a INT)").unwrap();
+    sessions.insert_id(4);
+    sessions.say(2, "INSERT INTO t (a) VALUES (4), (5)").unwrap();
+    sessions.insert_id(1);
+    sessions.say(1, "INSERT INTO t (a) VALUES (1), (2), (3)").unwrap();
+    let found = sessions.rows("SELECT id, a FROM st.t WHERE id = a");
+    assert_eq!(found.len(), 5, "{found:?}");
+    let next = "SELECT auto_increment FROM information_schema.tables WHERE table_schema = 'st'";
+    assert_eq!(sessions.rows(next), [["6"]]);
+}
+
+/// What the source's session said beside the text: it was not asked.
+#[test]
+fn settings_that_are_not_here_stop_the_applier() {
+    const AUTO_IS_NULL: u32 = 1 << 14;
+    const LATIN2: u16 = 9;
+    let insert = "INSERT INTO t VALUES (1)";
+    for version in ["9.7.4", "10.11.19-MariaDB-log"] {
+        let mut sessions = Sessions::new(version);
+        sessions.say(1, "CREATE TABLE t (a INT)").unwrap();
+        let pads = |query: &mut QueryEvent<'_>| query.status.sql_mode = Some(1 << 31);
+        assert_eq!(sessions.say_with(insert, pads), Err(1235));
+        assert_eq!(sessions.say_with("CREATE TABLE u (a INT)", pads), Ok(()));
+        assert_eq!(sessions.say_with("CREATE VIEW v AS SELECT 1", pads), Err(1235));
+        let is_null = |query: &mut QueryEvent<'_>| query.status.flags2 = Some(AUTO_IS_NULL);
+        assert_eq!(sessions.say_with(insert, is_null), Err(1235));
+        let latin2 = |query: &mut QueryEvent<'_>| query.status.charset = Some([33, LATIN2, 33]);
+        assert_eq!(sessions.say_with(insert, latin2), Err(1115));
+        assert_eq!(sessions.say_with("ALTER TABLE u ADD b INT", latin2), Ok(()));
+        assert_eq!(sessions.say(1, insert), Ok(()));
+    }
+    let mut sessions = Sessions::new("10.11.19-MariaDB-log");
+    for mode in [1 << 9, 1 << 12] {
+        let oracle = |query: &mut QueryEvent<'_>| query.status.sql_mode = Some(mode);
+        assert_eq!(sessions.say_with("CREATE TABLE t (a INT)", oracle), Err(1235));
+    }
+}
+
+/// A table without transactions keeps what came before the error. It was left out here, or done as
+/// a whole.
+#[test]
+fn a_change_that_failed_half_way_stops_the_applier() {
+    let mut sessions = Sessions::new("10.11.19-MariaDB-log");
+    sessions.say(1, "CREATE TABLE t (a INT PRIMARY KEY)").unwrap();
+    sessions.say(1, "INSERT INTO t VALUES (2)").unwrap();
+    let fails = |number| move |query: &mut QueryEvent<'_>| query.error_code = number;
+    for sql in ["INSERT INTO t VALUES (1), (2), (3)", "INSERT INTO t VALUES (7)"] {
+        assert_eq!(sessions.say_with(sql, fails(1062)), Err(1235), "{sql}");
+    }
+    assert_eq!(sessions.say_with("CREATE TABLE u (a INT)", fails(1005)), Err(1235));
+    assert_eq!(sessions.say_with("CREATE TABLE t (a INT)", fails(1050)), Ok(()));
+    // MariaDB has dropped those that were there.
+    assert_eq!(sessions.say_with("DROP TABLE t, nothere", fails(1051)), Ok(()));
+    assert_eq!(sessions.rows("SHOW TABLES FROM st LIKE 't'"), Vec::<Vec<String>>::new());
+}
+
+/// A rollback is in the log because a table without transactions has kept its changes, or for the
+/// sake of a temporary table.
+#[test]
+fn a_rollback_that_took_nothing_back_stops_the_applier() {
+    let mut sessions = Sessions::new("9.7.4");
+    sessions.say(1, "CREATE TABLE t (a INT)").unwrap();
+    for end in ["ROLLBACK", "ROLLBACK TO `s`"] {
+        sessions.say(1, "BEGIN").unwrap();
+        sessions.say(1, "SAVEPOINT `s`").unwrap();
+        sessions.say(1, "INSERT INTO t VALUES (1)").unwrap();
+        assert_eq!(sessions.say(1, end), Err(1235), "{end}");
+    }
+    sessions.say(1, "BEGIN").unwrap();
+    sessions.say(1, "CREATE TEMPORARY TABLE u (a INT)").unwrap();
+    sessions.say(1, "INSERT INTO t VALUES (1)").unwrap();
+    sessions.say(1, "ROLLBACK").unwrap();
+    assert_eq!(sessions.rows("SELECT * FROM st.t"), Vec::<Vec<String>>::new());
+}
+
+/// A comment with a version is part of the statement where the source says so, and utf8mb4 alone
+/// means what it means there; MariaDB has microseconds in a place of its own.
+#[test]
+fn texts_mean_what_they_mean_at_the_source() {
+    let mut sessions = Sessions::new("10.11.19-MariaDB-log");
+    sessions.say(1, "CREATE TABLE t (a VARCHAR(20)) CHARSET=utf8mb4").unwrap();
+    sessions.say(1, "INSERT INTO t VALUES ('a'), ('b') /*M!100100 , ('c') */ /*!80000 , ('d') */").unwrap();
+    sessions.say(1, "DELETE FROM t WHERE a = 'a ' /*M! OR a = 'b' */").unwrap();
+    assert_eq!(sessions.rows("SELECT a FROM st.t"), [["c"]]);
+    let collation = "SELECT table_collation FROM information_schema.tables WHERE table_schema = 'st'";
+    assert_eq!(sessions.rows(collation), [["utf8mb4_general_ci"]]);
+    sessions.say(1, "CREATE TABLE w (d DATETIME(6) DEFAULT CURRENT_TIMESTAMP(6), a INT)").unwrap();
+    let micros = |query: &mut QueryEvent<'_>| query.status.mariadb_microseconds = Some(123_456);
+    sessions.say_with("INSERT INTO w (a) VALUES (1)", micros).unwrap();
+    assert_eq!(sessions.rows("SELECT MICROSECOND(d) FROM st.w"), [["123456"]]);
+
+    let mut sessions = Sessions::new("9.7.4");
+    sessions.say(1, "CREATE TABLE t (a INT /*!90000 , b INT */) CHARSET=utf8mb4").unwrap();
+    assert_eq!(
+        sessions.rows("SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = 'st'"),
+        [["2"]]
+    );
+    assert_eq!(sessions.rows(collation), [["utf8mb4_0900_ai_ci"]]);
 }

@@ -140,6 +140,8 @@ impl Columns {
 #[derive(Default)]
 struct ReservedNumbers {
     reserved: std::ops::Range<u64>,
+    /// They follow what `insert_id` said, whatever the table's counter is.
+    is_forced: bool,
     intervals: u32,
     /// Rows that the last interval was reserved for and that have not come yet.
     promised: u64,
@@ -854,11 +856,15 @@ impl ReservedNumbers {
         let forced = cx.settings.variables().uint(ids::INSERT_ID);
         if forced > 0 {
             cx.change_variables(|v| v.put(ids::INSERT_ID, crate::variables::Value::UInt(0)));
-            table.counter.used(forced);
-            self.reserved = forced..forced;
-            return Ok(forced);
+            (self.reserved, self.is_forced) = (forced..u64::MAX, true);
         }
         let series = series(cx);
+        if self.is_forced {
+            let number = self.reserved.start;
+            table.counter.used(number);
+            self.reserved.start = number.saturating_add(series.increment);
+            return Ok(number);
+        }
         if self.reserved.is_empty() {
             let count = match (self.intervals, self.promised) {
                 (0, _) => rows.max(1),

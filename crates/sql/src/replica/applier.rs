@@ -43,10 +43,12 @@ use statements::StatementValues;
 use temporary::SourceTemporaryTables;
 
 mod beginning;
+mod dialect;
 mod ending;
 mod filtering;
 mod loading;
 mod rules;
+mod settings;
 mod statements;
 pub(crate) mod temporary;
 mod texts;
@@ -90,6 +92,10 @@ struct Group {
     is_skipped: bool,
     /// BEGIN came, or stands in the GTID event.
     in_transaction: bool,
+    /// Texts that change rows were among its statements.
+    has_changes: bool,
+    /// A temporary table was made or dropped.
+    has_temporary: bool,
     /// A statement of row events has begun and not ended.
     in_rows: bool,
     /// Text of the statement whose rows come next.
@@ -123,6 +129,10 @@ pub struct Applier {
     temporary: SourceTemporaryTables,
     is_mariadb: bool,
     is_mysql_5: bool,
+    /// 80410 for MySQL 8.4.10.
+    source_version: u32,
+    /// The error log has it that the source logs changes as texts.
+    has_told_of_texts: bool,
 }
 
 impl Applier {
@@ -161,6 +171,8 @@ impl Applier {
             temporary: Self::temporary_of(instance, channel),
             is_mariadb: false,
             is_mysql_5: false,
+            source_version: 0,
+            has_told_of_texts: false,
         })
     }
 
@@ -286,6 +298,7 @@ impl Applier {
     fn read_version(&mut self, format: &FormatDescription) {
         self.is_mariadb = format.server_version.contains("MariaDB");
         self.is_mysql_5 = !self.is_mariadb && format.server_version.starts_with("5.");
+        self.source_version = dialect::number_of(&format.server_version);
         self.source_started(format.create_timestamp);
     }
 

@@ -96,6 +96,8 @@ impl Applier {
             is_passed_over: is_executed || self.skip > 0,
             is_skipped: !is_executed && self.skip > 0,
             in_transaction: false,
+            has_changes: false,
+            has_temporary: false,
             in_rows: false,
             rows_text: None,
             kept: None,

@@ -1,20 +1,19 @@
 //! Statements of a source's log: definitions, and changes that the source logged as text.
 
-use binlog::event::{EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEvent, UserVarValue, flags2};
+use binlog::event::{EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEvent, UserVarValue};
 use binlog::gtid::GtidSpecification;
 
-use super::texts::{self, Treatment};
+use super::settings::{UTF8MB4_GENERAL_CI, unknown_charset};
+use super::texts::{self, Kind, Treatment};
 use super::{Applier, corrupt};
 use crate::catalog::parse_one;
 use crate::executor::Discard;
 use crate::session::gtid_next::GtidNext;
-use crate::variables::sql_mode;
 use datum::error::{
     self, IF_NOT_EXISTS_UNSUPPORTED_TRIGGER_EXISTS_ON_DIFFERENT_TABLE as TRIGGER_OF_ANOTHER_TABLE, Result,
-    SqlError, UNKNOWN_TIME_ZONE,
+    SqlError,
 };
-use datum::types::{Charset, Collation};
-use datum::value::zone::Zone;
+use datum::types::Collation;
 use syntax::ast::StatementKind;
 
 /// What the source's log says of functions and variables in the next statement.
@@ -93,23 +92,6 @@ fn text_of(value: &UserVarValue<'_>) -> Result<String> {
     })
 }
 
-/// True if a text of this collation has the bytes of UTF-8.
-fn is_utf8(collation: u16) -> bool {
-    let charset = Collation::by_id(collation).map(Collation::charset);
-    matches!(charset, Some(Charset::Utf8mb3 | Charset::Utf8mb4)) || UCA1400.contains(&collation)
-}
-
-/// Error 1115 for a character set of which only the number is known.
-fn unknown_charset(number: u32) -> SqlError {
-    datum::error::UNKNOWN_CHARACTER_SET.with(&[&format_args!("#{number}")])
-}
-
-/// A collation of which the number is the same in MySQL and MariaDB.
-const UTF8MB4_GENERAL_CI: u16 = 45;
-
-/// MariaDB's collations of utf8mb3 and utf8mb4 by Unicode 14.
-const UCA1400: std::ops::Range<u16> = 2048..2560;
-
 /// What a Query event is for its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
@@ -158,6 +140,9 @@ impl Applier {
             }
             Role::Commit => return self.end_group(passed_over),
             Role::Rollback => {
+                if !passed_over {
+                    self.check_rollback().map_err(|e| in_statement(query, e))?;
+                }
                 // It is logged empty.
                 self.session.context().rollback_changes();
                 return self.end_group(passed_over);
@@ -186,14 +171,13 @@ impl Applier {
             (*client, *connection) = (UTF8MB4_GENERAL_CI, UTF8MB4_GENERAL_CI);
         }
         self.check_settings(&query).map_err(|e| in_statement(&query, e))?;
-        if self.is_mariadb {
-            // Tables of its own engines are like others here.
-            const NO_ENGINE_SUBSTITUTION: u64 = 1 << 30;
-            let mode = query.status.sql_mode.map(|mode| mode_of_mariadb(mode & !NO_ENGINE_SUBSTITUTION));
-            query.status.sql_mode = mode.transpose()?;
-        }
-        self.explicit_timestamps(&mut query);
+        self.check_group(&query).map_err(|e| in_statement(&query, e))?;
+        let as_logged = query.clone();
+        self.translate_settings(&mut query).map_err(|e| in_statement(&as_logged, e))?;
         let sql_mode = query.status.sql_mode.unwrap_or(0);
+        if let Some(sql) = texts::dropping_what_is_there(&query.sql, query.error_code) {
+            (query.sql, query.error_code) = (sql.into(), 0);
+        }
         let rewritten = match texts::treatment(&query.sql, sql_mode, self.is_mariadb) {
             Treatment::AsIs => None,
             Treatment::NoEffect => return Ok(()),
@@ -225,6 +209,10 @@ impl Applier {
         let outcome = self.session.execute_logged(&query, header.timestamp, &mut Discard);
         let is_done = |e: &SqlError| rewritten.is_some_and(|rewritten| rewritten.is_done(e));
         let outcome = if outcome.as_ref().is_err_and(is_done) { self.keep_gtid() } else { outcome };
+        if outcome.is_ok() && query.error_code != 0 {
+            let e = format!("a definition that fails at the source, with error {}", query.error_code);
+            return Err(in_statement(&query, SqlError::unsupported(e)));
+        }
         self.outcome(&query, outcome)
     }
 
@@ -238,6 +226,36 @@ impl Applier {
         match outcome {
             Err(e) if texts::is_nothing_to_drop(&e) => Ok(()),
             outcome => self.outcome(&before, outcome),
+        }
+    }
+
+    /// Notes what a transaction's statement is about, which decides what its rollback means.
+    fn check_group(&mut self, query: &QueryEvent<'_>) -> Result<()> {
+        let kind = texts::kind_of(&query.sql);
+        if kind == Kind::Change && !std::mem::replace(&mut self.has_told_of_texts, true) {
+            tracing::warn!(
+                channel = self.channel.name(),
+                "the source logs changes as statements; binlog_format = ROW there would say what they have done"
+            );
+        }
+        if texts::goes_back(&query.sql) {
+            return self.check_rollback();
+        }
+        if let Some(group) = &mut self.group {
+            group.has_changes |= kind == Kind::Change;
+            group.has_temporary |= texts::is_about_temporary(&query.sql);
+        }
+        Ok(())
+    }
+
+    /// A source logs what it has rolled back where that made or dropped a temporary table, or
+    /// changed a table without transactions, which has kept the change.
+    fn check_rollback(&self) -> Result<()> {
+        match &self.group {
+            Some(group) if group.has_changes && !group.has_temporary => Err(SqlError::unsupported(
+                "a rollback at the source that did not take back changes of a table without transactions",
+            )),
+            _ => Ok(()),
         }
     }
 
@@ -280,62 +298,6 @@ impl Applier {
     }
 }
 
-impl Applier {
-    /// What a text depends on has to be known here, or it would mean something else. MariaDB's
-    /// newer collations, which are orders of Unicode's texts, are let through.
-    ///
-    /// # Errors
-    /// 1115 for a character set or collation, 1298 for a time zone; 1235 for a name that the source
-    /// wrote in another character set than the rest of the text.
-    fn check_settings(&self, query: &QueryEvent<'_>) -> Result<()> {
-        if let Some(zone) = &query.status.time_zone {
-            let name = String::from_utf8_lossy(zone);
-            Zone::by_name(&name).ok_or_else(|| UNKNOWN_TIME_ZONE.with(&[&name]))?;
-        }
-        let Some([client, connection, _]) = query.status.charset else { return Ok(()) };
-        if query.sql.is_ascii() {
-            return Ok(()); // the same in all of them
-        }
-        if texts::has_name_in_utf8(&query.sql) && !is_utf8(client) {
-            return Err(SqlError::unsupported(
-                "names beyond ASCII of routines and views that a session without UTF-8 made",
-            ));
-        }
-        let is_known =
-            |number: &u16| Collation::by_id(*number).is_some() || self.is_mariadb && UCA1400.contains(number);
-        match [client, connection].into_iter().find(|number| !is_known(number)) {
-            Some(number) => Err(unknown_charset(number.into())),
-            None => Ok(()),
-        }
-    }
-
-    /// Notes what `explicit_defaults_for_timestamp` was in the source's session: MySQL 8 says it
-    /// where a TIMESTAMP is defined, MariaDB since 10.8 always. Older ones don't, and have it OFF.
-    fn explicit_timestamps(&self, query: &mut QueryEvent<'_>) {
-        let explicit = &mut query.status.explicit_defaults_for_timestamp;
-        if self.is_mariadb {
-            let flags = query.status.flags2.unwrap_or(0);
-            *explicit = Some(flags & flags2::MARIADB_EXPLICIT_TIMESTAMPS != 0);
-        } else if self.is_mysql_5 {
-            *explicit = Some(false);
-        }
-    }
-}
-
-/// MariaDB's `sql_mode` in MySQL's bits. What is the same is below bit 32; above it each has its
-/// own: MariaDB cuts fractions of seconds unless it is told to round, MySQL the other way round.
-fn mode_of_mariadb(mode: u64) -> Result<u64> {
-    const SAME: u64 = (1 << 32) - 1;
-    const ROUND_FRACTIONAL: u64 = 1 << 34;
-    for (bit, name) in [(1_u64 << 32, "EMPTY_STRING_IS_NULL"), (1 << 33, "SIMULTANEOUS_ASSIGNMENT")] {
-        if mode & bit != 0 {
-            return Err(SqlError::unsupported(format_args!("MariaDB's sql_mode {name}")));
-        }
-    }
-    let cut = if mode & ROUND_FRACTIONAL == 0 { sql_mode::TIME_TRUNCATE_FRACTIONAL } else { 0 };
-    Ok(mode & SAME | cut)
-}
-
 /// The text of CREATE TABLE .. SELECT, which the source has written itself: in UTF-8, whatever
 /// character set the session had that is said beside it.
 fn is_made_of_a_query(sql: &[u8], in_transaction: bool) -> bool {
@@ -374,15 +336,6 @@ fn in_statement(query: &QueryEvent<'_>, e: SqlError) -> SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_mode_of_mariadb_cuts_fractions_unless_it_rounds() {
-        let cut = sql_mode::TIME_TRUNCATE_FRACTIONAL;
-        assert_eq!(mode_of_mariadb(1 << 22).unwrap(), 1 << 22 | cut);
-        assert_eq!(mode_of_mariadb(1 << 22 | 1 << 34).unwrap(), 1 << 22);
-        assert_eq!(mode_of_mariadb(1 << 32).unwrap_err().number, 1235);
-        assert_eq!(mode_of_mariadb(1 << 33).unwrap_err().number, 1235);
-    }
 
     #[test]
     fn a_statement_that_begins_or_ends_a_group_is_known() {

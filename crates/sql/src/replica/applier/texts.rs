@@ -92,6 +92,63 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
 }
 
+/// What a text does, as far as its words say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It defines tables, databases or accounts, or is about transactions.
+    Definition,
+    /// It defines what has statements in it: views, routines, triggers, events, tables of a query.
+    Program,
+    /// It changes rows.
+    Change,
+}
+
+/// What a statement of the source's log does.
+pub(super) fn kind_of(sql: &[u8]) -> Kind {
+    const CHANGES: [&str; 10] =
+        ["INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH", "CALL", "SELECT", "DO", "VALUES"];
+    const PROGRAMS: [&str; 5] = ["VIEW", "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"];
+    let words = Words::of(&sql[..sql.len().min(HEAD_MAX)]);
+    let is_of = |verbs: &[&str], number| verbs.iter().any(|verb| words.is(number, verb));
+    if words.begin_with("SET STATEMENT")
+        && let Some(number) = words.find("FOR")
+    {
+        return kind_of(&sql[words.words[number].1..]);
+    }
+    match () {
+        () if is_of(&CHANGES, 0) => Kind::Change,
+        () if !is_of(&["CREATE", "ALTER"], 0) => Kind::Definition,
+        () if PROGRAMS.iter().any(|program| words.names(program)) => Kind::Program,
+        () if Words::of(sql).find("SELECT").is_some() => Kind::Program,
+        () => Kind::Definition,
+    }
+}
+
+/// True for a rollback to a savepoint.
+pub(super) fn goes_back(sql: &[u8]) -> bool {
+    sql.get(..8).is_some_and(|start| start.eq_ignore_ascii_case(b"ROLLBACK"))
+}
+
+/// True if a text makes or drops a temporary table.
+pub(super) fn is_about_temporary(sql: &[u8]) -> bool {
+    let words = Words::of(&sql[..sql.len().min(HEAD_MAX)]);
+    (words.is(0, "CREATE") || words.is(0, "DROP")) && words.names("TEMPORARY")
+}
+
+/// DROP TABLE and DROP VIEW that failed for some names have dropped the others: the text with IF
+/// EXISTS.
+pub(super) fn dropping_what_is_there(sql: &[u8], error_code: u16) -> Option<Vec<u8>> {
+    let words = Words::of(&sql[..sql.len().min(HEAD_MAX)]);
+    let number = if words.is(1, "TEMPORARY") { 2 } else { 1 };
+    let is_drop =
+        words.is(0, "DROP") && ["TABLE", "TABLES", "VIEW"].iter().any(|what| words.is(number, what));
+    if !is_drop || error_code != error::BAD_TABLE_ERROR.number || words.is(number + 1, "IF") {
+        return None;
+    }
+    let end = words.words[number].1;
+    Some([&sql[..end], b" IF EXISTS", &sql[end..]].concat())
+}
+
 /// What becomes of a statement of the source's log.
 pub(super) fn treatment(sql: &[u8], sql_mode: u64, is_mariadb: bool) -> Treatment {
     // What most are: changes and definitions.
