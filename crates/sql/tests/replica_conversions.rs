@@ -6,6 +6,7 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Server, log_of, rows, run, value};
 use sql::replica::{Applier, ApplyError, Channel, SourceConfig};
@@ -314,4 +315,46 @@ fn computed_columns_of_the_replica_follow() {
     pair.run_with(settings, "INSERT INTO d.t VALUES (1, 5)").unwrap();
     pair.run_with(settings, "UPDATE d.t SET u = 7").unwrap();
     assert_eq!(pair.shown(), "1,7,8");
+}
+
+/// Rows that are looked for without a lock are those of the transactions before, which may have
+/// their places in the log and not be in the tables yet: a busy replica stopped with error 1032.
+#[test]
+fn a_row_is_found_that_the_transaction_before_has_changed() {
+    const TRANSACTIONS: u32 = 2000;
+    let mut pair = Pair::new("");
+    let columns = "k VARCHAR(20) NOT NULL, n INT NOT NULL, UNIQUE KEY (k)";
+    pair.create(columns, columns);
+    run(&mut pair.replica.session(), "CREATE TABLE d.others (writer INT)").unwrap();
+    let mut session = pair.source.session();
+    let mut say = |number: u32, sql: &str| {
+        run(&mut session, &format!("SET gtid_next = '{OF_SOURCE}:{number}'")).unwrap();
+        run(&mut session, sql).unwrap();
+    };
+    say(1, "INSERT INTO d.t VALUES ('a', 0)");
+    (2..=TRANSACTIONS).for_each(|number| say(number, "UPDATE d.t SET n = n + 1"));
+    let events = log_of(&pair.source);
+    let config = SourceConfig { host: "source".into(), ..SourceConfig::default() };
+    let channel = Arc::new(Channel::new("", config));
+    channel.with(|state| state.applier.wanted = true);
+    let mut applier = Applier::new(&pair.replica.instance, &channel).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // Others put their commits into the log's order meanwhile, and the applier's with them.
+        for writer in 0..3 {
+            let mut session = pair.replica.session();
+            let is_over = &is_over;
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    run(&mut session, &format!("INSERT INTO d.others VALUES ({writer})")).unwrap();
+                }
+            });
+        }
+        let mut all = std::iter::once(&events[0]).chain(&events[pair.first..]);
+        let outcome = all.try_for_each(|event| applier.apply(event).map(drop));
+        is_over.store(true, Ordering::Relaxed);
+        outcome.unwrap();
+    });
+    applier.finish().unwrap();
+    assert_eq!(pair.shown(), format!("a,{}", TRANSACTIONS - 1));
 }

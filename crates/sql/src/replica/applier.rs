@@ -16,6 +16,9 @@
 //!      goes on from there when it is started again.
 //! (A4) Where a source is not followed by GTIDs, each group's place in the source's log is
 //!      committed with it ([`coordinates`]).
+//! (A5) Rows that are not known by a primary key are looked for without locks, which may be before
+//!      the enqueued transactions are in the tables: what is not found so is looked for again when
+//!      these are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -426,8 +429,23 @@ impl Applier {
         }
         if !is_dummy {
             let map = decoder.table_of(rows).map_err(corrupt)?;
+            let pending = &mut self.pending;
             let outcome = match self.rules.rows_options(map, self.is_mariadb) {
-                Some(options) => cx.with_own_results(|cx| apply::rows(cx, map, rows, options)),
+                Some(options) => {
+                    // A row that is passed over would not be looked for again (A5).
+                    if options.idempotent {
+                        pending.await_all(cx)?;
+                    }
+                    let before = cx.storage_transaction().savepoint();
+                    match cx.with_own_results(|cx| apply::rows(cx, map, rows, options)) {
+                        Err(e) if may_be_too_early(&e) && !pending.is_empty() => {
+                            cx.storage_transaction().rollback_to(before);
+                            pending.await_all(cx)?;
+                            cx.with_own_results(|cx| apply::rows(cx, map, rows, options))
+                        }
+                        outcome => outcome,
+                    }
+                }
                 None => Ok(()),
             };
             if let Err(e) = outcome {
@@ -476,6 +494,11 @@ fn domain_of(name: GroupName) -> u32 {
         GroupName::Mariadb(gtid) => gtid.domain_id,
         _ => 0,
     }
+}
+
+/// An error that a row gives which the transactions before have not made or changed yet (A5).
+fn may_be_too_early(e: &SqlError) -> bool {
+    e.is(error::KEY_NOT_FOUND) || e.is(error::DUP_ENTRY)
 }
 
 /// Up to where the channel's transactions are in this server's log, by the source's coordinates.

@@ -63,6 +63,11 @@ impl PendingCommits {
         if self.waiting.len() > PENDING_MAX { self.wait(cx, PENDING_MAX / 2) } else { Ok(()) }
     }
 
+    /// True if there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     /// Waits until all have ended; the error is that of the oldest one that failed.
     pub(super) fn await_all(&mut self, cx: &mut Context) -> Result<()> {
         self.wait(cx, 0)

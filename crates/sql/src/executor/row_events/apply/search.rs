@@ -33,15 +33,25 @@ impl Target {
     ) -> Result<Option<Vec<u8>>> {
         let probe = self.probe(values)?;
         let keys = self.table.schema.keys(&probe).map_err(SqlError::internal)?;
-        let primary = match index {
-            _ if self.is_row_id_key(index) => return self.found_by_row_id(cx, keys.primary(), values),
-            0 => Some(keys.primary().to_vec()),
-            _ => self.primary_by(cx, index, keys.unique(index).unwrap_or_default())?,
-        };
-        match primary {
-            Some(primary) => self.lock(cx, &primary),
-            None => Ok(None),
+        if self.is_row_id_key(index) {
+            return self.found_by_row_id(cx, keys.primary(), values);
         }
+        if index == 0 {
+            return self.lock(cx, keys.primary());
+        }
+        let unique = keys.unique(index).unwrap_or_default();
+        let Some(primary) = self.primary_by(cx, index, unique)? else { return Ok(None) };
+        let locked = self.lock(cx, &primary)?;
+        // It may have changed before it was locked.
+        match locked {
+            Some(row) if self.has_unique_key(&row, index, unique)? => Ok(Some(row)),
+            _ => Ok(None),
+        }
+    }
+
+    fn has_unique_key(&self, row: &[u8], index: usize, unique: &[u8]) -> Result<bool> {
+        let keys = self.table.schema.keys(row).map_err(SqlError::internal)?;
+        Ok(keys.unique(index) == Some(unique))
     }
 
     /// The row that has an id here, if it has the values too: an id says which row is meant only
