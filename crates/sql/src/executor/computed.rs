@@ -110,7 +110,7 @@ fn evaluate<'a>(
             return Err(e);
         }
         cx.warn(e);
-        return Ok(store::implicit_default(&column.ty));
+        return Ok(store::null_substitute(&column.ty));
     }
     let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
     fit(cx, table, column, row_rules, value, charset)

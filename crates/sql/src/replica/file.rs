@@ -24,6 +24,7 @@ pub const FILE: &str = "replica-channels";
 const HEAD: &str =
     "# What CHANGE REPLICATION SOURCE and CHANGE REPLICATION FILTER have said. It has passwords.\n";
 const AUTO_FAILOVER: &str = "source_connection_auto_failover";
+const ROW_FORMAT: &str = "require_row_format";
 const CHECKSUM: &str = "# checksum: ";
 
 /// What the file holds.
@@ -143,9 +144,11 @@ fn values(name: &str, source: &SourceConfig) -> Vec<(&'static str, String)> {
         ("source_zstd_compression_level", source.zstd_level.to_string()),
         ("assign_gtids_to_anonymous_transactions", source.anonymous.to_string()),
     ];
-    // Versions that do not know it can't read a file that has it.
-    if source.auto_failover {
-        values.push((AUTO_FAILOVER, flag(true)));
+    // Versions that do not know one can't read a file that has it.
+    for (key, is_on) in [(AUTO_FAILOVER, source.auto_failover), (ROW_FORMAT, source.requires_row_format)] {
+        if is_on {
+            values.push((key, flag(true)));
+        }
     }
     values
 }
@@ -169,6 +172,7 @@ fn assign(name: &mut String, source: &mut SourceConfig, key: &str, value: String
         "position_given_at" => source.position_given_at = value.parse().ok()?,
         "begun_at" => source.begun_at = value.parse().ok()?,
         AUTO_FAILOVER => source.auto_failover = flag(&value)?,
+        ROW_FORMAT => source.requires_row_format = flag(&value)?,
         "source_auto_position" => source.auto_position = flag(&value)?,
         "source_connect_retry" => source.connect_retry = seconds(&value)?,
         "source_retry_count" => source.retry_count = value.parse().ok()?,
@@ -354,6 +358,7 @@ mod tests {
             anonymous: AnonymousGtids::Uuid("u".into()),
             tls: true,
             auto_failover: true,
+            requires_row_format: true,
             ..SourceConfig::default()
         };
         let mut failover = FailoverSources::default();

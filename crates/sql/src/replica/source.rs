@@ -54,6 +54,8 @@ pub struct SourceConfig {
     pub compression: String,
     /// SOURCE_ZSTD_COMPRESSION_LEVEL
     pub zstd_level: u32,
+    /// REQUIRE_ROW_FORMAT: a text that changes rows stops the applier.
+    pub requires_row_format: bool,
     /// ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS: OFF, LOCAL, or a UUID.
     pub anonymous: AnonymousGtids,
 }
@@ -116,6 +118,7 @@ impl Default for SourceConfig {
             begun_at: 0,
             auto_position: false,
             auto_failover: false,
+            requires_row_format: false,
             connect_retry: Duration::from_secs(60),
             retry_count: 10,
             heartbeat_period: Duration::from_secs(30),

@@ -151,7 +151,8 @@ pub(super) fn applier_configuration(cx: &mut Context, _: &Wanted, each: Each<'_>
             AnonymousGtids::Uuid(uuid) => ("UUID", Some(uuid.clone())),
         };
         let delay = i64::try_from(state.source.delay.as_secs()).unwrap_or(i64::MAX);
-        cells![channel.name(), delay, None::<&str>, yes(false), "STREAM", kind, value]
+        let row_format = yes(state.source.requires_row_format);
+        cells![channel.name(), delay, None::<&str>, row_format, "STREAM", kind, value]
     })
 }
 

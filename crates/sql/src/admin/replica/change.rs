@@ -58,6 +58,7 @@ struct Asked {
     zstd_level: Option<u32>,
     anonymous: Option<AnonymousGtids>,
     failover: Option<bool>,
+    row_format: Option<bool>,
     /// An option of the receiver, of the applier.
     for_receiver: bool,
     for_applier: bool,
@@ -261,6 +262,7 @@ impl Asked {
             },
             "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS" => self.anonymous = Some(anonymous(value)?),
             "SOURCE_CONNECTION_AUTO_FAILOVER" => self.failover = Some(flag()),
+            "REQUIRE_ROW_FORMAT" => self.row_format = Some(flag()),
             _ => self.refuse(name, value),
         }
         Ok(())
@@ -369,6 +371,7 @@ impl Asked {
         set(&mut source.log_position, &self.log_position);
         set(&mut source.auto_position, &self.auto_position);
         set(&mut source.auto_failover, &self.failover);
+        set(&mut source.requires_row_format, &self.row_format);
         set(&mut source.connect_retry, &self.connect_retry.map(Duration::from_secs));
         set(&mut source.retry_count, &self.retry_count);
         set(&mut source.heartbeat_period, &self.heartbeat);

@@ -313,7 +313,7 @@ impl<'a> Copy<'a> {
                 return Err(error::INVALID_USE_OF_NULL.plain());
             }
             cx.warn(error::WARN_DATA_TRUNCATED.with(&[&column.name, &number]));
-            return Ok(store::implicit_default(&column.ty));
+            return Ok(store::null_substitute(&column.ty));
         }
         let charset = if before.is_string() { before.collation().charset() } else { Charset::Ascii };
         let rules = self.rules;

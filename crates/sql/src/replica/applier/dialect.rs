@@ -148,8 +148,8 @@ pub(super) fn with_general_collation(sql: &[u8]) -> Option<Vec<u8>> {
         let is_set = (is(number, "CHARACTER") || is(number, "CHAR")) && is(number + 1, "SET");
         let name = if is_set { number + 2 } else { number + 1 };
         // CAST takes no COLLATE.
-        let is_cast = is_set && number >= 2 && is(number - 2, "AS")
-            || number >= 4 && is(number.saturating_sub(5), "AS") && is(number.saturating_sub(4), "CHAR");
+        let casts = |at: usize| number >= at && is(number - at, "AS") && is(number - at + 1, "CHAR");
+        let is_cast = casts(2) || casts(5);
         if (is_set || is(number, "CHARSET"))
             && is_utf8mb4(name)
             && !is_cast
@@ -219,7 +219,7 @@ mod tests {
         check("SELECT 1 /*!90000 +1 */", 80_410, false, "SELECT 1  ");
         check("SELECT 1 /*!80000 +1 */", 101_119, true, "SELECT 1  ");
         check("SELECT 1 /*!100200 +1 */", 101_119, true, "SELECT 1   +1  ");
-        check("SELECT 1 /*!40100 +1 /*!50000 +1 */ */", 101_119, true, "SELECT 1   +1    +1    ");
+        check("SELECT 1 /*!40100 +1 /*!50000 +1 */ */", 101_119, true, "SELECT 1   +1   +1    ");
         check("SELECT '/*!90000 +1 */', `/*!1`", 90_704, false, "SELECT '/*!90000 +1 */', `/*!1`");
         check("SELECT 1 /*!40100", 90_704, false, "SELECT 1  ");
     }

@@ -16,7 +16,7 @@ impl Applier {
     /// newer collations, which are orders of Unicode's texts, are let through.
     ///
     /// # Errors
-    /// 1115 for a character set or collation, 1298 for a time zone; 1235 for settings that are not
+    /// 3944 under REQUIRE_ROW_FORMAT; 1115 for a character set or collation, 1298 for a time zone; 1235 for settings that are not
     /// here, for a name that the source wrote in another character set than the rest of the text,
     /// and for a change that failed half-way.
     pub(super) fn check_settings(&self, query: &QueryEvent<'_>) -> Result<()> {
@@ -30,6 +30,10 @@ impl Applier {
                 "a change that failed half-way at the source, with error {}, in a table without transactions",
                 query.error_code
             )));
+        }
+        let is_of_statements = kind == Kind::Change || texts::is_about_temporary(&query.sql);
+        if is_of_statements && self.channel.with(|state| state.source.requires_row_format) {
+            return Err(error::CLIENT_QUERY_FAILURE_INVALID_NON_ROW_FORMAT.plain());
         }
         const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
         if kind != Kind::Definition && query.status.sql_mode.unwrap_or(0) & PAD_CHAR_TO_FULL_LENGTH != 0 {
