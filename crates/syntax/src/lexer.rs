@@ -251,7 +251,14 @@ impl<'a> Lexer<'a> {
         if word[0] == b'_' && !behind_dot && is_charset(&word[1..]) {
             return Token::Introducer;
         }
-        Token::Word(if behind_dot { Keyword::OTHER } else { Keyword::lookup(word) })
+        let is_name = behind_dot || self.is_before_name() && !self.text[..start].ends_with(b"@@");
+        Token::Word(if is_name { Keyword::OTHER } else { Keyword::lookup(word) })
+    }
+
+    /// True at a dot with a bare name right after it: the word before it is a name too, even if it
+    /// is reserved (`key.a`), but for the scope of a system variable (`@@global.a`).
+    fn is_before_name(&self) -> bool {
+        self.peek(0) == b'.' && NAME_BYTE[self.peek(1) as usize]
     }
 
     /// At a digit: a number, or a name that starts with one.
@@ -465,6 +472,12 @@ mod tests {
         check(
             "t.1e1 t.select `t`.5 t .5",
             "name:t Dot:. name:1e1 name:t Dot:. name:select QuotedIdent:`t` Dot:. name:5 name:t Decimal:.5",
+        );
+        check("key.a use.select.from", "name:key Dot:. name:a name:use Dot:. name:select Dot:. name:from");
+        check("key .a key. a", "KEY:key Dot:. name:a KEY:key Dot:. name:a");
+        check(
+            "key.`a` @@global.a",
+            "KEY:key Dot:. QuotedIdent:`a` SystemVariable:@@ GLOBAL:global Dot:. name:a",
         );
         check("é日", "name:é日");
     }
