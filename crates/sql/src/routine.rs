@@ -563,7 +563,7 @@ fn storing<T>(cx: &mut Context, run: impl FnOnce(&mut Context) -> Result<T>) -> 
 fn evaluate(cx: &mut Context, ast: &ast::Expr) -> Result<(Datum<'static>, Charset)> {
     resolved(cx, ast, |cx, expr| {
         let value = store::of_expression(expr.eval(cx, Row::None)?.into_owned(), &expr.ty);
-        let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
+        let charset = expr.ty.text_charset();
         Ok((value, charset))
     })
 }

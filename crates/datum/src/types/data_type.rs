@@ -206,6 +206,16 @@ impl DataType {
         matches!(self, Char { .. } | VarChar { .. } | Lob { .. } | Enum { .. } | Set { .. })
     }
 
+    /// The character set that values are in as texts: JSON prints as utf8mb4, numbers and dates in
+    /// ASCII, which every set contains.
+    pub fn text_charset(&self) -> Charset {
+        match self {
+            DataType::Json => Charset::Utf8mb4,
+            _ if self.is_string() => self.collation().charset(),
+            _ => Charset::Ascii,
+        }
+    }
+
     /// True for DATE, DATETIME and TIMESTAMP.
     pub fn has_date(&self) -> bool {
         matches!(self, DataType::Date | DataType::DateTime(_) | DataType::Timestamp(_))

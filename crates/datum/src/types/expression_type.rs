@@ -1,7 +1,7 @@
 //! An expression's static type: known before the first row, it chooses how operands compare and
 //! what a result column says of itself.
 
-use super::{Collation, DataType, code};
+use super::{Charset, Collation, DataType, code};
 use crate::sink::{ColumnMeta, column_flag};
 
 /// What kind of value an expression gives.
@@ -117,6 +117,16 @@ pub struct Type {
 pub const NOT_FIXED: u8 = 31;
 
 impl Type {
+    /// The character set that values are in as texts: JSON prints as utf8mb4, numbers and dates in
+    /// ASCII, which every set contains.
+    pub fn text_charset(&self) -> Charset {
+        match self.family {
+            Family::Json => Charset::Utf8mb4,
+            family if family.is_text() => self.collation.charset(),
+            _ => Charset::Ascii,
+        }
+    }
+
     const fn number(family: Family, length: u32, decimals: u8) -> Type {
         Type {
             family,

@@ -15,7 +15,6 @@ use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Row};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
-use datum::types::Charset;
 use datum::value::{Datum, image, store};
 
 /// Makes a row complete: evaluates the expression defaults of `defaulted` columns and all generated
@@ -112,7 +111,7 @@ fn evaluate<'a>(
         cx.warn(e);
         return Ok(store::null_substitute(&column.ty));
     }
-    let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
+    let charset = expr.ty.text_charset();
     fit(cx, table, column, row_rules, value, charset)
 }
 

@@ -23,7 +23,6 @@ use crate::expression::row::{ImageRow, Offsets};
 use crate::routine::trigger::{self, TriggerRows};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
-use datum::types::Charset;
 use datum::value::Datum;
 use syntax::ast::{TriggerEvent, TriggerTime};
 
@@ -171,7 +170,7 @@ fn with_values(
     let mut values = Vec::with_capacity(assigned.len());
     for (number, value) in assigned {
         let column = &table.columns[number];
-        let charset = if column.ty.is_string() { column.ty.collation().charset() } else { Charset::Ascii };
+        let charset = column.ty.text_charset();
         let value = match value.is_null() {
             true => value,
             false => fit(cx, table, column, row_rules, value, charset)?,

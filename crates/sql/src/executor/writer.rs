@@ -949,9 +949,9 @@ pub(super) fn charset_of(expr: &Expr) -> Charset {
     charset_of_type(&expr.ty)
 }
 
-/// The character set of text of a type; numbers are written in ASCII.
+/// The character set of text of a type.
 pub(super) fn charset_of_type(ty: &Type) -> Charset {
-    if ty.family.is_text() { ty.collation.charset() } else { Charset::Ascii }
+    ty.text_charset()
 }
 
 /// True if an expression reads columns.

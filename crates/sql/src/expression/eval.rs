@@ -239,9 +239,8 @@ impl Expr {
                 let mut values = Vec::with_capacity(arguments.len());
                 for argument in arguments {
                     let ty = argument.ty;
-                    let charset = if ty.family.is_text() { ty.collation.charset() } else { Charset::Ascii };
                     let value = argument.eval(cx, row)?.into_owned();
-                    values.push((store::of_expression(value, &ty), charset));
+                    values.push((store::of_expression(value, &ty), ty.text_charset()));
                 }
                 crate::routine::call(cx, routine, values)
             }

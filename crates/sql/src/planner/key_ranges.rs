@@ -232,7 +232,7 @@ impl<'a> Ranges<'a> {
         }
         let is_integer = matches!(value, Datum::Int(_) | Datum::UInt(_));
         self.is_exact &= is_integer && matches!(self.table.columns[column].ty, DataType::Integer { .. });
-        let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
+        let charset = expr.ty.text_charset();
         encode(self.cx, self.table, column, by, &value, charset)
     }
 }

@@ -25,7 +25,7 @@ use crate::status::Counter;
 use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
 use datum::sink::{ColumnMeta, OkInfo, ResultSink, status_flag};
-use datum::types::{Charset, DataType, Type};
+use datum::types::{DataType, Type};
 use datum::value::{Datum, store};
 use syntax::ast::{Expr, ExprKind, ObjectName, ParameterMode, Statement, StatementKind};
 
@@ -153,7 +153,7 @@ fn arguments_of(
         let expr = Resolver::new(cx, scope).with_text(text).expr(argument)?;
         let mut calls = false;
         expr.walk(&mut |e| calls |= matches!(e.node, Node::Stored(..)));
-        let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
+        let charset = expr.ty.text_charset();
         let evaluate = |cx: &mut Context| {
             let value = expr.eval(cx, Row::None)?.into_owned();
             Ok(store::of_expression(value, &expr.ty))

@@ -115,7 +115,7 @@ fn items(cx: &mut Context, items: &[(Ident, Expr)]) -> Result<Vec<Said>> {
     for (name, value) in items {
         let scope = scope(cx);
         let expr = Resolver::new(cx, scope).expr(value)?;
-        let charset = if expr.ty.family.is_text() { expr.ty.collation.charset() } else { Charset::Ascii };
+        let charset = expr.ty.text_charset();
         let value = expr.eval(cx, Row::None)?.into_owned();
         if matches!(value, Datum::Null) {
             return Err(error::WRONG_VALUE_FOR_VAR.with(&[name, &"NULL"]));

@@ -145,7 +145,7 @@ impl Parameter {
 
     /// The character set of its text.
     pub fn charset(&self) -> Charset {
-        if self.ty.family.is_text() { self.ty.collation.charset() } else { Charset::Ascii }
+        self.ty.text_charset()
     }
 
     /// A number, a date, a time, or NULL.

@@ -26,7 +26,7 @@ use crate::executor::{RowRules, computed};
 use crate::expression::row::Offsets;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
-use datum::types::{Charset, DataType};
+use datum::types::DataType;
 use datum::value::{Datum, image, store};
 
 /// Returns the number of rows.
@@ -315,7 +315,7 @@ impl<'a> Copy<'a> {
             cx.warn(error::WARN_DATA_TRUNCATED.with(&[&column.name, &number]));
             return Ok(store::null_substitute(&column.ty));
         }
-        let charset = if before.is_string() { before.collation().charset() } else { Charset::Ascii };
+        let charset = before.text_charset();
         let rules = self.rules;
         let mut target = store::Target {
             column: &column.name,
