@@ -669,6 +669,11 @@ fn merged_name(resolver: &Resolver<'_>, ast: &ast::Expr, expr: &Expr) -> Option<
 
 /// What a select item without alias is called: its text.
 fn item_name(expr: &ast::Expr, alias: Option<&ast::Ident>, text: &[u8]) -> String {
+    if let (None, ast::ExprKind::Function(call)) = (alias, &expr.kind)
+        && let Some(name) = given_name(call)
+    {
+        return name;
+    }
     match (alias, &expr.kind) {
         (Some(alias), _) => alias.to_string(),
         (None, ast::ExprKind::Column(column)) => column.column.to_string(),
@@ -686,6 +691,19 @@ fn item_name(expr: &ast::Expr, alias: Option<&ast::Ident>, text: &[u8]) -> Strin
             String::from_utf8_lossy(&literal[..end]).into_owned()
         }
         _ => String::from_utf8_lossy(expr.span.of(text).trim_ascii()).into_owned(),
+    }
+}
+
+/// The first argument of `NAME_CONST('name', value)`: what the item is called.
+fn given_name(call: &ast::FunctionCall) -> Option<String> {
+    let is_given = call.database.is_none() && call.name.is("NAME_CONST");
+    let [ast::Expr { kind: ast::ExprKind::Literal(name), .. }, _] = call.arguments.as_slice() else {
+        return None;
+    };
+    match name {
+        ast::Literal::String { bytes, .. } if is_given => Some(String::from_utf8_lossy(bytes).into_owned()),
+        ast::Literal::Integer(number) if is_given => Some(number.to_string()),
+        _ => None,
     }
 }
 

@@ -190,6 +190,13 @@ pub enum Literal {
     Timestamp(Text),
 }
 
+impl Literal {
+    /// True for a date or a time with its word before it.
+    pub fn is_temporal(&self) -> bool {
+        matches!(self, Literal::Date(_) | Literal::Time(_) | Literal::Timestamp(_))
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ColumnName {
     pub database: Option<Ident>,

@@ -278,9 +278,13 @@ impl Resolver<'_> {
             }
             // The value; the name is the result column's where it stands alone.
             ("name_const", [name, value]) => {
+                // MariaDB's log has dates so, MySQL's has texts instead and refuses such literals.
+                let is_date = self.cx.is_applier()
+                    && matches!(&value.kind, ast::ExprKind::Literal(literal) if literal.is_temporal());
                 let (name, mut value) = (self.expr(name)?, self.expr(value)?);
-                let is_literal =
-                    value.as_constant().is_some() && !value.ty.boolean && !value.ty.family.is_temporal();
+                let is_literal = value.as_constant().is_some()
+                    && !value.ty.boolean
+                    && (is_date || !value.ty.family.is_temporal());
                 match name.as_constant() {
                     Some(Datum::Null) => return Err(error::RESERVED_SYNTAX.with(&[&"NAME_CONST"])),
                     Some(_) if is_literal => {}
