@@ -12,6 +12,7 @@
 //!
 //! - [`row`], [`frame`]: what columns read from. [`subquery`]: queries as operands. [`arithmetic`],
 //!   [`compare`], [`like`], [`cast`], [`interval`]: the operators.
+//! - [`members`]: long lists of constants.
 //! - [`functions`]: the table of built-in functions.
 //! - [`aggregate`]: COUNT, SUM and their like.
 
@@ -24,6 +25,7 @@ pub(crate) mod frame;
 pub(crate) mod functions;
 pub(crate) mod interval;
 pub(crate) mod like;
+pub(crate) mod members;
 pub(crate) mod resolve;
 pub(crate) mod row;
 pub(crate) mod subquery;
@@ -122,7 +124,9 @@ pub(crate) enum Node {
     /// `x [NOT] BETWEEN low AND high`: how each end compares.
     Between(Box<[Expr; 3]>, [compare::By; 2], bool),
     /// `x IN (list)`: the operand, and each candidate with how it compares.
-    In(Box<Expr>, Vec<(compare::By, Expr)>, bool),
+    In(Box<Expr>, members::Members, bool),
+    /// `(x, y) IN (..)` with many constants.
+    RowIn(Box<members::RowMembers>),
     /// `x LIKE pattern`
     Like(Box<like::Like>),
     /// `CASE WHEN .. END`, and IF.
@@ -202,6 +206,7 @@ macro_rules! operands {
             | Node::UserVariable(_)
             | Node::SystemVariable(_)
             | Node::JsonValue(_)
+            | Node::RowIn(_)
             | Node::Subquery(_) => Vec::new(),
             Node::Assign(_, x)
             | Node::Negate(x)
@@ -315,6 +320,7 @@ impl Expr {
     pub(crate) fn children(&self) -> Vec<&Expr> {
         match &self.node {
             Node::JsonValue(call) => call.operands(),
+            Node::RowIn(list) => vec![&list.any],
             Node::Subquery(subquery) => subquery.operands().chain(&subquery.parameters).collect(),
             node => operands!(node, iter),
         }
@@ -325,6 +331,7 @@ impl Expr {
         match &mut self.node {
             // What it answers instead is constant.
             Node::JsonValue(call) => vec![&mut call.document],
+            Node::RowIn(list) => vec![list.any_mut()],
             Node::Subquery(subquery) => subquery.children_mut(),
             node => operands!(node, iter_mut, mut),
         }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::compare::{self, truth};
+use super::members::Members;
 use super::{Case, Expr, Node, Row, arithmetic, cast, functions, interval, like};
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
@@ -147,9 +148,13 @@ impl Expr {
                 let right = pair[1].eval(cx, row)?;
                 Ok(tri(compare_op(*op, by.compare(cx, &left, &right)?, &left, &right)))
             }
-            Node::And(_) | Node::Or(_) | Node::Xor(_) | Node::Is(..) | Node::In(..) | Node::Between(..) => {
-                Ok(tri(self.truth(cx, row)?))
-            }
+            Node::And(_)
+            | Node::Or(_)
+            | Node::Xor(_)
+            | Node::Is(..)
+            | Node::In(..)
+            | Node::RowIn(_)
+            | Node::Between(..) => Ok(tri(self.truth(cx, row)?)),
             Node::Like(like) => like.eval(cx, row),
             Node::Case(case) => case.eval(cx, row),
             Node::Switch(switch) => switch.eval(cx, row),
@@ -259,6 +264,7 @@ impl Expr {
             | Node::Is(..)
             | Node::Between(..)
             | Node::In(..)
+            | Node::RowIn(_)
             | Node::Subquery(_) => {
                 datum::stack::check()?;
                 self.test(cx, row)
@@ -293,6 +299,7 @@ impl Expr {
                 Ok(between.map(|t| t != *negated))
             }
             Node::In(x, list, negated) => is_in(x, list, cx, row).map(|t| t.map(|t| t != *negated)),
+            Node::RowIn(list) => list.truth(cx, row),
             Node::Subquery(subquery) => subquery.truth(cx, row),
             _ => {
                 let value = self.eval(cx, row)?;
@@ -361,7 +368,7 @@ fn is_between(
     })
 }
 
-fn is_in(x: &Expr, list: &[(compare::By, Expr)], cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
+fn is_in(x: &Expr, list: &Members, cx: &mut Context, row: Row<'_>) -> Result<Option<bool>> {
     let value = x.eval(cx, row)?;
     if value.is_null() {
         // The others are evaluated all the same: they may fail.
@@ -370,10 +377,13 @@ fn is_in(x: &Expr, list: &[(compare::By, Expr)], cx: &mut Context, row: Row<'_>)
         }
         return Ok(None);
     }
+    if let Some(answer) = list.find(cx, &value)? {
+        return Ok(answer);
+    }
     let mut unknown = false;
     let mut ticker = datum::bounds::Ticker::default();
     let mut operand = Operand::new(value);
-    for (by, candidate) in list {
+    for (by, candidate) in list.iter() {
         ticker.step()?;
         let candidate = candidate.eval(cx, row)?;
         match operand.compare(cx, *by, &candidate)? {

@@ -29,6 +29,7 @@ use windows::WindowScope;
 use super::aggregate::Aggregate;
 use super::functions::string;
 use super::like::Like;
+use super::members::Members;
 use super::{Expr, Node, arithmetic, cast, compare, interval};
 use crate::catalog::TableDef;
 use crate::output::OutputColumn;
@@ -625,7 +626,7 @@ impl<'c> Resolver<'c> {
             candidates.iter_mut().for_each(|(_, candidate)| candidate.read_once());
             x.read_quietly();
         }
-        Ok(boolean(Node::In(Box::new(x), candidates, negated)))
+        Ok(boolean(Node::In(Box::new(x), Members::new(candidates), negated)))
     }
 
     fn like(

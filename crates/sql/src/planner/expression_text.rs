@@ -141,6 +141,7 @@ impl Printer<'_, '_> {
             Node::Compare(op, _, pair) => self.infix(unparse::binary_text(*op), &pair[..]),
             Node::And(list) => self.infix(" and ", list),
             Node::Or(list) => self.infix(" or ", list),
+            Node::RowIn(list) => self.expr(&list.any),
             Node::Xor(pair) => self.infix(" xor ", &pair[..]),
             Node::Is(x, truth, negated) => {
                 self.put("(");

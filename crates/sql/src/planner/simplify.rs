@@ -65,6 +65,7 @@ fn rejects(e: &Expr) -> u64 {
         Node::Like(like) => strict(&like.operand) | strict(&like.pattern),
         Node::And(list) => list.iter().fold(0, |all, e| all | rejects(e)),
         Node::Or(list) => list.iter().fold(u64::MAX, |all, e| all & rejects(e)),
+        Node::RowIn(list) => rejects(&list.any),
         _ => strict(e),
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn selectivity(condition: &Expr) -> f64 {
         Node::Not(x) => Some(selectivity(x)).filter(|s| *s < 1.0).map_or(1.0, |s| 1.0 - s),
         Node::And(list) => list.iter().take(COUNTED_MAX).map(selectivity).product(),
         Node::Or(list) => 1.0 - list.iter().take(COUNTED_MAX).map(|e| 1.0 - selectivity(e)).product::<f64>(),
+        Node::RowIn(list) => selectivity(&list.any),
         _ => 1.0,
     }
 }

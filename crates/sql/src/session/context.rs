@@ -177,11 +177,13 @@ impl Context {
     pub(crate) fn with_own_results<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let around = (
             std::mem::take(&mut self.statement.subquery_results),
+            std::mem::take(&mut self.statement.member_sets),
             std::mem::take(&mut self.statement.misread),
         );
         self.statement.blamed = None;
         let outcome = run(self);
-        (self.statement.subquery_results, self.statement.misread) = around;
+        let state = &mut self.statement;
+        (state.subquery_results, state.member_sets, state.misread) = around;
         outcome
     }
 }

@@ -1,6 +1,7 @@
 //! Comparisons of rows: `(a, b) = (1, 2)`, `(a, b) IN ((1, 2), ..)`, in terms of their columns.
 
 use super::Resolver;
+use crate::expression::members::RowMembers;
 use crate::expression::{Expr, Node};
 use datum::error::{self, Result, SqlError};
 use datum::types::Type;
@@ -73,7 +74,11 @@ impl Resolver<'_> {
             let operands = operands.iter().map(|e| self.copy(e)).collect::<Result<_>>()?;
             alternatives.push(self.row_comparison(BinaryOp::Equal, operands, candidate)?);
         }
-        let found = Expr { node: Node::Or(alternatives), ty: Type::BOOL };
+        let node = match RowMembers::of(&alternatives) {
+            Some(members) => Node::RowIn(members),
+            None => Node::Or(alternatives),
+        };
+        let found = Expr { node, ty: Type::BOOL };
         Ok(if negated { Expr { node: Node::Not(Box::new(found)), ty: Type::BOOL } } else { found })
     }
 

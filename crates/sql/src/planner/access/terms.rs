@@ -104,6 +104,7 @@ impl Candidate<'_> {
                 }
             }
             Node::Or(list) => self.collect_alternatives(list, terms),
+            Node::RowIn(list) => self.collect(&list.any, terms),
             Node::Is(x, Truth::Null, false) => {
                 if let Some(column) = self.column(x).filter(|&c| self.table.columns[c].nullable) {
                     terms.push(Term { column, kind: TermKind::Equal(vec![KeyRef::Null]) });

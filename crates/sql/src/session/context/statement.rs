@@ -7,6 +7,7 @@ use super::read_locks::ReadLocks;
 use crate::executor::foreign_keys::References;
 use crate::executor::profile::Profile;
 use crate::expression::Expr;
+use crate::expression::members::CachedSet;
 use crate::expression::subquery::SubqueryResult;
 use crate::planner::plan::CachedPlan;
 use crate::routine::Frame;
@@ -128,6 +129,8 @@ pub(crate) struct StatementState {
     pub(super) outer: Vec<Vec<Datum<'static>>>,
     /// Cached results of its subqueries and derived tables, by their ids.
     pub(super) subquery_results: BTreeMap<u64, SubqueryResult>,
+    /// Sets of its lists of constants, by the lists' numbers.
+    pub(super) member_sets: BTreeMap<u64, CachedSet>,
     /// The constants that it was warned of.
     pub(super) misread: BTreeSet<u64>,
     /// The expression whose value was out of range last.
@@ -173,6 +176,7 @@ impl StatementState {
             cascaded_within: false,
             outer: Vec::new(),
             subquery_results: BTreeMap::new(),
+            member_sets: BTreeMap::new(),
             misread: BTreeSet::new(),
             blamed: None,
             rows_found: 0,
@@ -203,6 +207,7 @@ impl StatementState {
             frames: _,
             used_tables,
             references,
+            member_sets,
             ignores_foreign_keys,
             cascaded_within,
             outer: _,
@@ -217,6 +222,7 @@ impl StatementState {
         } = self;
         used_tables.clear();
         references.clear();
+        member_sets.clear();
         *ignores_foreign_keys = false;
         *cascaded_within = false;
         *releases = false;
@@ -289,6 +295,11 @@ impl StatementState {
     /// Cached results of the statement's subqueries and derived tables so far, by their ids.
     pub(crate) fn subquery_results(&mut self) -> &mut BTreeMap<u64, SubqueryResult> {
         &mut self.subquery_results
+    }
+
+    /// Sets of the statement's lists of constants so far, by the lists' numbers.
+    pub(crate) fn member_sets(&mut self) -> &mut BTreeMap<u64, CachedSet> {
+        &mut self.member_sets
     }
 
     /// True if the statement was not warned of a constant yet.
