@@ -141,3 +141,22 @@ fn long_lists_answer_as_short_ones() {
         None => assert!((0..6).map(|seed| check(seed, 150)).sum::<usize>() > 200),
     }
 }
+
+/// MySQL reads as many ranges as `range_optimizer_max_mem_size` has room for.
+#[test]
+fn thousands_of_keys_lead_to_their_rows() {
+    let server = Server::new(1);
+    let mut session = server.session();
+    run(&mut session, "CREATE DATABASE d").unwrap();
+    run(&mut session, "USE d").unwrap();
+    run(&mut session, "CREATE TABLE t (id INT PRIMARY KEY, n INT)").unwrap();
+    let ids = |step: usize| (0..20_000).step_by(step).map(|id| id.to_string()).collect::<Vec<_>>();
+    run(&mut session, &format!("INSERT INTO t (id) VALUES ({})", ids(1).join("), ("))).unwrap();
+    run(&mut session, "ANALYZE TABLE t").unwrap();
+    let plan = |session: &mut Session, step| {
+        let list = ids(step).join(", ");
+        rows(session, &format!("EXPLAIN SELECT * FROM t WHERE id IN ({list})"))[0][4].clone()
+    };
+    assert_eq!(plan(&mut session, 7), "range");
+    assert_eq!(plan(&mut session, 1), "ALL");
+}
