@@ -7,8 +7,9 @@
 //!    transaction is skipped, and what comes later about the same database is no longer of
 //!    interest. The report has the first reasons, and which of them are not [`REFUSALS`].
 //! 3. The other databases are compared: rows, names and order of columns, and which views,
-//!    triggers, routines and events there are. Where one differs, a replica of the source's own kind
-//!    is asked: where both replicas are the same, the source's log says so. Then all are dropped.
+//!    triggers, routines and events there are. Where one differs, a replica of the source's own
+//!    kind is asked: where both replicas are the same, the source's log says so. Then all are
+//!    dropped.
 
 mod replica;
 mod sessions;

@@ -5,7 +5,7 @@ use binlog::event::{QueryEvent, flags2};
 
 use super::Applier;
 use super::dialect;
-use super::texts::{self, Kind};
+use super::texts::{self, TextKind};
 use crate::variables::sql_mode;
 use datum::error::{self, Result, SqlError, UNKNOWN_TIME_ZONE};
 use datum::types::{Charset, Collation};
@@ -16,34 +16,34 @@ impl Applier {
     /// newer collations, which are orders of Unicode's texts, are let through.
     ///
     /// # Errors
-    /// 3944 under REQUIRE_ROW_FORMAT; 1115 for a character set or collation, 1298 for a time zone; 1235 for settings that are not
-    /// here, for a name that the source wrote in another character set than the rest of the text,
-    /// and for a change that failed half-way.
+    /// 3944 under REQUIRE_ROW_FORMAT; 1115 for a character set or collation, 1298 for a time zone;
+    /// 1235 for settings that are not here, for a name that the source wrote in another character
+    /// set than the rest of the text, and for a change that failed half-way.
     pub(super) fn check_settings(&self, query: &QueryEvent<'_>) -> Result<()> {
         if let Some(zone) = &query.status.time_zone {
             let name = String::from_utf8_lossy(zone);
             Zone::by_name(&name).ok_or_else(|| UNKNOWN_TIME_ZONE.with(&[&name]))?;
         }
         let kind = texts::kind_of(&query.sql);
-        if query.error_code != 0 && kind == Kind::Change {
+        if query.error_code != 0 && kind == TextKind::Change {
             return Err(SqlError::unsupported(format_args!(
                 "a change that failed half-way at the source, with error {}, in a table without transactions",
                 query.error_code
             )));
         }
-        let is_of_statements = kind == Kind::Change || texts::is_about_temporary(&query.sql);
+        let is_of_statements = kind == TextKind::Change || texts::is_about_temporary(&query.sql);
         if is_of_statements && self.channel.with(|state| state.source.requires_row_format) {
             return Err(error::CLIENT_QUERY_FAILURE_INVALID_NON_ROW_FORMAT.plain());
         }
         const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
-        if kind != Kind::Definition && query.status.sql_mode.unwrap_or(0) & PAD_CHAR_TO_FULL_LENGTH != 0 {
+        if kind != TextKind::Definition && query.status.sql_mode.unwrap_or(0) & PAD_CHAR_TO_FULL_LENGTH != 0 {
             return Err(SqlError::unsupported("sql_mode PAD_CHAR_TO_FULL_LENGTH"));
         }
-        if kind == Kind::Change && query.status.flags2.unwrap_or(0) & flags2::AUTO_IS_NULL != 0 {
+        if kind == TextKind::Change && query.status.flags2.unwrap_or(0) & flags2::AUTO_IS_NULL != 0 {
             return Err(SqlError::unsupported("sql_auto_is_null"));
         }
         let Some([client, connection, _]) = query.status.charset else { return Ok(()) };
-        if query.sql.is_ascii() && kind == Kind::Definition {
+        if query.sql.is_ascii() && kind == TextKind::Definition {
             return Ok(()); // the same in all of them
         }
         if texts::has_name_in_utf8(&query.sql) && !is_utf8(client) {
@@ -75,7 +75,7 @@ impl Applier {
             query.sql = sql.into();
         }
         if self.has_general_collation(query)
-            && texts::kind_of(&query.sql) != Kind::Change
+            && texts::kind_of(&query.sql) != TextKind::Change
             && let Some(sql) = dialect::with_general_collation(&query.sql)
         {
             query.sql = sql.into();

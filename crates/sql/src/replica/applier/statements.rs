@@ -4,7 +4,7 @@ use binlog::event::{EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEven
 use binlog::gtid::GtidSpecification;
 
 use super::settings::{UTF8MB4_GENERAL_CI, unknown_charset};
-use super::texts::{self, Kind, Treatment};
+use super::texts::{self, TextKind, Treatment};
 use super::{Applier, corrupt};
 use crate::catalog::parse_one;
 use crate::executor::Discard;
@@ -232,7 +232,7 @@ impl Applier {
     /// Notes what a transaction's statement is about, which decides what its rollback means.
     fn check_group(&mut self, query: &QueryEvent<'_>) -> Result<()> {
         let kind = texts::kind_of(&query.sql);
-        if kind == Kind::Change && !std::mem::replace(&mut self.has_told_of_texts, true) {
+        if kind == TextKind::Change && !std::mem::replace(&mut self.has_told_of_texts, true) {
             tracing::warn!(
                 channel = self.channel.name(),
                 "the source logs changes as statements; binlog_format = ROW there would say what they have done"
@@ -242,7 +242,7 @@ impl Applier {
             return self.check_rollback();
         }
         if let Some(group) = &mut self.group {
-            group.has_changes |= kind == Kind::Change;
+            group.has_changes |= kind == TextKind::Change;
             group.has_temporary |= texts::is_about_temporary(&query.sql);
         }
         Ok(())

@@ -45,7 +45,7 @@ impl SourceTemporaryTables {
     }
 
     /// The applier's session has none of them any more.
-    fn leave(&mut self, cx: &mut Context) {
+    fn detach(&mut self, cx: &mut Context) {
         // No session of a source has this number.
         self.enter(cx, 0);
         cx.drop_all_temporary();
@@ -87,7 +87,7 @@ impl Applier {
         }
         self.temporary.source_started = started;
         if before != 0 {
-            self.temporary.leave(self.session.context());
+            self.temporary.detach(self.session.context());
             self.temporary.drop_all();
         }
     }
@@ -97,7 +97,7 @@ impl Applier {
 impl Drop for Applier {
     fn drop(&mut self) {
         self.abandon_group();
-        self.temporary.leave(self.session.context());
+        self.temporary.detach(self.session.context());
         let nothing = SourceTemporaryTables::new(&self.instance);
         let tables = std::mem::replace(&mut self.temporary, nothing);
         if !tables.of_sessions.is_empty() {

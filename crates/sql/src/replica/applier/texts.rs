@@ -94,7 +94,7 @@ fn is_word(byte: u8) -> bool {
 
 /// What a text does, as far as its words say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TextKind {
     /// It defines tables, databases or accounts, or is about transactions.
     Definition,
     /// It defines what has statements in it: views, routines, triggers, events, tables of a query.
@@ -104,7 +104,7 @@ pub(super) enum Kind {
 }
 
 /// What a statement of the source's log does.
-pub(super) fn kind_of(sql: &[u8]) -> Kind {
+pub(super) fn kind_of(sql: &[u8]) -> TextKind {
     const CHANGES: [&str; 10] =
         ["INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH", "CALL", "SELECT", "DO", "VALUES"];
     const PROGRAMS: [&str; 5] = ["VIEW", "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"];
@@ -116,11 +116,11 @@ pub(super) fn kind_of(sql: &[u8]) -> Kind {
         return kind_of(&sql[words.words[number].1..]);
     }
     match () {
-        () if is_of(&CHANGES, 0) => Kind::Change,
-        () if !is_of(&["CREATE", "ALTER"], 0) => Kind::Definition,
-        () if PROGRAMS.iter().any(|program| words.names(program)) => Kind::Program,
-        () if Words::of(sql).find("SELECT").is_some() => Kind::Program,
-        () => Kind::Definition,
+        () if is_of(&CHANGES, 0) => TextKind::Change,
+        () if !is_of(&["CREATE", "ALTER"], 0) => TextKind::Definition,
+        () if PROGRAMS.iter().any(|program| words.names(program)) => TextKind::Program,
+        () if Words::of(sql).find("SELECT").is_some() => TextKind::Program,
+        () => TextKind::Definition,
     }
 }
 
