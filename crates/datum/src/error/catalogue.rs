@@ -101,9 +101,9 @@ catalogue! {
     TOO_MANY_TABLES = 1116, "HY000", "Too many tables; MySQL can only use % tables in a join";
     TOO_MANY_FIELDS = 1117, "HY000", "Too many columns";
     TOO_BIG_ROWSIZE = 1118, "42000", "Row size too large. The maximum row size for the used table type, not counting BLOBs, is %. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs";
+    CANT_INITIALIZE_UDF = 1123, "HY000", "Can't initialize function '%'; %";
     PASSWORD_NO_MATCH = 1133, "42000", "Can't find any matching row in the user table";
     WRONG_VALUE_COUNT_ON_ROW = 1136, "21S01", "Column count doesn't match value count at row %";
-    CANT_INITIALIZE_UDF = 1123, "HY000", "Can't initialize function '%'; %";
     CANT_REOPEN_TABLE = 1137, "HY000", "Can't reopen table: '%'";
     INVALID_USE_OF_NULL = 1138, "22004", "Invalid use of NULL value";
     REGEXP_ERROR = 1139, "42000", "Got error '%' from regexp";
