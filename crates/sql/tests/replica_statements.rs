@@ -502,6 +502,16 @@ fn settings_that_are_not_here_stop_the_applier() {
     }
 }
 
+#[test]
+fn a_channel_that_requires_rows_takes_no_changes_as_texts() {
+    let mut sessions = Sessions::new("9.7.4");
+    sessions.channel.with(|state| state.source.requires_row_format = true);
+    sessions.say(1, "CREATE TABLE t (a INT)").unwrap();
+    for sql in ["INSERT INTO t VALUES (1)", "CREATE TEMPORARY TABLE u (a INT)"] {
+        assert_eq!(sessions.say(1, sql), Err(3944), "{sql}");
+    }
+}
+
 /// A table without transactions keeps what came before the error. It was left out here, or done as
 /// a whole.
 #[test]
