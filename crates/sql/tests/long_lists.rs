@@ -19,12 +19,8 @@ struct Writer {
 }
 
 impl Writer {
-    fn below(&mut self, n: u64) -> u64 {
-        self.random.next_u64() % n
-    }
-
     fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len() as u64) as usize]
+        list[self.random.below(list.len() as u64) as usize]
     }
 
     fn fill(&mut self, session: &mut Session) {
@@ -43,10 +39,10 @@ impl Writer {
     }
 
     fn value(&mut self, column: &str) -> String {
-        let n = self.below(15);
+        let n = self.random.below(15);
         match column {
             _ if n == 0 && column != "id" => "NULL".to_owned(),
-            "id" => self.below(40).to_string(),
+            "id" => self.random.below(40).to_string(),
             "a" => (n as i64 - 3).to_string(),
             "b" => self.one_of(&["0", "1", "2", "18446744073709551615", "4294967296"]).to_owned(),
             "c" => format!("{}.{}0", n as i64 - 4, self.one_of(&[0, 5])),
@@ -66,7 +62,7 @@ impl Writer {
 
     /// A constant to compare a column with: most often one of its own.
     fn candidate(&mut self, column: &str, is_mixed: bool) -> String {
-        match self.below(4) {
+        match self.random.below(4) {
             0 if is_mixed => {
                 let other = self.one_of(&COLUMNS);
                 self.value(other)
@@ -77,16 +73,16 @@ impl Writer {
 
     fn single(&mut self) -> (String, Vec<String>) {
         let column = self.one_of(&COLUMNS);
-        let is_mixed = self.below(2) == 0;
-        let has_null = self.below(2) == 0;
+        let is_mixed = self.random.below(2) == 0;
+        let has_null = self.random.below(2) == 0;
         let list = (0..40).map(|_| self.candidate(column, is_mixed));
         (column.to_owned(), list.filter(|value| has_null || value != "NULL").collect())
     }
 
     fn row(&mut self) -> (String, Vec<String>) {
-        let columns: Vec<&str> = (0..2 + self.below(2)).map(|_| self.one_of(&COLUMNS)).collect();
-        let is_mixed = self.below(3) == 0;
-        let has_null = self.below(2) == 0;
+        let columns: Vec<&str> = (0..2 + self.random.below(2)).map(|_| self.one_of(&COLUMNS)).collect();
+        let is_mixed = self.random.below(3) == 0;
+        let has_null = self.random.below(2) == 0;
         let mut candidate = || {
             let values: Vec<String> = columns.iter().map(|column| self.candidate(column, is_mixed)).collect();
             format!("({})", values.join(", "))
@@ -107,7 +103,7 @@ fn check(seed: u64, lists: usize) -> usize {
     writer.fill(&mut session);
     let mut matched = 0;
     for _ in 0..lists {
-        let (operand, list) = if writer.below(2) == 0 { writer.single() } else { writer.row() };
+        let (operand, list) = if writer.random.below(2) == 0 { writer.single() } else { writer.row() };
         let among = |list: &[String]| format!("{operand} IN ({})", list.join(", "));
         // A last chunk of one would be a comparison with one value, which differs from a list.
         let len = list.len() / SHORT * SHORT;

@@ -50,6 +50,7 @@ mod dialect;
 mod ending;
 mod filtering;
 mod loading;
+mod pieces;
 mod rules;
 mod settings;
 mod statements;
@@ -134,8 +135,8 @@ pub struct Applier {
     is_mysql_5: bool,
     /// 80410 for MySQL 8.4.10.
     source_version: u32,
-    /// The error log has it that the source logs changes as texts.
-    has_told_of_texts: bool,
+    /// The error log says that the source logs changes as statements.
+    has_warned_of_statements: bool,
 }
 
 impl Applier {
@@ -175,7 +176,7 @@ impl Applier {
             is_mariadb: false,
             is_mysql_5: false,
             source_version: 0,
-            has_told_of_texts: false,
+            has_warned_of_statements: false,
         })
     }
 
@@ -324,7 +325,7 @@ impl Applier {
             }
             Event::FormatDescription(format) => self.read_version(&format),
             Event::Heartbeat(_) if self.group.is_none() => {
-                self.reach_here()?;
+                self.advance_executed_position()?;
                 return self.end_of_event();
             }
             Event::Rotate(_)

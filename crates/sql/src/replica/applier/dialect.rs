@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+use super::pieces::{self, Piece};
+
 /// A server's version as a number: 8.4.10 is 80410.
 pub(super) fn number_of(version: &str) -> u32 {
     // MariaDB tells old clients that it is a MySQL of version 5.5.5.
@@ -16,109 +18,60 @@ pub(super) fn number_of(version: &str) -> u32 {
     next() * 10_000 + next() * 100 + next()
 }
 
-/// A piece of a text. What is in quotes is one, other characters stand alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Piece {
-    Word,
-    Quoted,
-    Comment,
-    Space,
-    Other(u8),
-}
-
-/// The pieces of a text, with their places.
-fn pieces(sql: &[u8]) -> Vec<(Piece, Range<usize>)> {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80;
-    let mut pieces = Vec::new();
-    let mut at = 0;
-    while let Some((&first, _)) = sql.get(at..).and_then(<[u8]>::split_first) {
-        let rest = &sql[at..];
-        let line = || rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
-        let run = |is: &dyn Fn(u8) -> bool| rest.iter().take_while(|&&byte| is(byte)).count();
-        let (piece, len) = match first {
-            b'\'' | b'"' | b'`' => (Piece::Quoted, syntax::quoted::length_of(rest, first)),
-            b'/' if rest.starts_with(b"/*") => (Piece::Comment, comment_len(rest)),
-            b'#' => (Piece::Comment, line()),
-            b'-' if rest.starts_with(b"--") && rest.get(2).is_none_or(u8::is_ascii_whitespace) => {
-                (Piece::Comment, line())
-            }
-            byte if byte.is_ascii_whitespace() => (Piece::Space, run(&|byte| byte.is_ascii_whitespace())),
-            byte if is_word(byte) => (Piece::Word, run(&is_word)),
-            byte => (Piece::Other(byte), 1),
-        };
-        let len = len.clamp(1, rest.len());
-        pieces.push((piece, at..at + len));
-        at += len;
-    }
-    pieces
-}
-
-/// Up to the end of a comment, in which others may be nested.
-fn comment_len(text: &[u8]) -> usize {
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while at < text.len() {
-        if text[at..].starts_with(b"/*") {
-            depth += 1;
-            at += 2;
-        } else if text[at..].starts_with(b"*/") {
-            depth -= 1;
-            at += 2;
-            if depth == 0 {
-                return at;
-            }
-        } else {
-            at += 1;
-        }
-    }
-    text.len()
-}
-
-/// The text with what such comments have, where they are none at the source; `None` if that is the
-/// text itself.
+/// The text with what such comments have, and without those that are comments at the source;
+/// `None` if that is the text itself.
 pub(super) fn without_versions(sql: &[u8], version: u32, is_mariadb: bool) -> Option<Vec<u8>> {
     if !sql.windows(3).any(|three| three == b"/*!" || three == b"/*M") {
         return None;
     }
     let mut out = Vec::with_capacity(sql.len());
-    let mut is_changed = false;
-    for (piece, range) in pieces(sql) {
-        let text = &sql[range];
-        match (piece == Piece::Comment).then(|| executed(text, version, is_mariadb)).flatten() {
-            Some(inner) => {
-                out.push(b' ');
-                out.extend_from_slice(
-                    &without_versions(inner, version, is_mariadb).unwrap_or(inner.to_vec()),
-                );
-                out.push(b' ');
-                is_changed = true;
+    let (mut at, mut open, mut is_changed) = (0, 0_usize, false);
+    while let Some(&first) = sql.get(at) {
+        let rest = &sql[at..];
+        let executed = executed(rest, version, is_mariadb);
+        let (len, is_left_out) = match first {
+            b'\'' | b'"' | b'`' => (syntax::quoted::length_of(rest, first), false),
+            _ if let Some(head) = executed => {
+                open += 1;
+                (head, true)
             }
-            None if piece == Piece::Comment && text.get(2) == Some(&b'!') => {
-                // It is a comment there, and may be none here.
-                out.push(b' ');
-                is_changed = true;
+            b'*' if open > 0 && rest.starts_with(b"*/") => {
+                open -= 1;
+                (2, true)
             }
-            None => out.extend_from_slice(text),
+            b'/' if rest.starts_with(b"/*!") => (pieces::comment_len(rest), true),
+            b'/' if rest.starts_with(b"/*") => (pieces::comment_len(rest), false),
+            b'#' | b'-' => (pieces::line_comment_len(rest).unwrap_or(1), false),
+            _ => (1, false),
+        };
+        let len = len.clamp(1, rest.len());
+        if is_left_out {
+            out.push(b' ');
+            is_changed = true;
+        } else {
+            out.extend_from_slice(&rest[..len]);
         }
+        at += len;
     }
     is_changed.then_some(out)
 }
 
-/// What a comment has that is part of the statement at such a server.
-fn executed(comment: &[u8], version: u32, is_mariadb: bool) -> Option<&[u8]> {
-    let inner = comment.strip_suffix(b"*/")?;
-    let inner = match inner.strip_prefix(b"/*!") {
-        Some(inner) => inner,
-        None if is_mariadb => inner.strip_prefix(b"/*M!")?,
-        None => return None,
+/// The length of what begins a comment that is part of the statement at such a server; `None` where
+/// none begins.
+fn executed(text: &[u8], version: u32, is_mariadb: bool) -> Option<usize> {
+    let is_of_all = text.starts_with(b"/*!");
+    let head = match () {
+        () if is_of_all => 3,
+        () if is_mariadb && text.starts_with(b"/*M!") => 4,
+        () => return None,
     };
-    let digits = inner.iter().take_while(|byte| byte.is_ascii_digit()).count().min(6);
+    let digits = text[head..].iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
     // Five digits, or six.
     let digits = if digits < 5 { 0 } else { digits };
-    let needed = std::str::from_utf8(&inner[..digits]).ok()?.parse::<u32>().unwrap_or(0);
+    let needed = std::str::from_utf8(&text[head..head + digits]).ok()?.parse::<u32>().unwrap_or(0);
     // MariaDB leaves out what MySQL has had since they parted.
-    let is_of_mysql = comment.starts_with(b"/*!") && (50_700..=99_999).contains(&needed);
-    (needed <= version && !(is_mariadb && is_of_mysql)).then(|| &inner[digits..])
+    let is_of_mysql = is_of_all && (50_700..=99_999).contains(&needed);
+    (needed <= version && !(is_mariadb && is_of_mysql)).then_some(head + digits)
 }
 
 /// A definition's text with `COLLATE utf8mb4_general_ci` wherever it names utf8mb4 and no
@@ -128,7 +81,7 @@ pub(super) fn with_general_collation(sql: &[u8]) -> Option<Vec<u8>> {
     if !has_name {
         return None;
     }
-    let mut pieces = pieces(sql);
+    let mut pieces = pieces::pieces(sql);
     pieces.retain(|(piece, _)| !matches!(piece, Piece::Space | Piece::Comment | Piece::Other(b'=')));
     let is = |number: usize, word: &str| {
         let found = pieces.get(number).filter(|(piece, _)| *piece == Piece::Word);
@@ -143,6 +96,11 @@ pub(super) fn with_general_collation(sql: &[u8]) -> Option<Vec<u8>> {
             _ => false,
         }
     };
+    let definitions = definitions(&pieces);
+    let mut has_collation = vec![false; definitions.iter().max().map_or(0, |last| last + 1)];
+    for (number, &definition) in definitions.iter().enumerate() {
+        has_collation[definition] |= is(number, "COLLATE");
+    }
     let mut ends = Vec::new();
     for number in 0..pieces.len() {
         let is_set = (is(number, "CHARACTER") || is(number, "CHAR")) && is(number + 1, "SET");
@@ -153,7 +111,7 @@ pub(super) fn with_general_collation(sql: &[u8]) -> Option<Vec<u8>> {
         if (is_set || is(number, "CHARSET"))
             && is_utf8mb4(name)
             && !is_cast
-            && !has_collation(sql, &pieces, number, name)
+            && !has_collation[definitions[number]]
         {
             ends.push(pieces[name].1.end);
         }
@@ -169,27 +127,27 @@ pub(super) fn with_general_collation(sql: &[u8]) -> Option<Vec<u8>> {
     (!ends.is_empty()).then_some(out)
 }
 
-/// Whether COLLATE stands in the same definition as the pieces from `first` to `last`.
-fn has_collation(sql: &[u8], pieces: &[(Piece, Range<usize>)], first: usize, last: usize) -> bool {
-    let is_collate = |(piece, range): &(Piece, Range<usize>)| {
-        *piece == Piece::Word && sql[range.clone()].eq_ignore_ascii_case(b"COLLATE")
-    };
-    let in_definition = |others: &mut dyn Iterator<Item = &(Piece, Range<usize>)>, opens: u8, closes: u8| {
-        let mut depth = 0_usize;
-        for piece in others {
-            match piece.0 {
-                Piece::Other(byte) if byte == opens => depth += 1,
-                Piece::Other(byte) if byte == closes && depth == 0 => return false,
-                Piece::Other(byte) if byte == closes => depth -= 1,
-                Piece::Other(b',' | b';') if depth == 0 => return false,
-                _ if depth == 0 && is_collate(piece) => return true,
-                _ => {}
+/// For each piece the number of the definition that it stands in: parentheses have definitions of
+/// their own, and commas and semicolons are between two.
+fn definitions(pieces: &[(Piece, Range<usize>)]) -> Vec<usize> {
+    let (mut last, mut outer, mut present) = (0, Vec::new(), 0);
+    let number = |(piece, _): &(Piece, Range<usize>)| {
+        match piece {
+            Piece::Other(b'(') => {
+                outer.push(present);
+                last += 1;
+                present = last;
             }
+            Piece::Other(b')') => present = outer.pop().unwrap_or(present),
+            Piece::Other(b',' | b';') => {
+                last += 1;
+                present = last;
+            }
+            _ => {}
         }
-        false
+        present
     };
-    in_definition(&mut pieces[last..].iter(), b'(', b')')
-        || in_definition(&mut pieces[..first].iter().rev(), b')', b'(')
+    pieces.iter().map(number).collect()
 }
 
 #[cfg(test)]
@@ -222,6 +180,10 @@ mod tests {
         check("SELECT 1 /*!40100 +1 /*!50000 +1 */ */", 101_119, true, "SELECT 1   +1   +1    ");
         check("SELECT '/*!90000 +1 */', `/*!1`", 90_704, false, "SELECT '/*!90000 +1 */', `/*!1`");
         check("SELECT 1 /*!40100", 90_704, false, "SELECT 1  ");
+        check("SELECT 1 # /*!1\n/*!1 +1*/", 90_704, false, "SELECT 1 # /*!1\n 1 +1 ");
+        // As deep as one likes, without a stack.
+        let deep = "/*!".repeat(300_000);
+        check(&deep, 90_704, false, &" ".repeat(300_000));
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Applier {
     }
 
     /// The source has nothing up to here that this server lacks.
-    pub(super) fn reach_here(&mut self) -> Result<()> {
+    pub(super) fn advance_executed_position(&mut self) -> Result<()> {
         self.await_pending()?;
         self.reached.position = self.at.clone();
         let reached = self.at.clone();

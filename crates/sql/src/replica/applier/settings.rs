@@ -19,12 +19,11 @@ impl Applier {
     /// 3944 under REQUIRE_ROW_FORMAT; 1115 for a character set or collation, 1298 for a time zone;
     /// 1235 for settings that are not here, for a name that the source wrote in another character
     /// set than the rest of the text, and for a change that failed half-way.
-    pub(super) fn check_settings(&self, query: &QueryEvent<'_>) -> Result<()> {
+    pub(super) fn check_settings(&self, query: &QueryEvent<'_>, kind: TextKind) -> Result<()> {
         if let Some(zone) = &query.status.time_zone {
             let name = String::from_utf8_lossy(zone);
             Zone::by_name(&name).ok_or_else(|| UNKNOWN_TIME_ZONE.with(&[&name]))?;
         }
-        let kind = texts::kind_of(&query.sql);
         if query.error_code != 0 && kind == TextKind::Change {
             return Err(SqlError::unsupported(format_args!(
                 "a change that failed half-way at the source, with error {}, in a table without transactions",
@@ -63,7 +62,7 @@ impl Applier {
     ///
     /// # Errors
     /// 1235 for a MariaDB's `sql_mode`.
-    pub(super) fn translate_settings(&self, query: &mut QueryEvent<'_>) -> Result<()> {
+    pub(super) fn translate_settings(&self, query: &mut QueryEvent<'_>, kind: TextKind) -> Result<()> {
         if self.is_mariadb {
             // Tables of its own engines are like others here.
             const NO_ENGINE_SUBSTITUTION: u64 = 1 << 30;
@@ -75,7 +74,7 @@ impl Applier {
             query.sql = sql.into();
         }
         if self.has_general_collation(query)
-            && texts::kind_of(&query.sql) != TextKind::Change
+            && kind != TextKind::Change
             && let Some(sql) = dialect::with_general_collation(&query.sql)
         {
             query.sql = sql.into();

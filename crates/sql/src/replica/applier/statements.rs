@@ -165,17 +165,18 @@ impl Applier {
         self.await_pending()?;
         let mut query = query.clone();
         let in_transaction = self.group.as_ref().is_some_and(|group| group.in_transaction);
-        if is_made_of_a_query(&query.sql, in_transaction)
+        if is_create_select(&query.sql, in_transaction)
             && let Some([client, connection, _]) = &mut query.status.charset
         {
             (*client, *connection) = (UTF8MB4_GENERAL_CI, UTF8MB4_GENERAL_CI);
         }
-        self.check_settings(&query).map_err(|e| in_statement(&query, e))?;
-        self.check_group(&query).map_err(|e| in_statement(&query, e))?;
-        let as_logged = query.clone();
-        self.translate_settings(&mut query).map_err(|e| in_statement(&as_logged, e))?;
+        let kind = texts::kind_of(&query.sql);
+        self.check_settings(&query, kind).map_err(|e| in_statement(&query, e))?;
+        self.note_statement(&query, kind).map_err(|e| in_statement(&query, e))?;
+        let translated = self.translate_settings(&mut query, kind);
+        translated.map_err(|e| in_statement(&query, e))?;
         let sql_mode = query.status.sql_mode.unwrap_or(0);
-        if let Some(sql) = texts::dropping_what_is_there(&query.sql, query.error_code) {
+        if let Some(sql) = texts::with_if_exists(&query.sql, query.error_code) {
             (query.sql, query.error_code) = (sql.into(), 0);
         }
         let rewritten = match texts::treatment(&query.sql, sql_mode, self.is_mariadb) {
@@ -230,15 +231,14 @@ impl Applier {
     }
 
     /// Notes what a transaction's statement is about, which decides what its rollback means.
-    fn check_group(&mut self, query: &QueryEvent<'_>) -> Result<()> {
-        let kind = texts::kind_of(&query.sql);
-        if kind == TextKind::Change && !std::mem::replace(&mut self.has_told_of_texts, true) {
+    fn note_statement(&mut self, query: &QueryEvent<'_>, kind: TextKind) -> Result<()> {
+        if kind == TextKind::Change && !std::mem::replace(&mut self.has_warned_of_statements, true) {
             tracing::warn!(
                 channel = self.channel.name(),
                 "the source logs changes as statements; binlog_format = ROW there would say what they have done"
             );
         }
-        if texts::goes_back(&query.sql) {
+        if texts::is_rollback_to_savepoint(&query.sql) {
             return self.check_rollback();
         }
         if let Some(group) = &mut self.group {
@@ -300,7 +300,7 @@ impl Applier {
 
 /// The text of CREATE TABLE .. SELECT, which the source has written itself: in UTF-8, whatever
 /// character set the session had that is said beside it.
-fn is_made_of_a_query(sql: &[u8], in_transaction: bool) -> bool {
+fn is_create_select(sql: &[u8], in_transaction: bool) -> bool {
     in_transaction && !sql.is_ascii() && creates_table(sql)
 }
 

@@ -12,6 +12,7 @@ use syntax::ast::{
     AlterAction, AlterTable, ColumnDefinition, DataType, ObjectName, RoutineKind, StatementKind, TableContent,
 };
 
+use super::pieces::{Piece, pieces};
 use crate::catalog::parse_one;
 use datum::error::{self, Code, SqlError};
 
@@ -46,25 +47,8 @@ struct Words<'a> {
 
 impl<'a> Words<'a> {
     fn of(sql: &'a [u8]) -> Self {
-        let mut words = Vec::new();
-        let mut at = 0;
-        while at < sql.len() {
-            let rest = &sql[at..];
-            let len = match rest[0] {
-                quote @ (b'\'' | b'"' | b'`') => syntax::quoted::length_of(rest, quote),
-                b'/' if rest.starts_with(b"/*") => {
-                    rest.windows(2).skip(2).position(|pair| pair == b"*/").map_or(rest.len(), |end| end + 4)
-                }
-                byte if is_word(byte) => {
-                    let len = rest.iter().take_while(|&&byte| is_word(byte)).count();
-                    words.push((at, at + len));
-                    len
-                }
-                _ => 1,
-            };
-            at += len;
-        }
-        Self { sql, words }
+        let words = pieces(sql).into_iter().filter(|(piece, _)| *piece == Piece::Word);
+        Self { sql, words: words.map(|(_, range)| (range.start, range.end)).collect() }
     }
 
     fn is(&self, number: usize, word: &str) -> bool {
@@ -88,10 +72,6 @@ impl<'a> Words<'a> {
     }
 }
 
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
-}
-
 /// What a text does, as far as its words say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextKind {
@@ -108,13 +88,9 @@ pub(super) fn kind_of(sql: &[u8]) -> TextKind {
     const CHANGES: [&str; 10] =
         ["INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "WITH", "CALL", "SELECT", "DO", "VALUES"];
     const PROGRAMS: [&str; 5] = ["VIEW", "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"];
+    let sql = after_set_statement(sql);
     let words = Words::of(&sql[..sql.len().min(HEAD_MAX)]);
     let is_of = |verbs: &[&str], number| verbs.iter().any(|verb| words.is(number, verb));
-    if words.begin_with("SET STATEMENT")
-        && let Some(number) = words.find("FOR")
-    {
-        return kind_of(&sql[words.words[number].1..]);
-    }
     match () {
         () if is_of(&CHANGES, 0) => TextKind::Change,
         () if !is_of(&["CREATE", "ALTER"], 0) => TextKind::Definition,
@@ -125,7 +101,7 @@ pub(super) fn kind_of(sql: &[u8]) -> TextKind {
 }
 
 /// True for a rollback to a savepoint.
-pub(super) fn goes_back(sql: &[u8]) -> bool {
+pub(super) fn is_rollback_to_savepoint(sql: &[u8]) -> bool {
     sql.get(..8).is_some_and(|start| start.eq_ignore_ascii_case(b"ROLLBACK"))
 }
 
@@ -137,7 +113,7 @@ pub(super) fn is_about_temporary(sql: &[u8]) -> bool {
 
 /// DROP TABLE and DROP VIEW that failed for some names have dropped the others: the text with IF
 /// EXISTS.
-pub(super) fn dropping_what_is_there(sql: &[u8], error_code: u16) -> Option<Vec<u8>> {
+pub(super) fn with_if_exists(sql: &[u8], error_code: u16) -> Option<Vec<u8>> {
     let words = Words::of(&sql[..sql.len().min(HEAD_MAX)]);
     let number = if words.is(1, "TEMPORARY") { 2 } else { 1 };
     let is_drop =
@@ -253,19 +229,30 @@ fn refused(words: &Words<'_>) -> Option<&'static str> {
     }
 }
 
-fn of_mariadb(sql: &[u8], sql_mode: u64) -> Treatment {
-    let words = Words::of(sql);
-    if words.begin_with("SET STATEMENT")
-        && let Some(number) = words.find("FOR")
-    {
-        let inner = sql[words.words[number].1..].trim_ascii_start();
-        return match of_mariadb(inner, sql_mode) {
-            Treatment::AsIs => {
-                Treatment::Rewritten(Rewritten { before: None, sql: inner.to_vec(), passes_over: Vec::new() })
-            }
-            other => other,
-        };
+/// MariaDB's SET STATEMENT .. FOR: the statement after FOR; any other text as it is.
+fn after_set_statement(sql: &[u8]) -> &[u8] {
+    let mut inner = sql;
+    loop {
+        let words = Words::of(&inner[..inner.len().min(HEAD_MAX)]);
+        match words.find("FOR").filter(|_| words.begin_with("SET STATEMENT")) {
+            Some(number) => inner = inner[words.words[number].1..].trim_ascii_start(),
+            None => return inner,
+        }
     }
+}
+
+fn of_mariadb(sql: &[u8], sql_mode: u64) -> Treatment {
+    let inner = after_set_statement(sql);
+    match of_mariadbs_statement(inner, sql_mode) {
+        Treatment::AsIs if inner.len() < sql.len() => {
+            Treatment::Rewritten(Rewritten { before: None, sql: inner.to_vec(), passes_over: Vec::new() })
+        }
+        treatment => treatment,
+    }
+}
+
+fn of_mariadbs_statement(sql: &[u8], sql_mode: u64) -> Treatment {
+    let words = Words::of(sql);
     if words.begin_with("CREATE OR REPLACE") {
         return replacing(sql, &words, sql_mode);
     }
@@ -402,6 +389,20 @@ mod tests {
         assert_eq!(rewritten(sql).1, "ALTER TABLE t ADD COLUMN  c INT COMMENT 'IF NOT EXISTS', DROP KEY  k");
         assert_eq!(rewritten("ALTER TABLE t ADD `IF EXISTS` INT").1, "AsIs");
         assert_eq!(rewritten("SET STATEMENT a='FOR', b=1 FOR DROP TABLE t").1, "DROP TABLE t");
+        // As often as one likes, without a stack.
+        let often = "SET STATEMENT a=1 FOR ".repeat(100_000) + "DROP TABLE t";
+        assert_eq!(rewritten(&often).1, "DROP TABLE t");
+    }
+
+    #[test]
+    fn what_a_text_does_is_known_by_its_first_word() {
+        let check = |sql: &str, kind| assert_eq!(kind_of(sql.as_bytes()), kind, "{sql}");
+        check("/* a */ -- b\n# c\nUPDATE t SET a = 1", TextKind::Change);
+        check("SET STATEMENT a=1 FOR DELETE FROM t", TextKind::Change);
+        check("CREATE TABLE t (a INT)", TextKind::Definition);
+        check("CREATE TABLE t AS SELECT 1", TextKind::Program);
+        check("ALTER DEFINER=`r`@`%` EVENT e DISABLE", TextKind::Program);
+        check("TRUNCATE t", TextKind::Definition);
     }
 
     #[test]
