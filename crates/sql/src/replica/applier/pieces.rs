@@ -1,5 +1,5 @@
-//! The pieces of a text of SQL: words, what is in quotes, comments. Enough to find a word that is one,
-//! in texts that may be another server's SQL.
+//! The pieces of a text of SQL: words, what is in quotes, comments. Enough to find a word that is
+//! one, in texts that may be another server's SQL.
 
 use std::ops::Range;
 
