@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "replica_statements/portable.rs"]
+mod portable;
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use binlog::event::{
     MariadbGtidEvent, QueryEvent, StatusVars, append_event, decode_format_description,
 };
 use common::{Server, log_of, rows, run};
+use sql::replica::ApplyError;
 use sql::replica::{Applier, Channel, ReceivedEvent, SourceConfig};
 
 /// An event of the source.
@@ -339,10 +342,13 @@ impl Sessions {
     }
 
     fn say(&mut self, session: u32, sql: &str) -> Result<(), u16> {
+        self.try_say(session, sql).map_err(|e| e.number)
+    }
+
+    fn try_say(&mut self, session: u32, sql: &str) -> Result<(), ApplyError> {
         let mut query = QueryEvent { thread_id: session, ..query(&self.source, sql) };
         query.status.flags2 = Some(self.flags2);
-        let applied = self.applier.as_mut().unwrap().apply(&received(&query, 200));
-        applied.map(drop).map_err(|e| e.number)
+        self.applier.as_mut().unwrap().apply(&received(&query, 200)).map(drop)
     }
 
     fn rows(&mut self, sql: &str) -> Vec<Vec<String>> {
@@ -362,7 +368,8 @@ fn each_session_of_the_source_has_its_own_temporary_tables() {
     sessions.say(1, "INSERT INTO t VALUES (1)").unwrap();
     sessions.say(2, "INSERT INTO t VALUES (20), (21)").unwrap();
     sessions.say(3, "INSERT INTO t VALUES (30, 1)").unwrap();
-    sessions.say(2, "CREATE TABLE of_two SELECT a FROM t").unwrap();
+    sessions.say(2, "CREATE TABLE of_two (a INT)").unwrap();
+    sessions.say(2, "INSERT INTO of_two SELECT a FROM t").unwrap();
     sessions.say(3, "DROP TEMPORARY TABLE t").unwrap();
     sessions.say(3, "INSERT INTO t VALUES (3)").unwrap();
     assert_eq!(sessions.rows("SELECT a FROM st.t ORDER BY a"), [["1"], ["3"]]);

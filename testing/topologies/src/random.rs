@@ -1,8 +1,8 @@
 //! Random statements on a source, and a Duramen that follows it: its tables are equal, or it stops
 //! with an error that names what it lacks.
 //!
-//! 1. In each round some sessions, side by side, each run an episode of the differential tester or
-//!    a case of the definition generator, in a database of its own.
+//! 1. In each round some sessions, side by side, each run an episode of the differential tester, a
+//!    case of the definition generator, or what applications say, in a database of its own.
 //! 2. The replica gets the time to apply all of it. Where it stops, the reason is noted, the
 //!    transaction is skipped, and what comes later about the same database is no longer of
 //!    interest. The report has the first reasons, and which of them are not [`REFUSALS`].
@@ -11,6 +11,7 @@
 //!    kind is asked: where both replicas are the same, the source's log says so. Then all are
 //!    dropped.
 
+mod application;
 mod replica;
 mod sessions;
 mod tables;

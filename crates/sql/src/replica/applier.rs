@@ -51,6 +51,7 @@ mod ending;
 mod filtering;
 mod loading;
 mod pieces;
+mod portable;
 mod rules;
 mod settings;
 mod statements;

@@ -50,6 +50,7 @@ names! {
     DURAMEN_RECOVERY_DISTANCE_MAX = "duramen_recovery_distance_max";
     DURAMEN_METRICS_ADDRESS = "duramen_metrics_address";
     EVENT_SCHEDULER = "event_scheduler";
+    DURAMEN_REPLICA_STATEMENTS = "duramen_replica_statements";
     DURAMEN_ROW_LOCKS_MAX = "duramen_row_locks_max";
     DURAMEN_SLOW_COMMIT_TIME = "duramen_slow_commit_time";
     DURAMEN_STATEMENT_MEMORY_MAX = "duramen_statement_memory_max";

@@ -1,5 +1,6 @@
 //! The sessions of a round, and the databases that they work in.
 
+use super::application;
 use crate::Result;
 use crate::node::Node;
 use differential::generator::{Episodes, episode};
@@ -96,6 +97,13 @@ fn one(address: &Address, kind: ServerKind, seed: u64, number: u64) -> Result<(u
     let mut random = Random::new(seed ^ number.wrapping_mul(0x9e37_79b9));
     for statement in begin(kind, &mut random, number) {
         run(&statement);
+    }
+    if number % 3 == 1 {
+        for statement in application::statements(&mut random) {
+            run(&statement);
+        }
+        run("COMMIT");
+        return Ok(counts);
     }
     let what = Episodes {
         for_mysql: kind != ServerKind::MariaDb,

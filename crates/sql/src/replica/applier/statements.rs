@@ -3,6 +3,7 @@
 use binlog::event::{EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEvent, UserVarValue};
 use binlog::gtid::GtidSpecification;
 
+use super::portable;
 use super::settings::{UTF8MB4_GENERAL_CI, unknown_charset};
 use super::texts::{self, TextKind, Treatment};
 use super::{Applier, corrupt};
@@ -203,6 +204,10 @@ impl Applier {
         self.enter_source_session(query.thread_id);
         if let Some(set) = self.values.take() {
             self.session.execute(set.as_bytes(), &mut Discard)?;
+        }
+        if self.is_mariadb && self.rules.only_portable && kind != TextKind::Definition {
+            let checked = portable::check(self.session.context(), &query);
+            checked.map_err(|e| in_statement(&query, e))?;
         }
         if let Some(before) = rewritten.as_ref().and_then(|rewritten| rewritten.before.as_deref()) {
             self.run_before(header, &query, before)?;

@@ -32,6 +32,9 @@ pub(super) const VARIABLES: &[Variable] = &[
         .block(4096)
         .read_only()
         .help_text("Bytes of log that a restart replays at most"),
+    choice("duramen_replica_statements", &["PORTABLE", "ALL"], 0).help_text(
+        "Which changes that a MariaDB logged as text an applier that starts next runs: those that mean the same here, or all",
+    ),
     uint("duramen_row_locks_max", 4 << 20, 1024, 1 << 40)
         .read_only()
         .help_text("Row locks that one transaction may hold"),
