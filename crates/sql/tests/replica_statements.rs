@@ -398,6 +398,40 @@ fn rows_are_never_those_of_a_temporary_table() {
     assert_eq!(sessions.rows("SELECT a FROM st.t"), [["9"]]);
 }
 
+/// MySQL computes a VIRTUAL column in the time zone of whoever reads it, and logs what the writer's
+/// was: the replica went on with that.
+#[test]
+fn virtual_columns_of_a_time_zone_stop_the_applier() {
+    const COLUMNS: [(&str, bool); 9] = [
+        ("DATE AS (DATE(ts))", true),
+        ("DATE AS (DATE(ts)) STORED", false),
+        ("TIMESTAMP AS (dt)", true),
+        ("TIMESTAMP AS (ts)", false),
+        ("TIMESTAMP AS ('2020-01-01')", true),
+        ("DATETIME AS (FROM_UNIXTIME(n))", true),
+        ("DATE AS (DATE(dt))", false),
+        ("INT AS (n + 1)", false),
+        ("INT AS (HOUR(ts)) STORED, v INT AS (c + 1) VIRTUAL", false),
+    ];
+    let writer = Server::new(2);
+    let mut session = writer.session();
+    run(&mut session, "CREATE DATABASE st").unwrap();
+    for (number, (column, stops)) in (1..).zip(COLUMNS) {
+        let mut sessions = Sessions::new("9.7.4");
+        let create = format!("CREATE TABLE t{number} (n INT, ts TIMESTAMP NULL, dt DATETIME, c {column})");
+        run(&mut session, &create.replace(" TABLE t", " TABLE st.t")).unwrap();
+        sessions.say(1, &create).unwrap();
+        let before = log_of(&writer).len();
+        run(&mut session, "SET time_zone = '+05:30'").unwrap();
+        run(&mut session, &format!("SET gtid_next = 'aaaaaaaa-0000-0000-0000-000000000001:{number}'")).unwrap();
+        run(&mut session, &format!("INSERT INTO st.t{number} (n, ts, dt) VALUES (1, NOW(), NOW())")).unwrap();
+        run(&mut session, "SET gtid_next = AUTOMATIC").unwrap();
+        let applier = sessions.applier.as_mut().unwrap();
+        let applied = log_of(&writer)[before..].iter().try_for_each(|event| applier.apply(event).map(drop));
+        assert_eq!(applied.map_err(|e| e.number), if stops { Err(1235) } else { Ok(()) }, "{column}");
+    }
+}
+
 /// They outlive STOP REPLICA, but not a restart of the source, which does not log that they are
 /// gone.
 #[test]

@@ -7,6 +7,7 @@ use super::table::{Default, TableDef};
 use crate::expression::{Expr, Node, Resolver, Scope};
 use crate::session::Context;
 use datum::error::{self, Result};
+use datum::types::DataType;
 
 /// A table's expressions. Their row is the table's.
 #[derive(Debug)]
@@ -17,6 +18,9 @@ pub(crate) struct Computed {
     pub defaults: Vec<(usize, Expr)>,
     /// CHECK constraints that are enforced, by their numbers.
     pub checks: Vec<(usize, Expr)>,
+    /// A VIRTUAL column whose value is another one in another time zone. MySQL computes it where it
+    /// is read; here it is what it was where the row was written.
+    pub(crate) zoned: Option<usize>,
 }
 
 impl Computed {
@@ -30,7 +34,9 @@ impl Computed {
     }
 
     fn compile(cx: &mut Context, table: &Arc<TableDef>) -> Result<Computed> {
-        let mut computed = Computed { generated: Vec::new(), defaults: Vec::new(), checks: Vec::new() };
+        let mut computed =
+            Computed { generated: Vec::new(), defaults: Vec::new(), checks: Vec::new(), zoned: None };
+        let mut zoned = Vec::new();
         let scope = Scope::of_table(table.clone(), &table.name);
         let mut resolver = Resolver::new(cx, scope);
         resolver.of_definition = true;
@@ -45,6 +51,9 @@ impl Computed {
                 (Some(generated), _) => {
                     let expr = resolver.expr(&parse_stored(&generated.expr)?)?;
                     stored_function(&expr).map_or(Ok(()), |name| Err(refused(&name)))?;
+                    if !generated.stored && !column.is_key_part() && depends_on_zone(&expr, table, number, &zoned) {
+                        zoned.push(number);
+                    }
                     computed.generated.push((number, expr));
                 }
                 (None, Default::Expression(text)) => {
@@ -64,8 +73,28 @@ impl Computed {
                 computed.checks.push((number, expr));
             }
         }
+        computed.zoned = zoned.first().copied();
         Ok(computed)
     }
+}
+
+/// True if a generated column's value may be another one in another time zone: what a TIMESTAMP
+/// shows, or another one of these columns, takes part in it, or it becomes a TIMESTAMP.
+fn depends_on_zone(expr: &Expr, table: &TableDef, number: usize, zoned: &[usize]) -> bool {
+    let is_timestamp = |column: usize| matches!(table.columns[column].ty, DataType::Timestamp(_));
+    if is_timestamp(number) {
+        let is_the_same = |column: usize| is_timestamp(column) && !zoned.contains(&column);
+        return !matches!(expr.node, Node::Column { column, .. } if is_the_same(column));
+    }
+    let mut depends = false;
+    expr.walk(&mut |e| {
+        depends |= match &e.node {
+            &Node::Column { column, .. } => is_timestamp(column) || zoned.contains(&column),
+            Node::Call(function, _) => matches!(function.name, "from_unixtime" | "unix_timestamp"),
+            _ => false,
+        };
+    });
+    depends
 }
 
 /// The name of a stored function that an expression calls.

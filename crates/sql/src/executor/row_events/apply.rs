@@ -20,6 +20,7 @@ use super::super::{RowRules, computed, writer};
 use super::conversion::{Allowed, Conversions};
 use super::{check, corrupt};
 use crate::catalog::table::Default;
+use crate::catalog::computed::Computed;
 use crate::catalog::temporary::TemporaryTables;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::row::Offsets;
@@ -110,6 +111,7 @@ fn rows_of_table(
     let database = options.database.unwrap_or(&of_source);
     let table = cx.open_table_to_write(Some(database), &name)?;
     cx.check_writable_table(&table)?;
+    check_virtual_columns(cx, &table)?;
     // The log of a MySQL that has no cascades in it says neither.
     const WITHOUT: u16 = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::USE_SQL_FOREIGN_KEY;
     cx.statement.ignores_foreign_keys = event.flags & WITHOUT != 0;
@@ -124,6 +126,22 @@ fn rows_of_table(
     let Some(conversions) = conversions else { return target.apply(cx, event.kind, &changes) };
     let images = conversions.convert(&table, &changes)?;
     target.apply(cx, event.kind, &conversions.converted(&changes, &images)?)
+}
+
+/// Rows of another server have the values of VIRTUAL columns as its writers saw them, and it computes
+/// them anew for each reader. Error 1235 where these may differ.
+fn check_virtual_columns(cx: &mut Context, table: &Arc<TableDef>) -> Result<()> {
+    let is_virtual = |column: &ColumnDef| column.generated.as_ref().is_some_and(|generated| !generated.stored);
+    if !cx.is_applier() || !table.columns.iter().any(is_virtual) {
+        return Ok(());
+    }
+    match Computed::of(cx, table)?.zoned {
+        Some(column) => Err(SqlError::unsupported(format_args!(
+            "the VIRTUAL column {}.{}.{}, whose value depends on the time zone of who reads it; a STORED one does not",
+            table.database, table.name, table.columns[column].name
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Where each of the event's columns is in the table, for those that the table has: by its place
