@@ -118,10 +118,10 @@ fn of_server(remote: &Remote, database: Option<&str>) -> Result<Report, ToolErro
         Some(one) => vec![one.to_owned()],
         None => definitions.databases()?,
     };
-    examine_server(remote, &mut definitions, &databases, &|_| true)
+    examine_server(Trial::begin()?, remote, &mut definitions, &databases, &|_| true)
 }
 
-/// Examines what `is_wanted` of some databases of a server, on a stack like a session's.
+/// Examines what `is_wanted` of some databases of a server that will be followed, on a stack like a session's.
 ///
 /// # Errors
 /// The server's.
@@ -132,17 +132,17 @@ pub(crate) fn examine_definitions(
 ) -> Result<Report, ToolError> {
     examine(|| {
         let mut definitions = Definitions::connect(remote)?;
-        examine_server(remote, &mut definitions, databases, is_wanted)
+        examine_server(Trial::before_rows()?, remote, &mut definitions, databases, is_wanted)
     })
 }
 
 fn examine_server(
+    mut trial: Trial,
     remote: &Remote,
     definitions: &mut Definitions,
     databases: &[String],
     is_wanted: &(dyn Fn(&Definition) -> bool + Sync),
 ) -> Result<Report, ToolError> {
-    let mut trial = Trial::begin()?;
     let mut report = Report::new(&remote.server());
     let mut hidden = Vec::new();
     let mut database = String::new();

@@ -188,6 +188,9 @@ fn copy(
     ignored.check(remote, &all)?;
     let databases: Vec<String> = all.into_iter().filter(|name| !ignored.databases.contains(name)).collect();
     say(&format!("{} is {}, with {} databases", remote.server(), source.facts.name(), databases.len()));
+    if let Some(advice) = source.advice()? {
+        say(&advice);
+    }
     let left_out = try_definitions(remote, &databases, &ignored)?;
 
     let mut unfinished = Unfinished::begin(env, &options.path(ids::DATADIR), &source)?;

@@ -423,7 +423,8 @@ fn virtual_columns_of_a_time_zone_stop_the_applier() {
         sessions.say(1, &create).unwrap();
         let before = log_of(&writer).len();
         run(&mut session, "SET time_zone = '+05:30'").unwrap();
-        run(&mut session, &format!("SET gtid_next = 'aaaaaaaa-0000-0000-0000-000000000001:{number}'")).unwrap();
+        run(&mut session, &format!("SET gtid_next = 'aaaaaaaa-0000-0000-0000-000000000001:{number}'"))
+            .unwrap();
         run(&mut session, &format!("INSERT INTO st.t{number} (n, ts, dt) VALUES (1, NOW(), NOW())")).unwrap();
         run(&mut session, "SET gtid_next = AUTOMATIC").unwrap();
         let applier = sessions.applier.as_mut().unwrap();

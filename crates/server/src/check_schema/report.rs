@@ -65,6 +65,11 @@ impl Finding {
         let (statement, text) = (shown(statement), warning.message.clone());
         Finding { place, verdict: Verdict::Differs, statement, error: warning.number, text, way_out }
     }
+
+    /// The same, refused.
+    pub(super) fn refuse(self) -> Finding {
+        Finding { verdict: Verdict::Refused, ..self }
+    }
 }
 
 /// The beginning of a text, on one line.
@@ -79,7 +84,7 @@ fn shown(text: &[u8]) -> String {
 }
 
 /// What a person can do about an error; of several that fit the first counts.
-const WAYS_OUT: [(u16, &str, &str); 15] = [
+const WAYS_OUT: [(u16, &str, &str); 16] = [
     (
         1235,
         "partition",
@@ -99,6 +104,7 @@ const WAYS_OUT: [(u16, &str, &str); 15] = [
     ),
     (1235, "roles", "grant the role's privileges to its users"),
     (1235, "privileges on single", "grant the privileges on the database"),
+    (1235, "VIRTUAL column", "make it STORED, or let it not depend on a TIMESTAMP"),
     (1235, "", "docs/what-is-missing.md has what can't be done yet"),
     (1273, "", "name another collation: 'SHOW COLLATION' lists them; utf8mb4_0900_ai_ci is MySQL's default"),
     (1115, "", "utf8mb4 holds every character: take it for the column or table"),

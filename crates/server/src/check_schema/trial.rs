@@ -7,6 +7,7 @@ use crate::datadir::Datadir;
 use crate::log_tool::ToolError;
 use crate::options::{self, Command};
 use crate::stop::Stop;
+use datum::error::NOT_SUPPORTED_YET;
 use env::{Env, RealEnv};
 use sql::{ColumnMeta, Connection, Datum, Instance, OkInfo, ResultSink, Session, SqlError};
 use std::collections::HashMap;
@@ -23,13 +24,15 @@ const DATABASE: &str = "schema";
 const CAUSES_MAX: usize = 100;
 
 /// Warnings that say that a definition means something else here than in MySQL.
-const DIFFERENCES: [u16; 1] = [datum::error::WARN_USING_OTHER_HANDLER.number];
+const DIFFERENCES: [u16; 2] = [datum::error::WARN_USING_OTHER_HANDLER.number, NOT_SUPPORTED_YET.number];
 
 /// An empty database, and a session of its administrator.
 pub(super) struct Trial {
     session: Session,
     /// Objects that could not be made, in lower case, with the place of their statement.
     missing: HashMap<String, SourcePlace>,
+    /// The rows of a server that is followed would come next: what has other ones here is refused.
+    before_rows: bool,
     instance: Arc<Instance>,
     _datadir: Datadir,
     /// Removed when this is dropped.
@@ -54,11 +57,24 @@ impl Trial {
             .map_err(|e| refused(&e))?;
         let session = instance.connect(Connection::local(instance.reserve_id(), "root"));
         let session = session.map_err(|e| refused(&e))?;
-        let mut trial =
-            Trial { session, missing: HashMap::new(), instance, _datadir: datadir, _folder: folder };
+        let mut trial = Trial {
+            session,
+            missing: HashMap::new(),
+            before_rows: false,
+            instance,
+            _datadir: datadir,
+            _folder: folder,
+        };
         for sql in [format!("CREATE DATABASE `{DATABASE}`"), format!("USE `{DATABASE}`")] {
             trial.run(sql.as_bytes()).map_err(|e| refused(&e))?;
         }
+        Ok(trial)
+    }
+
+    /// The same before a server is followed.
+    pub(super) fn before_rows() -> Result<Trial, ToolError> {
+        let mut trial = Self::begin()?;
+        trial.before_rows = true;
         Ok(trial)
     }
 
@@ -81,7 +97,9 @@ impl Trial {
         match outcome {
             Ok(warnings) => {
                 for warning in warnings {
-                    report.push(Finding::differs(statement.here(), &statement.text, &warning));
+                    let finding = Finding::differs(statement.here(), &statement.text, &warning);
+                    let is_refused = self.before_rows && warning.number == NOT_SUPPORTED_YET.number;
+                    report.push(if is_refused { finding.refuse() } else { finding });
                 }
             }
             Err(e) => {

@@ -50,6 +50,24 @@ impl Source {
         Ok(Self { session, facts })
     }
 
+    /// What to do at a MariaDB that logs changes as texts, of which a replica runs only some.
+    ///
+    /// # Errors
+    /// The server's.
+    pub(super) fn advice(&mut self) -> Result<Option<String>, ToolError> {
+        if !self.is_mariadb() {
+            return Ok(None);
+        }
+        let [format] = self.session.first("SELECT @@global.binlog_format")?;
+        let format = format.filter(|format| format != "ROW");
+        Ok(format.map(|format| {
+            format!(
+                "warning: it logs changes as texts (binlog_format = {format}), and a replica stops at those that may mean something \
+                 else here: SET GLOBAL binlog_format = ROW there first, and let its clients connect anew"
+            )
+        }))
+    }
+
     /// The databases that are not its own.
     ///
     /// # Errors

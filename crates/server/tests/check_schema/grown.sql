@@ -21,6 +21,7 @@ ALTER TABLE `posts` ADD `at` DATETIME, ADD FULLTEXT KEY (`title`), ADD KEY (`at`
 CREATE TABLE `odd` (a INT) ENGINE=TokuDB;
 ALTER TABLE `odd` ADD b INT;
 CREATE TABLE `word` (`t` varchar(10)) COLLATE utf8mb4_klingon_ci;
+CREATE TABLE `visits` (`at` TIMESTAMP NULL, `day` DATE AS (DATE(`at`)), `hour` INT AS (HOUR(`at`)) STORED);
 DELIMITER ;;
 CREATE FUNCTION `twice`(n INT) RETURNS INT DETERMINISTIC
 BEGIN

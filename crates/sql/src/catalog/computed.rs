@@ -6,7 +6,7 @@ use super::draft::parse_stored;
 use super::table::{Default, TableDef};
 use crate::expression::{Expr, Node, Resolver, Scope};
 use crate::session::Context;
-use datum::error::{self, Result};
+use datum::error::{self, Result, SqlError};
 use datum::types::DataType;
 
 /// A table's expressions. Their row is the table's.
@@ -20,7 +20,7 @@ pub(crate) struct Computed {
     pub checks: Vec<(usize, Expr)>,
     /// A VIRTUAL column whose value is another one in another time zone. MySQL computes it where it
     /// is read; here it is what it was where the row was written.
-    pub(crate) zoned: Option<usize>,
+    zoned: Option<usize>,
 }
 
 impl Computed {
@@ -31,6 +31,16 @@ impl Computed {
         }
         let computed = Arc::new(Self::compile(cx, table)?);
         Ok(table.computed.get_or_init(|| computed).clone())
+    }
+
+    /// Error 1235 for a column that MySQL computes anew for each reader, with another value in
+    /// another time zone. Its rows can't be those of a MySQL.
+    pub(crate) fn unlike_mysql(&self, table: &TableDef) -> Option<SqlError> {
+        let name = &table.columns[self.zoned?].name;
+        Some(SqlError::unsupported(format_args!(
+            "the VIRTUAL column {}.{}.{name}, whose value depends on the reader's time zone: here it has the writer's, as if it were STORED",
+            table.database, table.name
+        )))
     }
 
     fn compile(cx: &mut Context, table: &Arc<TableDef>) -> Result<Computed> {
@@ -51,7 +61,10 @@ impl Computed {
                 (Some(generated), _) => {
                     let expr = resolver.expr(&parse_stored(&generated.expr)?)?;
                     stored_function(&expr).map_or(Ok(()), |name| Err(refused(&name)))?;
-                    if !generated.stored && !column.is_key_part() && depends_on_zone(&expr, table, number, &zoned) {
+                    if !generated.stored
+                        && !column.is_key_part()
+                        && depends_on_zone(&expr, table, number, &zoned)
+                    {
                         zoned.push(number);
                     }
                     computed.generated.push((number, expr));

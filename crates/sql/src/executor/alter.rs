@@ -167,10 +167,12 @@ pub(super) fn plan(cx: &Context, statement: &Statement) -> Result<Alter> {
         .unwrap_or_else(|| Err(SqlError::internal("a statement that alters no table")))
 }
 
-/// What does not compile is no definition.
+/// What does not compile is no definition. What means something else than in MySQL is told.
 pub(super) fn check_expressions(cx: &mut Context, table: &TableDef) -> Result<()> {
-    if !table.is_plain() {
-        Computed::of(cx, &Arc::new(table.clone()))?;
+    if !table.is_plain()
+        && let Some(e) = Computed::of(cx, &Arc::new(table.clone()))?.unlike_mysql(table)
+    {
+        cx.warn(e);
     }
     Ok(())
 }

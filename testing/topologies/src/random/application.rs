@@ -8,7 +8,8 @@ const ROWS: u64 = 12;
 
 /// The tables, and the statements that change them.
 pub(super) fn statements(random: &mut Random) -> Vec<String> {
-    let charset = ["utf8mb4 COLLATE utf8mb4_general_ci", "latin1", "utf8mb4 COLLATE utf8mb4_unicode_ci", "utf8mb3"];
+    let charset =
+        ["utf8mb4 COLLATE utf8mb4_general_ci", "latin1", "utf8mb4 COLLATE utf8mb4_unicode_ci", "utf8mb3"];
     let charset = one(random, &charset);
     let mut out = vec![
         format!(
@@ -57,7 +58,9 @@ fn statement(random: &mut Random) -> String {
                     "value = CONCAT(value, VALUES(value)), hits = VALUES(hits) + hits",
                 ],
             );
-            format!("INSERT INTO options (name, value) VALUES ('option {name}', {value}) ON DUPLICATE KEY UPDATE {update}")
+            format!(
+                "INSERT INTO options (name, value) VALUES ('option {name}', {value}) ON DUPLICATE KEY UPDATE {update}"
+            )
         }
         5..=7 => {
             let column = random.below(COLUMN_COUNT);
@@ -95,7 +98,9 @@ fn value(random: &mut Random, column: u64) -> String {
     }
     let number = random.below(400) as i64 - 100;
     match column_name(column) {
-        "author" => one(random, &[&number.to_string(), &format!("'{number}'"), "@n", "LAST_INSERT_ID()", "TRUE"]),
+        "author" => {
+            one(random, &[&number.to_string(), &format!("'{number}'"), "@n", "LAST_INSERT_ID()", "TRUE"])
+        }
         "title" | "content" => text(random),
         "status" => one(random, &["'draft'", "'open'", "'gone'", "''", "'Open'"]),
         "flags" => one(random, &["'a'", "'a,c'", "'b,a'", "''", "'x'"]),
@@ -103,8 +108,12 @@ fn value(random: &mut Random, column: u64) -> String {
         "score" | "weight" => one(random, &[&format!("{number}.1"), "1e10", "0.1", "-2.5e-3", "'3.3'"]),
         "day" => one(random, &["'2024-02-29'", "'0000-00-00'", "CURDATE()", "'2023-02-29'", "NOW()"]),
         "begin" => one(random, &["'10:11:12.346'", "'-100:00:00'", "CURTIME(2)", "'900:00:00'"]),
-        "made" => one(random, &["NOW(3)", "NOW()", "'2024-06-01 10:00:00.1239'", "'2024-06-01'", "UTC_TIMESTAMP()"]),
-        "changed" => one(random, &["NOW()", "'2024-03-31 02:30:00'", "'2037-12-31 23:59:59'", "'1970-01-01 00:00:00'"]),
+        "made" => {
+            one(random, &["NOW(3)", "NOW()", "'2024-06-01 10:00:00.1239'", "'2024-06-01'", "UTC_TIMESTAMP()"])
+        }
+        "changed" => {
+            one(random, &["NOW()", "'2024-03-31 02:30:00'", "'2037-12-31 23:59:59'", "'1970-01-01 00:00:00'"])
+        }
         "year" => one(random, &["2024", "'1999'", "1900"]),
         "active" => one(random, &["b'1'", "0", "1", "TRUE"]),
         "raw" => one(random, &["x'00ff'", "'raw'", "0x41", "x''"]),
@@ -115,7 +124,18 @@ fn value(random: &mut Random, column: u64) -> String {
 fn text(random: &mut Random) -> String {
     one(
         random,
-        &["'plain'", "'Größe'", "''", "'a''b\\\\n'", "'spaces  '", "'\u{1f600}'", "@t", "'Plain'", "7", "_utf8mb4'x'"],
+        &[
+            "'plain'",
+            "'Größe'",
+            "''",
+            "'a''b\\\\n'",
+            "'spaces  '",
+            "'\u{1f600}'",
+            "@t",
+            "'Plain'",
+            "7",
+            "_utf8mb4'x'",
+        ],
     )
 }
 

@@ -19,8 +19,8 @@ use super::super::foreign_keys::{self, NotChanged};
 use super::super::{RowRules, computed, writer};
 use super::conversion::{Allowed, Conversions};
 use super::{check, corrupt};
-use crate::catalog::table::Default;
 use crate::catalog::computed::Computed;
+use crate::catalog::table::Default;
 use crate::catalog::temporary::TemporaryTables;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::row::Offsets;
@@ -131,17 +131,12 @@ fn rows_of_table(
 /// Rows of another server have the values of VIRTUAL columns as its writers saw them, and it computes
 /// them anew for each reader. Error 1235 where these may differ.
 fn check_virtual_columns(cx: &mut Context, table: &Arc<TableDef>) -> Result<()> {
-    let is_virtual = |column: &ColumnDef| column.generated.as_ref().is_some_and(|generated| !generated.stored);
+    let is_virtual =
+        |column: &ColumnDef| column.generated.as_ref().is_some_and(|generated| !generated.stored);
     if !cx.is_applier() || !table.columns.iter().any(is_virtual) {
         return Ok(());
     }
-    match Computed::of(cx, table)?.zoned {
-        Some(column) => Err(SqlError::unsupported(format_args!(
-            "the VIRTUAL column {}.{}.{}, whose value depends on the time zone of who reads it; a STORED one does not",
-            table.database, table.name, table.columns[column].name
-        ))),
-        None => Ok(()),
-    }
+    Computed::of(cx, table)?.unlike_mysql(table).map_or(Ok(()), Err)
 }
 
 /// Where each of the event's columns is in the table, for those that the table has: by its place

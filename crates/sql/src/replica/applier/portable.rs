@@ -27,8 +27,8 @@ use crate::session::Context;
 use datum::error::{Result, SqlError};
 use scope::Scope;
 use syntax::ast::{
-    Delete, ExprKind, Insert, InsertSource, Query, QueryBody, Select, SelectItem, SelectOptions, StatementKind,
-    TableContent, TableFactor, TableReference, Update,
+    Delete, ExprKind, Insert, InsertSource, Query, QueryBody, Select, SelectItem, SelectOptions,
+    StatementKind, TableContent, TableFactor, TableReference, Update,
 };
 
 /// What in a statement may mean something else here.
@@ -86,7 +86,9 @@ impl Checker<'_> {
     }
 
     fn insert(&self, insert: &Insert) -> Checked {
-        let Some(table) = self.table(insert.table.database.as_deref(), &insert.table.name)? else { return Ok(()) };
+        let Some(table) = self.table(insert.table.database.as_deref(), &insert.table.name)? else {
+            return Ok(());
+        };
         if !insert.partitions.is_empty() || insert.row_alias.is_some() {
             return Err("PARTITION, or an alias of rows,".into());
         }

@@ -127,7 +127,9 @@ impl<'a> Scope<'a> {
                 Ok(value)
             }
             K::Function(call) => self.function(call),
-            K::Subquery(_) | K::Exists(_) | K::InQuery { .. } | K::Quantified { .. } => Err("a subquery".into()),
+            K::Subquery(_) | K::Exists(_) | K::InQuery { .. } | K::Quantified { .. } => {
+                Err("a subquery".into())
+            }
             _ => Err(OTHER),
         }
     }
@@ -148,7 +150,9 @@ impl<'a> Scope<'a> {
             }
             Literal::Hex { introducer: None, .. } => Value::Bytes,
             Literal::Bit { introducer: None, .. } => Value::Bits,
-            Literal::Hex { .. } | Literal::Bit { .. } => return Err("a literal of bytes with a character set".into()),
+            Literal::Hex { .. } | Literal::Bit { .. } => {
+                return Err("a literal of bytes with a character set".into());
+            }
             Literal::Date(text) | Literal::Time(text) | Literal::Timestamp(text) => {
                 Value::Literal { bytes: text, charset: Charset::Ascii }
             }
@@ -201,10 +205,11 @@ impl<'a> Scope<'a> {
         };
         match (&*call.name.to_ascii_lowercase(), &call.arguments[..]) {
             _ if call.database.is_some() => Err("a stored function".into()),
-            (
-                "now" | "current_timestamp" | "localtime" | "localtimestamp" | "utc_timestamp",
-                arguments,
-            ) if is_now(arguments) => Ok(Value::Moment),
+            ("now" | "current_timestamp" | "localtime" | "localtimestamp" | "utc_timestamp", arguments)
+                if is_now(arguments) =>
+            {
+                Ok(Value::Moment)
+            }
             ("curdate" | "current_date" | "utc_date", []) => Ok(Value::Date),
             ("curtime" | "current_time" | "utc_time", arguments) if is_now(arguments) => Ok(Value::Time),
             ("unix_timestamp" | "last_insert_id", []) => Ok(Value::Integer(None)),

@@ -72,7 +72,10 @@ impl<'a> Value<'a> {
         let is_kept = match (*self, ty) {
             (V::Null, _) => true,
             (V::Of(of), ty) => of == ty,
-            (V::Integer(_), DataType::Integer { .. } | DataType::Decimal { .. } | DataType::Floating { .. }) => true,
+            (
+                V::Integer(_),
+                DataType::Integer { .. } | DataType::Decimal { .. } | DataType::Floating { .. },
+            ) => true,
             (V::Integer(Some(number)), DataType::Year) => (1901..=2155).contains(&number),
             (V::Integer(Some(_)), DataType::Bit(_)) => true,
             (V::Integer(Some(_)), ty) => is_text(ty),
@@ -100,10 +103,15 @@ impl<'a> Value<'a> {
     fn compares_with(&self, other: &Self) -> bool {
         match (*self, *other) {
             (V::Null, _) => true,
-            (V::Integer(_) | V::Decimal { .. } | V::Double, V::Integer(_) | V::Decimal { .. } | V::Double) => true,
+            (
+                V::Integer(_) | V::Decimal { .. } | V::Double,
+                V::Integer(_) | V::Decimal { .. } | V::Double,
+            ) => true,
             // Both become doubles, which hold so many digits.
             (V::Integer(None), V::Literal { bytes, .. }) => is_integer(bytes, 15),
-            (V::Text(collation), V::Literal { bytes, charset }) => compares_literal(collation, bytes, charset),
+            (V::Text(collation), V::Literal { bytes, charset }) => {
+                compares_literal(collation, bytes, charset)
+            }
             (V::Of(ty @ (DataType::Enum { .. } | DataType::Set { .. })), V::Literal { bytes, charset }) => {
                 compares_literal(ty.collation(), bytes, charset)
             }
@@ -112,7 +120,9 @@ impl<'a> Value<'a> {
             (V::Text(a), V::Text(b)) => a == b && is_portable(a),
             (V::Bytes, V::Bytes | V::Literal { .. }) => true,
             (V::Date | V::DateTime | V::Moment, V::Date | V::DateTime | V::Moment) => true,
-            (V::Date | V::DateTime | V::Moment, V::Literal { bytes, .. }) => is_date(bytes) || is_date_time(bytes),
+            (V::Date | V::DateTime | V::Moment, V::Literal { bytes, .. }) => {
+                is_date(bytes) || is_date_time(bytes)
+            }
             (V::Time, V::Time) => true,
             (V::Time, V::Literal { bytes, .. }) => is_time(bytes),
             _ => false,
@@ -206,7 +216,8 @@ fn fits(bytes: &[u8], charset: Charset, into: Charset) -> bool {
 /// Collations by which both order all texts in the same way.
 fn is_portable(collation: Collation) -> bool {
     let name = collation.name();
-    name == "latin1_swedish_ci" || ["_bin", "_general_ci", "_unicode_ci"].iter().any(|end| name.ends_with(end))
+    name == "latin1_swedish_ci"
+        || ["_bin", "_general_ci", "_unicode_ci"].iter().any(|end| name.ends_with(end))
 }
 
 /// Those under which both find the same by LIKE: one weight for each character.
@@ -221,7 +232,9 @@ fn compares_literal(collation: Collation, bytes: &[u8], charset: Charset) -> boo
 /// True if a column keeps a literal as it shows it then, or as any text of its set.
 fn keeps_literal(ty: &DataType, bytes: &[u8], charset: Charset) -> bool {
     match ty {
-        ty if is_string(ty) => ty.collation() == Collation::BINARY || fits(bytes, charset, ty.collation().charset()),
+        ty if is_string(ty) => {
+            ty.collation() == Collation::BINARY || fits(bytes, charset, ty.collation().charset())
+        }
         DataType::Integer { .. } => is_integer(bytes, 20),
         DataType::Decimal { .. } => is_decimal(bytes),
         DataType::Floating { digits: None, .. } => is_decimal(bytes),
@@ -259,7 +272,10 @@ fn is_decimal(text: &[u8]) -> bool {
 /// True if a text has this form, in which `0` stands for a digit.
 fn has_form(text: &[u8], form: &[u8]) -> bool {
     text.len() == form.len()
-        && text.iter().zip(form).all(|(&byte, &form)| if form == b'0' { byte.is_ascii_digit() } else { byte == form })
+        && text
+            .iter()
+            .zip(form)
+            .all(|(&byte, &form)| if form == b'0' { byte.is_ascii_digit() } else { byte == form })
 }
 
 fn is_date(text: &[u8]) -> bool {
@@ -278,7 +294,9 @@ fn is_time(text: &[u8]) -> bool {
 
 fn without_fraction(text: &[u8]) -> Option<&[u8]> {
     match text.iter().position(|&byte| byte == b'.') {
-        Some(point) => is_integer(&text[point + 1..], 6).then_some(&text[..point]).filter(|_| text[point + 1] != b'-'),
+        Some(point) => {
+            is_integer(&text[point + 1..], 6).then_some(&text[..point]).filter(|_| text[point + 1] != b'-')
+        }
         None => Some(text),
     }
 }
