@@ -121,7 +121,8 @@ fn of_server(remote: &Remote, database: Option<&str>) -> Result<Report, ToolErro
     examine_server(Trial::begin()?, remote, &mut definitions, &databases, &|_| true)
 }
 
-/// Examines what `is_wanted` of some databases of a server that will be followed, on a stack like a session's.
+/// Examines what `is_wanted` of some databases of a server that will be followed, on a stack like a
+/// session's.
 ///
 /// # Errors
 /// The server's.

@@ -1,6 +1,6 @@
-//! What applications say all day: rows with literals of all types, changes by key, counters, inserts
-//! that update, under various settings. Where the source logs them as text, a replica runs most of
-//! them.
+//! What applications say all day: rows with literals of all types, changes by key, counters,
+//! inserts that update, under various settings. Where the source logs them as text, a replica runs
+//! most of them.
 
 use stdx::random::Random;
 

@@ -128,8 +128,8 @@ fn rows_of_table(
     target.apply(cx, event.kind, &conversions.converted(&changes, &images)?)
 }
 
-/// Rows of another server have the values of VIRTUAL columns as its writers saw them, and it computes
-/// them anew for each reader. Error 1235 where these may differ.
+/// Rows of another server have the values of VIRTUAL columns as its writers saw them, and it
+/// computes them anew for each reader. Error 1235 where these may differ.
 fn check_virtual_columns(cx: &mut Context, table: &Arc<TableDef>) -> Result<()> {
     let is_virtual =
         |column: &ColumnDef| column.generated.as_ref().is_some_and(|generated| !generated.stored);

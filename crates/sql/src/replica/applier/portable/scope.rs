@@ -159,8 +159,8 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// A literal's character set: the client's, which the server converts to the connection's. Where
-    /// these differ, ASCII is the same in both.
+    /// A literal's character set: the client's, which the server converts to the connection's.
+    /// Where these differ, ASCII is the same in both.
     fn charset(&self, introducer: Option<&Ident>, bytes: &[u8]) -> Checked<Charset> {
         const UNKNOWN: Cow<'static, str> = Cow::Borrowed("a literal of another character set");
         if bytes.is_ascii() {
