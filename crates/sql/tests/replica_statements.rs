@@ -18,8 +18,8 @@ use binlog::event::{
     MariadbGtidEvent, QueryEvent, StatusVars, append_event, decode_format_description,
 };
 use common::{Server, log_of, rows, run};
-use sql::replica::ApplyError;
-use sql::replica::{Applier, Channel, ReceivedEvent, SourceConfig};
+use sql::SqlError;
+use sql::replica::{Applier, ApplyError, Channel, ReceivedEvent, SourceConfig};
 
 /// An event of the source.
 fn received(event: &impl EncodeEvent, end: u64) -> Arc<ReceivedEvent> {
@@ -515,6 +515,29 @@ fn all_rows_of_a_statement_follow_its_insert_id() {
     assert_eq!(found.len(), 5, "{found:?}");
     let next = "SELECT auto_increment FROM information_schema.tables WHERE table_schema = 'st'";
     assert_eq!(sessions.rows(next), [["6"]]);
+}
+
+/// The second row was out of range (1264), or in a table's last number (1062), and the counter
+/// beyond its type. MySQL has the error of a type that is full.
+#[test]
+fn numbers_behind_an_insert_id_end_with_their_type() {
+    for ty in ["TINYINT", "TINYINT UNSIGNED"] {
+        let mut sessions = Sessions::new("9.7.4");
+        let max = if ty == "TINYINT" { 127 } else { 255 };
+        sessions.say(1, &format!("CREATE TABLE t (id {ty} AUTO_INCREMENT PRIMARY KEY, a INT)")).unwrap();
+        sessions.insert_id(max - 1);
+        sessions.say(1, "INSERT INTO t (a) VALUES (1), (2)").unwrap();
+        let mut session = sessions.server.session();
+        run(&mut session, "USE st").unwrap();
+        run(&mut session, "DELETE FROM t").unwrap();
+        run(&mut session, &format!("SET insert_id = {max}")).unwrap();
+        let number = |e: SqlError| e.number;
+        let two = run(&mut session, "INSERT INTO t (a) VALUES (1), (2)");
+        assert_eq!(two.map(drop).map_err(number), Err(1467), "{ty}");
+        run(&mut session, "SET insert_id = 300").unwrap();
+        let beyond = run(&mut session, "INSERT INTO t (a) VALUES (1)");
+        assert_eq!(beyond.map(drop).map_err(number), Err(1264), "{ty}");
+    }
 }
 
 /// What the source's session said beside the text: it was not asked.

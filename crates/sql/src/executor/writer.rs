@@ -861,7 +861,13 @@ impl ReservedNumbers {
         let series = series(cx);
         if self.is_forced {
             let number = self.reserved.start;
-            table.counter.used(number);
+            let fits = number <= auto_max(table);
+            if fits {
+                table.counter.used(number);
+            } else if forced == 0 {
+                return Err(error::AUTOINC_READ_FAILED.plain());
+            }
+            // What was said itself is refused as any value that is out of range.
             self.reserved.start = number.saturating_add(series.increment);
             return Ok(number);
         }
