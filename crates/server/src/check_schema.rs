@@ -149,6 +149,10 @@ fn examine_server(
     let mut database = String::new();
     // Tables may refer to later ones.
     let mut settings = vec!["SET foreign_key_checks = 0".to_owned()];
+    if trial.is_before_rows() {
+        // As where they are made.
+        settings.push("SET sql_mode = ''".to_owned());
+    }
     let each = |definition: Definition| {
         if !is_wanted(&definition) {
             return Ok(());
@@ -158,7 +162,13 @@ fn examine_server(
             settings.push(format!("USE {}", syntax::unparse::ident(&database)));
         }
         let source: Arc<str> = definition.place().into();
-        for text in settings.drain(..).chain([definition.text]) {
+        let mut text = definition.text;
+        if trial.is_before_rows()
+            && let Some(rewritten) = sql::replica::with_expression_defaults(text.as_bytes(), 0)
+        {
+            text = String::from_utf8_lossy(&rewritten).into_owned();
+        }
+        for text in settings.drain(..).chain([text]) {
             trial.examine(
                 &Statement { source: source.clone(), line: 1, text: text.into_bytes() },
                 &mut report,

@@ -28,6 +28,7 @@ mod pending;
 mod received;
 pub mod source;
 
+pub use applier::dialect::with_expression_defaults;
 pub use applier::{Applied, Applier};
 pub use channel::{Channel, ReplicaThread, SourceThreads, ThreadError};
 pub use channels::Channels;

@@ -84,7 +84,7 @@ fn shown(text: &[u8]) -> String {
 }
 
 /// What a person can do about an error; of several that fit the first counts.
-const WAYS_OUT: [(u16, &str, &str); 16] = [
+const WAYS_OUT: [(u16, &str, &str); 19] = [
     (
         1235,
         "partition",
@@ -106,6 +106,9 @@ const WAYS_OUT: [(u16, &str, &str); 16] = [
     (1235, "privileges on single", "grant the privileges on the database"),
     (1235, "VIRTUAL column", "make it STORED, or let it not depend on a TIMESTAMP"),
     (1235, "", "docs/what-is-missing.md has what can't be done yet"),
+    (1101, "", "put the default into parentheses: it is an expression then"),
+    (1064, "near 'uuid", "there is no type uuid: make it CHAR(36) at the MariaDB first"),
+    (1064, "near 'inet", "there are no types of addresses: make it VARCHAR(43) at the MariaDB first"),
     (1273, "", "name another collation: 'SHOW COLLATION' lists them; utf8mb4_0900_ai_ci is MySQL's default"),
     (1115, "", "utf8mb4 holds every character: take it for the column or table"),
     (1286, "", "leave ENGINE out, or say InnoDB"),

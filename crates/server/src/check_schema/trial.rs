@@ -78,6 +78,10 @@ impl Trial {
         Ok(trial)
     }
 
+    pub(super) fn is_before_rows(&self) -> bool {
+        self.before_rows
+    }
+
     /// Tries a statement, and reports what is found.
     pub(super) fn examine(&mut self, statement: &Statement, report: &mut Report) {
         if !is_tried(&statement.text) {

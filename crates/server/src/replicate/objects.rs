@@ -144,7 +144,15 @@ fn make(session: &mut LocalSession, definition: &Definition) -> Result<(), ToolE
     for (variable, value) in settings {
         session.run(&format!("SET SESSION {variable} = {}", string_literal(value)))?;
     }
-    session.run(text)?;
+    // MariaDB's constants of TEXT columns.
+    let rewritten = match kind {
+        ObjectKind::Table => sql::replica::with_expression_defaults(text.as_bytes(), 0),
+        _ => None,
+    };
+    match rewritten {
+        Some(rewritten) => session.run(&String::from_utf8_lossy(&rewritten))?,
+        None => session.run(text)?,
+    }
     if *kind == ObjectKind::Event {
         // As where an event comes by the source's log.
         session.run(&format!("ALTER EVENT {} DISABLE ON REPLICA", name(definition)))?;

@@ -46,7 +46,7 @@ use statements::StatementValues;
 use temporary::SourceTemporaryTables;
 
 mod beginning;
-mod dialect;
+pub(super) mod dialect;
 mod ending;
 mod filtering;
 mod loading;

@@ -4,10 +4,16 @@
 //!   of that version, and a comment where it is not.
 //! - The collation of utf8mb4 that nothing else says is `utf8mb4_general_ci` in MariaDB, in MySQL
 //!   5.7, and in MySQL where `default_collation_for_utf8mb4` says so.
+//! - MariaDB takes constants as defaults of TEXT, BLOB and JSON columns, MySQL expressions only.
+//! - MariaDB logs RETURNING, which changes nothing.
 
 use std::ops::Range;
 
 use super::pieces::{self, Piece};
+use crate::catalog::parse_one;
+use syntax::ast::{
+    AlterAction, ColumnDefault, ColumnDefinition, DataType, ExprKind, Literal, StatementKind, TableContent,
+};
 
 /// A server's version as a number: 8.4.10 is 80410.
 pub(super) fn number_of(version: &str) -> u32 {
@@ -127,6 +133,77 @@ pub(super) fn with_general_collation(sql: &[u8]) -> Option<Vec<u8>> {
     (!ends.is_empty()).then_some(out)
 }
 
+/// A definition's text with constants as defaults of TEXT, BLOB and JSON columns in parentheses,
+/// where they are expressions; `None` if that is the text itself.
+pub fn with_expression_defaults(sql: &[u8], sql_mode: u64) -> Option<Vec<u8>> {
+    if !sql.windows(7).any(|seven| seven.eq_ignore_ascii_case(b"DEFAULT")) {
+        return None;
+    }
+    let statement = parse_one(sql, sql_mode).ok()?;
+    let mut columns: Vec<&ColumnDefinition> = Vec::new();
+    match &statement.kind {
+        StatementKind::CreateTable(create) => match &create.content {
+            TableContent::Definition(definition) => columns.extend(&definition.columns),
+            TableContent::Like(_) => return None,
+        },
+        StatementKind::AlterTable(alter) => {
+            for action in &alter.actions {
+                match action {
+                    AlterAction::AddColumns(added) => columns.extend(added.iter().map(|(column, _)| column)),
+                    AlterAction::ChangeColumn { definition, .. } => columns.push(definition),
+                    _ => {}
+                }
+            }
+        }
+        _ => return None,
+    }
+    let mut constants: Vec<Range<usize>> = columns.into_iter().filter_map(constant_of_long_text).collect();
+    constants.sort_unstable_by_key(|range| range.start);
+    let mut out = Vec::with_capacity(sql.len() + 2 * constants.len());
+    let mut from = 0;
+    for range in &constants {
+        out.extend_from_slice(sql.get(from..range.start)?);
+        out.push(b'(');
+        out.extend_from_slice(sql.get(range.clone())?);
+        out.push(b')');
+        from = range.end;
+    }
+    out.extend_from_slice(&sql[from..]);
+    (!constants.is_empty()).then_some(out)
+}
+
+/// Where the constant is that a TEXT, BLOB or JSON column has as its default.
+fn constant_of_long_text(column: &ColumnDefinition) -> Option<Range<usize>> {
+    let is_long = matches!(column.ty, DataType::Text { .. } | DataType::Blob { .. } | DataType::Json);
+    match &column.attributes.default {
+        Some(ColumnDefault::Literal(value)) if !matches!(value.kind, ExprKind::Literal(Literal::Null)) => {
+            is_long.then(|| value.span.range())
+        }
+        _ => None,
+    }
+}
+
+/// INSERT, REPLACE or DELETE without its RETURNING, which says what the client gets; `None` if it
+/// has none.
+pub(super) fn without_returning(sql: &[u8]) -> Option<Vec<u8>> {
+    if !sql.windows(9).any(|nine| nine.eq_ignore_ascii_case(b"RETURNING")) {
+        return None;
+    }
+    let mut depth = 0_usize;
+    for (piece, range) in pieces::pieces(sql) {
+        match piece {
+            Piece::Other(b'(') => depth += 1,
+            Piece::Other(b')') => depth = depth.saturating_sub(1),
+            // It is a reserved word.
+            Piece::Word if depth == 0 && sql[range.clone()].eq_ignore_ascii_case(b"RETURNING") => {
+                return Some(sql[..range.start].trim_ascii_end().to_vec());
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// For each piece the number of the definition that it stands in: parentheses have definitions of
 /// their own, and commas and semicolons are between two.
 fn definitions(pieces: &[(Piece, Range<usize>)]) -> Vec<usize> {
@@ -184,6 +261,40 @@ mod tests {
         // As deep as one likes, without a stack.
         let deep = "/*!".repeat(300_000);
         check(&deep, 90_704, false, &" ".repeat(300_000));
+    }
+
+    #[test]
+    fn constants_of_long_texts_become_expressions() {
+        let check = |sql: &str, expected: Option<&str>| {
+            let found = with_expression_defaults(sql.as_bytes(), 0);
+            let found = found.map(|found| String::from_utf8_lossy(&found).into_owned());
+            assert_eq!(found.as_deref(), expected, "{sql}");
+        };
+        check(
+            "CREATE TABLE t (a text DEFAULT 'x' NOT NULL, `text` CHAR(3) DEFAULT 'y', j json DEFAULT '{\"a\": 1}', b BLOB DEFAULT NULL)",
+            Some(
+                "CREATE TABLE t (a text DEFAULT ('x') NOT NULL, `text` CHAR(3) DEFAULT 'y', j json DEFAULT ('{\"a\": 1}'), b BLOB DEFAULT NULL)",
+            ),
+        );
+        check(
+            "ALTER TABLE t ADD COLUMN s longtext DEFAULT 'é' NOT NULL, MODIFY b blob DEFAULT -1 AFTER a",
+            Some("ALTER TABLE t ADD COLUMN s longtext DEFAULT ('é') NOT NULL, MODIFY b blob DEFAULT (-1) AFTER a"),
+        );
+        check("CREATE TABLE t (a text DEFAULT ('x'), b INT DEFAULT 5)", None);
+        check("CREATE TABLE t LIKE u -- DEFAULT", None);
+    }
+
+    #[test]
+    fn returning_is_left_out() {
+        let check = |sql: &str, expected: Option<&str>| {
+            let found = without_returning(sql.as_bytes());
+            let found = found.map(|found| String::from_utf8_lossy(&found).into_owned());
+            assert_eq!(found.as_deref(), expected, "{sql}");
+        };
+        check("INSERT INTO t (a) VALUES (1), ('RETURNING') RETURNING id, a", Some("INSERT INTO t (a) VALUES (1), ('RETURNING')"));
+        check("DELETE FROM t WHERE a = 1\nreturning *", Some("DELETE FROM t WHERE a = 1"));
+        check("INSERT INTO t SELECT `returning` FROM u /* RETURNING */", None);
+        check("INSERT INTO t VALUES (1)", None);
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! such a text would go on with other rows, and nobody would know. So what is run is what is known
 //! to give the same rows, and all else stops the applier:
 //!
-//! - INSERT, REPLACE, UPDATE and DELETE of one stored or temporary table without triggers and
-//!   generated columns, in which no order of rows decides: no LIMIT, no IGNORE where rows collide.
+//! - INSERT, REPLACE, UPDATE and DELETE of one stored or temporary table without generated columns,
+//!   and without triggers that would run, in which no order of rows decides: no LIMIT, no IGNORE where rows collide.
 //! - Values of their column's family ([`value::Value::check_stored`]): literals as the column would
 //!   show them, other columns, exact arithmetic, the statement's time.
 //! - Conditions that compare values of one family ([`scope::Scope::condition`]).
@@ -22,13 +22,14 @@ use std::sync::Arc;
 use binlog::event::QueryEvent;
 
 use crate::catalog::table::Default;
-use crate::catalog::{TableDef, parse_one};
+use crate::catalog::{IndexDef, TableDef, parse_one};
 use crate::session::Context;
+use crate::variables::ids;
 use datum::error::{Result, SqlError};
 use scope::Scope;
 use syntax::ast::{
     Delete, ExprKind, Insert, InsertSource, Query, QueryBody, Select, SelectItem, SelectOptions,
-    StatementKind, TableContent, TableFactor, TableReference, Update,
+    StatementKind, TableContent, TableFactor, TableReference, TriggerEvent, TriggerTime, Update,
 };
 
 /// What in a statement may mean something else here.
@@ -37,21 +38,28 @@ type Reason = Cow<'static, str>;
 /// `Err` with what it is that may mean something else here.
 type Checked<T = ()> = std::result::Result<T, Reason>;
 
-/// Checks a change that a MariaDB logged as text. What can't be parsed, or is about tables that are
-/// not there, is left to those who run it.
+/// Checks a change that a MariaDB logged as text at `timestamp` (seconds since 1970), if
+/// `duramen_replica_statements` says so. What can't be parsed, or is about tables that are not
+/// there, is left to those who run it.
 ///
 /// # Errors
 /// 1235 for what may mean something else here.
-pub(super) fn check(cx: &Context, query: &QueryEvent<'_>) -> Result<()> {
+pub(super) fn check(cx: &Context, query: &QueryEvent<'_>, timestamp: u32) -> Result<()> {
+    const PORTABLE: u64 = 0;
+    if cx.instance.globals().uint(ids::DURAMEN_REPLICA_STATEMENTS) != PORTABLE {
+        return Ok(());
+    }
     let Ok(statement) = parse_one(&query.sql, query.status.sql_mode.unwrap_or(0)) else { return Ok(()) };
     let database = std::str::from_utf8(&query.database).unwrap_or_default();
     let [client, connection, _] = query.status.charset.unwrap_or([super::settings::UTF8MB4_GENERAL_CI; 3]);
-    let checker = Checker { cx, database, client, connection };
+    let checker = Checker { cx, database, client, connection, timestamp };
     checker.statement(&statement.kind).map_err(|reason| {
-        SqlError::unsupported(format_args!(
-            "{reason} in a change that a MariaDB has logged as text, which may mean something else here; \
-             binlog_format = ROW there logs rows, duramen_replica_statements = ALL here runs the text"
-        ))
+        let message = format!(
+            "A MariaDB has logged a change as text that may mean something else here: {reason}. With SET GLOBAL \
+             binlog_format = ROW there, sessions that begin then log rows. SET GLOBAL duramen_replica_statements = ALL \
+             here runs such texts as MySQL would; compare the servers then"
+        );
+        SqlError { message, ..SqlError::unsupported(reason) }
     })
 }
 
@@ -62,6 +70,7 @@ struct Checker<'a> {
     /// Collations of the source's session.
     client: u16,
     connection: u16,
+    timestamp: u32,
 }
 
 impl Checker<'_> {
@@ -179,26 +188,34 @@ impl Checker<'_> {
     }
 
     fn update(&self, update: &Update) -> Checked {
-        if update.with.is_some() || update.ignore || !update.order_by.is_empty() || update.limit.is_some() {
-            return Err("WITH, IGNORE, ORDER BY or LIMIT of UPDATE".into());
+        if update.with.is_some() || update.ignore || update.limit.is_some() {
+            return Err("WITH, IGNORE or LIMIT of UPDATE".into());
         }
         let Some(table) = self.one_table(&update.tables)? else { return Ok(()) };
+        check_triggers(&table, TriggerEvent::Update)?;
         let scope = self.scope(Some(&table));
         for assignment in &update.assignments {
             let Some(column) = table.column_index(&assignment.column.column) else { return Ok(()) };
+            let is_of = |index: &IndexDef| index.unique && index.parts.iter().any(|part| part.column == column);
+            // It decides which row has a key first.
+            if !update.order_by.is_empty() && table.indexes.iter().any(is_of) {
+                return Err("ORDER BY of an UPDATE of keys".into());
+            }
             scope.assigned(&assignment.value, &table.columns[column].ty)?;
         }
         update.filter.as_ref().map_or(Ok(()), |filter| scope.condition(filter))
     }
 
     fn delete(&self, delete: &Delete) -> Checked {
-        if delete.with.is_some() || delete.ignore || !delete.order_by.is_empty() || delete.limit.is_some() {
-            return Err("WITH, IGNORE, ORDER BY or LIMIT of DELETE".into());
+        // Without LIMIT all rows go, in whatever order.
+        if delete.with.is_some() || delete.ignore || delete.limit.is_some() {
+            return Err("WITH, IGNORE or LIMIT of DELETE".into());
         }
         if delete.targets.len() > 1 {
             return Err("several tables".into());
         }
         let Some(table) = self.one_table(&delete.from)? else { return Ok(()) };
+        check_triggers(&table, TriggerEvent::Delete)?;
         delete.filter.as_ref().map_or(Ok(()), |filter| self.scope(Some(&table)).condition(filter))
     }
 
@@ -222,9 +239,6 @@ impl Checker<'_> {
                 None => Ok(None),
             };
         };
-        if !table.triggers.is_empty() {
-            return Err("a table with triggers".into());
-        }
         if table.columns.iter().any(|column| column.generated.is_some()) {
             return Err("a table with generated columns".into());
         }
@@ -232,8 +246,15 @@ impl Checker<'_> {
     }
 
     fn scope<'a>(&'a self, table: Option<&'a TableDef>) -> Scope<'a> {
-        Scope { cx: self.cx, table, client: self.client, connection: self.connection }
+        let &Checker { cx, client, connection, timestamp, .. } = self;
+        Scope { cx, table, client, connection, timestamp }
     }
+}
+
+/// A trigger's body is computed here as well.
+fn check_triggers(table: &TableDef, event: TriggerEvent) -> Checked {
+    let has = |time| table.triggers.has(time, event);
+    if has(TriggerTime::Before) || has(TriggerTime::After) { Err("a trigger".into()) } else { Ok(()) }
 }
 
 /// True for `DEFAULT`, which is the column's.

@@ -15,8 +15,6 @@ pub(super) struct Rules {
     filters: Filters,
     skipped: SkippedErrors,
     idempotent: bool,
-    /// `duramen_replica_statements = PORTABLE`
-    pub(super) only_portable: bool,
     /// By database and name of the source's tables.
     tables: HashMap<(Vec<u8>, Vec<u8>), Fate>,
 }
@@ -56,13 +54,11 @@ impl SkippedErrors {
 impl Rules {
     pub(super) fn of(instance: &Instance, channel: &Channel) -> Self {
         const IDEMPOTENT: u64 = 1;
-        const PORTABLE: u64 = 0;
         let globals = instance.globals();
         Self {
             filters: channel.with(|state| state.filters.clone()),
             skipped: SkippedErrors::parse(&globals.text(ids::REPLICA_SKIP_ERRORS)),
             idempotent: globals.uint(ids::REPLICA_EXEC_MODE) == IDEMPOTENT,
-            only_portable: globals.uint(ids::DURAMEN_REPLICA_STATEMENTS) == PORTABLE,
             tables: HashMap::new(),
         }
     }

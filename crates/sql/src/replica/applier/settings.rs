@@ -70,6 +70,9 @@ impl Applier {
             query.status.sql_mode = mode.transpose()?;
             query.status.microseconds = query.status.mariadb_microseconds;
         }
+        // It says nothing any more, and MySQL 8 has it no longer.
+        const NO_AUTO_CREATE_USER: u64 = 1 << 28;
+        query.status.sql_mode = query.status.sql_mode.map(|mode| mode & !NO_AUTO_CREATE_USER);
         if let Some(sql) = dialect::without_versions(&query.sql, self.source_version, self.is_mariadb) {
             query.sql = sql.into();
         }
@@ -78,6 +81,14 @@ impl Applier {
             && let Some(sql) = dialect::with_general_collation(&query.sql)
         {
             query.sql = sql.into();
+        }
+        if self.is_mariadb {
+            let mode = query.status.sql_mode.unwrap_or(0);
+            let sql = match kind {
+                TextKind::Change => dialect::without_returning(&query.sql),
+                _ => dialect::with_expression_defaults(&query.sql, mode),
+            };
+            query.sql = sql.map_or_else(|| std::mem::take(&mut query.sql), Into::into);
         }
         self.explicit_timestamps(query);
         Ok(())

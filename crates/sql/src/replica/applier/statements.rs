@@ -205,8 +205,8 @@ impl Applier {
         if let Some(set) = self.values.take() {
             self.session.execute(set.as_bytes(), &mut Discard)?;
         }
-        if self.is_mariadb && self.rules.only_portable && kind != TextKind::Definition {
-            let checked = portable::check(self.session.context(), &query);
+        if self.is_mariadb && kind != TextKind::Definition {
+            let checked = portable::check(self.session.context(), &query, header.timestamp);
             checked.map_err(|e| in_statement(&query, e))?;
         }
         if let Some(before) = rewritten.as_ref().and_then(|rewritten| rewritten.before.as_deref()) {

@@ -8,7 +8,7 @@ use crate::catalog::TableDef;
 use crate::session::Context;
 use datum::types::{Charset, Collation, DataType};
 use datum::value::Datum;
-use syntax::ast::{BinaryOp, Expr, ExprKind as K, FunctionCall, Ident, IntervalUnit, Literal, UnaryOp};
+use syntax::ast::{BinaryOp, CaseBranch, Expr, ExprKind as K, FunctionCall, Ident, IntervalUnit, Literal, UnaryOp};
 
 /// What the names in an expression mean.
 pub(super) struct Scope<'a> {
@@ -18,17 +18,44 @@ pub(super) struct Scope<'a> {
     /// Collations of the source's session.
     pub(super) client: u16,
     pub(super) connection: u16,
+    /// When the statement ran, in seconds since 1970.
+    pub(super) timestamp: u32,
 }
 
-const OTHER: Cow<'static, str> = Cow::Borrowed("an expression");
+/// Seconds by which a statement's time may be moved and still be of a TIMESTAMP: five years.
+const NEAR: u64 = 5 * 366 * 86_400;
 
 impl<'a> Scope<'a> {
-    /// Checks a value that is put into a column.
+    /// Checks a value that is put into a column: each of those that it may be.
     pub(super) fn assigned(&self, value: &Expr, ty: &DataType) -> Checked {
-        if is_default(&value.kind) {
-            return Ok(());
+        match &value.kind {
+            kind if is_default(kind) => Ok(()),
+            K::Case { operand, branches, otherwise } => {
+                for CaseBranch { when, then } in branches {
+                    self.branch(operand.as_deref(), when)?;
+                    self.assigned(then, ty)?;
+                }
+                otherwise.as_ref().map_or(Ok(()), |value| self.assigned(value, ty))
+            }
+            K::Function(call) if call.database.is_none() => match (&*call.name, &call.arguments[..]) {
+                ("if", [condition, yes, no]) => {
+                    self.condition(condition)?;
+                    self.assigned(yes, ty)?;
+                    self.assigned(no, ty)
+                }
+                ("ifnull" | "coalesce", values) => values.iter().try_for_each(|value| self.assigned(value, ty)),
+                _ => self.value(value)?.check_stored(ty),
+            },
+            _ => self.value(value)?.check_stored(ty),
         }
-        self.value(value)?.check_stored(ty)
+    }
+
+    /// Checks the condition of a branch of CASE.
+    fn branch(&self, operand: Option<&Expr>, when: &Expr) -> Checked {
+        match operand {
+            Some(operand) => self.value(operand)?.check_compared(&self.value(when)?),
+            None => self.condition(when),
+        }
     }
 
     /// Checks a condition.
@@ -64,6 +91,10 @@ impl<'a> Scope<'a> {
                 Ok(())
             }
             K::Like { operand, pattern, escape: None, .. } => {
+                // Bytes of ASCII are the same in all character sets.
+                if is_binary_ascii(pattern) && self.value(operand)?.is_text() {
+                    return Ok(());
+                }
                 match (self.value(operand)?, self.value(pattern)?) {
                     (operand @ Value::Text(collation), pattern @ Value::Literal { .. })
                         if is_portable_in_like(collation) =>
@@ -88,13 +119,16 @@ impl<'a> Scope<'a> {
             K::Unary { op: UnaryOp::Minus, operand } => match (&operand.kind, self.value(operand)?) {
                 (K::Literal(_), Value::Integer(_)) => Ok(Value::Integer(None)),
                 (K::Literal(_), value @ (Value::Decimal { .. } | Value::Double)) => Ok(value),
-                _ => Err(OTHER),
+                _ => Err("a minus sign before what is no literal".into()),
             },
             K::Binary { op: op @ (BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply), left, right } => {
                 self.value(left)?.arithmetic(self.value(right)?, *op == BinaryOp::Multiply)
             }
-            K::Binary { op: BinaryOp::IntDivide | BinaryOp::Modulo, left, right }
-                if self.value(left)?.is_integer() && self.value(right)?.is_integer() =>
+            K::Binary {
+                op: BinaryOp::IntDivide | BinaryOp::Modulo | BinaryOp::BitAnd | BinaryOp::BitOr,
+                left,
+                right,
+            } if self.value(left)?.is_integer() && self.value(right)?.is_integer() =>
             {
                 Ok(Value::Integer(None))
             }
@@ -110,6 +144,9 @@ impl<'a> Scope<'a> {
                     _ => return Err("an INTERVAL of several units".into()),
                 };
                 match (self.value(date)?, self.value(amount)?) {
+                    (Value::Moment, Value::Integer(Some(amount))) if is_now(date) && self.is_near(amount, *unit) => {
+                        Ok(Value::Moment)
+                    }
                     (Value::Date, Value::Integer(_)) if of_days => Ok(Value::Date),
                     (Value::Date | Value::DateTime | Value::Moment, Value::Integer(_)) => Ok(Value::DateTime),
                     _ => Err("date arithmetic".into()),
@@ -117,21 +154,46 @@ impl<'a> Scope<'a> {
             }
             K::Case { operand, branches, otherwise } => {
                 let mut value = otherwise.as_ref().map_or(Ok(Value::Null), |expr| self.value(expr))?;
-                for branch in branches {
-                    match operand {
-                        Some(operand) => self.value(operand)?.check_compared(&self.value(&branch.when)?)?,
-                        None => self.condition(&branch.when)?,
-                    }
-                    value = value.or(self.value(&branch.then)?)?;
+                for CaseBranch { when, then } in branches {
+                    self.branch(operand.as_deref(), when)?;
+                    value = value.or(self.value(then)?)?;
                 }
                 Ok(value)
             }
             K::Function(call) => self.function(call),
+            K::Unary { op: UnaryOp::Not, .. }
+            | K::And(_)
+            | K::Or(_)
+            | K::Is { .. }
+            | K::Between { .. }
+            | K::InList { .. }
+            | K::Like { .. } => self.truth(expr),
+            K::Binary { op, .. } if op.is_comparison() || *op == BinaryOp::Xor => self.truth(expr),
             K::Subquery(_) | K::Exists(_) | K::InQuery { .. } | K::Quantified { .. } => {
                 Err("a subquery".into())
             }
-            _ => Err(OTHER),
+            kind => Err(name_of(kind).into()),
         }
+    }
+
+    /// A condition's value.
+    fn truth(&self, condition: &Expr) -> Checked<Value<'static>> {
+        self.condition(condition).map(|()| Value::Integer(None))
+    }
+
+    /// True if the statement's time, moved by so much, is one that a TIMESTAMP holds.
+    fn is_near(&self, amount: u64, unit: IntervalUnit) -> bool {
+        let seconds = match unit {
+            IntervalUnit::Second => 1,
+            IntervalUnit::Minute => 60,
+            IntervalUnit::Hour => 3_600,
+            IntervalUnit::Day => 86_400,
+            IntervalUnit::Week => 7 * 86_400,
+            IntervalUnit::Month => 31 * 86_400,
+            _ => 366 * 86_400,
+        };
+        const END: u64 = i32::MAX as u64;
+        amount.saturating_mul(seconds) <= NEAR && u64::from(self.timestamp) + NEAR < END
     }
 
     fn literal<'e>(&'e self, literal: &'e Literal) -> Checked<Value<'e>> {
@@ -145,6 +207,11 @@ impl<'a> Scope<'a> {
                 Value::Null.or(Value::Decimal { precision: precision as u32, scale: scale as u32 })?
             }
             Literal::Float(_) => Value::Double,
+            Literal::String { introducer: Some(name), .. } | Literal::Hex { introducer: Some(name), .. }
+                if name.is("binary") =>
+            {
+                Value::Bytes
+            }
             Literal::String { bytes, introducer } => {
                 Value::Literal { bytes, charset: self.charset(introducer.as_ref(), bytes)? }
             }
@@ -200,20 +267,23 @@ impl<'a> Scope<'a> {
     }
 
     fn function<'e>(&'e self, call: &'e FunctionCall) -> Checked<Value<'e>> {
-        let is_now = |arguments: &[Expr]| {
-            matches!(arguments, [] | [Expr { kind: K::Literal(Literal::Integer(_)), .. }])
-        };
-        match (&*call.name.to_ascii_lowercase(), &call.arguments[..]) {
+        match (&*call.name, &call.arguments[..]) {
             _ if call.database.is_some() => Err("a stored function".into()),
-            ("now" | "current_timestamp" | "localtime" | "localtimestamp" | "utc_timestamp", arguments)
-                if is_now(arguments) =>
-            {
-                Ok(Value::Moment)
-            }
+            _ if is_now_function(call) => Ok(Value::Moment),
             ("curdate" | "current_date" | "utc_date", []) => Ok(Value::Date),
-            ("curtime" | "current_time" | "utc_time", arguments) if is_now(arguments) => Ok(Value::Time),
+            ("curtime" | "current_time" | "utc_time", arguments) if are_digits(arguments) => Ok(Value::Time),
             ("unix_timestamp" | "last_insert_id", []) => Ok(Value::Integer(None)),
             ("last_insert_id", [number]) if self.value(number)?.is_integer() => Ok(Value::Integer(None)),
+            ("isnull", [value]) => self.value(value).map(|_| Value::Integer(None)),
+            ("length" | "char_length" | "character_length", [text]) if self.value(text)?.is_text() => {
+                Ok(Value::Integer(None))
+            }
+            ("year" | "month" | "day" | "dayofmonth" | "hour" | "minute" | "second", [date])
+                if self.value(date)?.has_date() =>
+            {
+                Ok(Value::Integer(None))
+            }
+            ("date", [date]) if self.value(date)?.has_date() => Ok(Value::Date),
             ("name_const", [_, value]) => self.value(value),
             ("if", [condition, yes, no]) => {
                 self.condition(condition)?;
@@ -222,24 +292,80 @@ impl<'a> Scope<'a> {
             ("ifnull" | "coalesce", [first, others @ ..]) => {
                 others.iter().try_fold(self.value(first)?, |value, other| value.or(self.value(other)?))
             }
-            ("concat", arguments) => {
-                let mut value = Value::Null;
-                for argument in arguments {
-                    let argument = self.value(argument)?;
-                    if !argument.is_text() {
-                        return Err("CONCAT of what is not text".into());
-                    }
-                    value = value.or(argument)?;
-                }
-                match value {
-                    // More than the one literal.
-                    Value::Literal { charset, .. } => Ok(Value::Text(charset.default_collation())),
-                    value => Ok(value),
-                }
+            ("concat" | "concat_ws" | "replace", arguments) => self.concatenated(arguments),
+            ("substring" | "substr" | "left" | "right", [text, numbers @ ..]) if are_digits(numbers) => {
+                self.concatenated(std::slice::from_ref(text))
             }
+            ("md5" | "sha" | "sha1", [text]) | ("sha2", [text, _]) if is_ascii(text) => {
+                Ok(Value::Text(Charset::Ascii.default_collation()))
+            }
+            ("unhex", [text]) if is_ascii(text) => Ok(Value::Bytes),
             (name, _) => Err(format!("the function {name}()").into()),
         }
     }
+
+    /// A text that is made of texts and integers.
+    fn concatenated<'e>(&'e self, parts: &'e [Expr]) -> Checked<Value<'e>> {
+        let mut text = Value::Null;
+        for part in parts {
+            text = match self.value(part)? {
+                Value::Integer(_) => continue,
+                part if part.is_text() => text.or(part)?,
+                _ => return Err("a text made of what is no text".into()),
+            };
+        }
+        Ok(match text {
+            // Of more than the one literal.
+            Value::Literal { charset, .. } => Value::Text(charset.default_collation()),
+            Value::Null => Value::Text(Charset::Ascii.default_collation()),
+            text => text,
+        })
+    }
+}
+
+/// What an expression is called that is none of those that mean the same.
+fn name_of(kind: &K) -> &'static str {
+    match kind {
+        K::Binary { op: BinaryOp::Divide, .. } => "a division",
+        K::Binary { .. } | K::Unary { .. } => "an operator",
+        K::Cast { .. } | K::ConvertUsing { .. } => "a conversion",
+        K::Regexp { .. } => "a regular expression",
+        K::Row(_) => "a comparison of rows",
+        K::AssignUserVariable { .. } => "the assignment of a user variable",
+        K::SystemVariable(_) => "a system variable",
+        K::Aggregate(_) | K::Window(_) => "an aggregate",
+        K::Trim { .. } => "the function trim()",
+        K::Extract { .. } => "the function extract()",
+        K::JsonValue(_) => "the function json_value()",
+        K::Match { .. } => "the function match()",
+        _ => "an expression",
+    }
+}
+
+/// No argument, or integers.
+fn are_digits(arguments: &[Expr]) -> bool {
+    arguments.iter().all(|argument| matches!(argument.kind, K::Literal(Literal::Integer(_))))
+}
+
+/// NOW() and its like.
+fn is_now(expr: &Expr) -> bool {
+    matches!(&expr.kind, K::Function(call) if is_now_function(call))
+}
+
+fn is_now_function(call: &FunctionCall) -> bool {
+    const NAMES: [&str; 5] = ["now", "current_timestamp", "localtime", "localtimestamp", "utc_timestamp"];
+    let is_one = call.database.is_none() && NAMES.contains(&&*call.name);
+    is_one && call.arguments.len() <= 1 && are_digits(&call.arguments)
+}
+
+/// A literal of ASCII.
+fn is_ascii(expr: &Expr) -> bool {
+    matches!(&expr.kind, K::Literal(Literal::String { bytes, introducer: None }) if bytes.is_ascii())
+}
+
+/// `BINARY 'text'` of ASCII.
+fn is_binary_ascii(expr: &Expr) -> bool {
+    matches!(&expr.kind, K::Cast { operand, ty } if ty.prefix && is_ascii(operand))
 }
 
 /// Several values with which one is compared choose together how: those of one kind as each alone.

@@ -189,6 +189,10 @@ impl<'a> Value<'a> {
         matches!(self, V::Null | V::Integer(_))
     }
 
+    pub(super) fn has_date(&self) -> bool {
+        matches!(self, V::Null | V::Date | V::DateTime | V::Moment)
+    }
+
     pub(super) fn is_text(&self) -> bool {
         matches!(self, V::Null | V::Literal { .. } | V::Text(_))
     }
@@ -217,12 +221,12 @@ fn fits(bytes: &[u8], charset: Charset, into: Charset) -> bool {
 fn is_portable(collation: Collation) -> bool {
     let name = collation.name();
     name == "latin1_swedish_ci"
-        || ["_bin", "_general_ci", "_unicode_ci"].iter().any(|end| name.ends_with(end))
+        || ["_bin", "_general_ci", "_unicode_ci", "_unicode_520_ci"].iter().any(|end| name.ends_with(end))
 }
 
 /// Those under which both find the same by LIKE: one weight for each character.
 pub(super) fn is_portable_in_like(collation: Collation) -> bool {
-    is_portable(collation) && !collation.name().ends_with("_unicode_ci")
+    is_portable(collation) && !collation.name().contains("_unicode_")
 }
 
 fn compares_literal(collation: Collation, bytes: &[u8], charset: Charset) -> bool {
@@ -284,7 +288,8 @@ fn is_date(text: &[u8]) -> bool {
 
 /// With up to six digits of a second's fraction.
 fn is_date_time(text: &[u8]) -> bool {
-    without_fraction(text).is_some_and(|text| has_form(text, b"0000-00-00 00:00:00"))
+    let is_one = |text: &[u8]| has_form(text, b"0000-00-00 00:00:00") || has_form(text, b"0000-00-00T00:00:00");
+    without_fraction(text).is_some_and(is_one)
 }
 
 fn is_time(text: &[u8]) -> bool {
