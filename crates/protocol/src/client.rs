@@ -52,6 +52,8 @@ pub struct ConnectOptions<'a> {
     pub without: Capabilities,
     /// Limits of every wait.
     pub timeouts: Timeouts,
+    /// The longest answer to a query, in bytes.
+    pub answer_max: usize,
 }
 
 impl Default for ConnectOptions<'_> {
@@ -67,6 +69,7 @@ impl Default for ConnectOptions<'_> {
             compression: None,
             without: Capabilities(0),
             timeouts: Timeouts::default(),
+            answer_max: usize::MAX,
         }
     }
 }
@@ -117,6 +120,7 @@ pub struct Client {
     /// What `CONNECTION_ID()` returns, from the greeting: for KILL.
     pub connection_id: u32,
     packet: Vec<u8>,
+    answer_max: usize,
 }
 
 impl Client {
@@ -127,8 +131,14 @@ impl Client {
         options: &ConnectOptions<'_>,
     ) -> Result<Self, ClientError> {
         let packets = Packets::new(Line::new(socket, env, options.timeouts)?, PACKET_MAX);
-        let (capabilities, server_version, packet) = (Capabilities::default(), String::new(), Vec::new());
-        let mut client = Self { packets, capabilities, server_version, connection_id: 0, packet };
+        let mut client = Self {
+            packets,
+            capabilities: Capabilities::default(),
+            server_version: String::new(),
+            connection_id: 0,
+            packet: Vec::new(),
+            answer_max: options.answer_max,
+        };
         let (challenge, proposed) = client.read_greeting(options)?;
         let plugin = options.plugin.map_or(proposed, str::to_owned);
         client.send_response(options, &plugin, &challenge)?;
@@ -232,14 +242,16 @@ impl Client {
         self.send_packet(&response)
     }
 
-    /// Answers what the server asks until it says OK or ERR.
+    /// Answers what the server asks until it says OK or ERR, a few times.
     fn prove(
         &mut self,
         password: &[u8],
         mut challenge: Challenge,
         requests_public_key: bool,
     ) -> Result<(), ClientError> {
-        loop {
+        /// More than any method of authentication asks.
+        const QUESTIONS_MAX: u32 = 32;
+        for _ in 0..QUESTIONS_MAX {
             self.read()?;
             let mut c = Cursor::new(&self.packet);
             let answer = match c.u8()? {
@@ -269,6 +281,7 @@ impl Client {
             };
             self.send_packet(&answer)?;
         }
+        Err(ClientError::Unexpected("a login without an end"))
     }
 
     /// Logs in as another user, or the same once more.
@@ -341,8 +354,10 @@ impl Client {
             return Ok(QueryResult { ok, ..QueryResult::default() });
         }
         let mut result = QueryResult::default();
+        let mut left = self.answer_max;
         for _ in 0..Cursor::new(&self.packet).lenenc()? {
             self.read()?;
+            left = self.shorten(left)?;
             let mut c = Cursor::new(&self.packet);
             for _ in 0..4 {
                 c.lenenc_bytes()?;
@@ -364,10 +379,17 @@ impl Client {
                 };
                 return Ok(result);
             }
+            left = self.shorten(left)?;
             if is_wanted {
                 is_wanted = each(read_row(&self.packet, result.columns.len())?);
             }
         }
+    }
+
+    /// How much may still come of an answer after the present packet.
+    fn shorten(&self, left: usize) -> Result<usize, ClientError> {
+        left.checked_sub(self.packet.len())
+            .ok_or(ClientError::Unexpected("a longer answer than was asked for"))
     }
 
     /// Sends a command's packet as it is.

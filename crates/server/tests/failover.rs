@@ -5,6 +5,8 @@
 mod common;
 
 use common::{Server, start};
+use std::io::Write;
+use std::net::TcpListener;
 use std::time::Duration;
 
 /// How long a replica may take for what it is waited for.
@@ -147,4 +149,33 @@ fn sources_are_tried_in_turn_until_one_is_there_or_the_replica_is_stopped() {
     let sql = "SELECT service_state, last_error_number, last_error_message LIKE '%attempt 2/2%'
                FROM performance_schema.replication_connection_status";
     await_answer(&replica, sql, "OFF\t2003\t1");
+}
+
+/// `replica_net_timeout` bounded each wait: a source that sent a byte now and then was never lost.
+#[test]
+fn a_source_that_never_ends_the_login_is_lost() {
+    let source = server(1);
+    source.sql("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (1)");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let slow = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            std::thread::spawn(move || {
+                let mut socket = socket.unwrap();
+                // The header of a long greeting, and the greeting.
+                while socket.write_all(&[10]).is_ok() {
+                    std::thread::sleep(Duration::from_millis(200));
+                }
+            });
+        }
+    });
+    let replica = server(2);
+    replica.sql("SET GLOBAL replica_net_timeout = 2");
+    add_source(&replica, &source, 50);
+    replica.sql(&format!(
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {slow}, SOURCE_USER = 'root',
+         SOURCE_AUTO_POSITION = 1, SOURCE_CONNECT_RETRY = 1, SOURCE_RETRY_COUNT = 1, SOURCE_CONNECTION_AUTO_FAILOVER = 1;
+         START REPLICA"
+    ));
+    await_rows(&replica, "1");
 }

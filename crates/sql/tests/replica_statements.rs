@@ -23,8 +23,12 @@ use sql::replica::{Applier, ApplyError, Channel, ReceivedEvent, SourceConfig};
 
 /// An event of the source.
 fn received(event: &impl EncodeEvent, end: u64) -> Arc<ReceivedEvent> {
+    received_at(1_700_000_000, event, end)
+}
+
+fn received_at(timestamp: u32, event: &impl EncodeEvent, end: u64) -> Arc<ReceivedEvent> {
     let mut bytes = Vec::new();
-    let origin = EventOrigin { timestamp: 1_700_000_000, server_id: 9, flags: 0 };
+    let origin = EventOrigin { timestamp, server_id: 9, flags: 0 };
     append_event(&mut bytes, event, origin, end, ChecksumAlgorithm::Crc32);
     Arc::new(ReceivedEvent { bytes, file: "binlog.000001".into(), end })
 }
@@ -479,6 +483,13 @@ impl Sessions {
         say(&mut query);
         let applied = self.applier.as_mut().unwrap().apply(&received(&query, 200));
         applied.map(drop).map_err(|e| e.number)
+    }
+
+    fn say_at(&mut self, timestamp: u32, sql: &str, say: impl Fn(&mut QueryEvent<'_>)) -> Result<(), u16> {
+        let mut query = query(&self.source, sql);
+        say(&mut query);
+        let event = received_at(timestamp, &query, 200);
+        self.applier.as_mut().unwrap().apply(&event).map(drop).map_err(|e| e.number)
     }
 
     fn insert_id(&mut self, value: u64) {

@@ -12,6 +12,7 @@ use sql::replica::{Channel, SourceConfig};
 use sql::variables::ids;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 const COM_BINLOG_DUMP: u8 = 0x12;
@@ -57,6 +58,9 @@ pub(super) struct SourceConnection {
     pub(super) acknowledges: bool,
 }
 
+/// Bytes of a source's answer to one of a receiver's few questions.
+const ANSWER_MAX: usize = 1 << 20;
+
 /// What ends a read of a connection: both directions are shut.
 pub(super) fn shutter(socket: &TcpStream) -> Option<Box<dyn Fn() + Send>> {
     let socket = socket.try_clone().ok()?;
@@ -64,6 +68,31 @@ pub(super) fn shutter(socket: &TcpStream) -> Option<Box<dyn Fn() + Send>> {
         // It may be gone already.
         let _ = socket.shutdown(std::net::Shutdown::Both);
     }))
+}
+
+/// Does what takes the source's answers, on a socket that `shut` ends when it takes longer than
+/// `patience`: a source that sends a byte now and then never lets a single wait end.
+pub(super) fn within<T>(
+    shut: Option<Box<dyn Fn() + Send>>,
+    patience: Duration,
+    work: impl FnOnce() -> Result<T, SourceError>,
+) -> Result<T, SourceError> {
+    std::thread::scope(|scope| {
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let watch = move || {
+            if is_done.recv_timeout(patience) == Err(RecvTimeoutError::Timeout)
+                && let Some(shut) = shut
+            {
+                shut();
+            }
+        };
+        let watcher = std::thread::Builder::new().name("replica-login".into()).spawn_scoped(scope, watch);
+        watcher
+            .map_err(|e| SourceError::passing(CR_CONN_HOST_ERROR, format!("no thread for the login: {e}")))?;
+        let outcome = work();
+        drop(done);
+        outcome
+    })
 }
 
 /// Connects a socket.
@@ -96,7 +125,7 @@ pub(super) fn open(source: &SourceConfig, patience: Duration) -> Result<TcpStrea
 
 impl SourceConnection {
     /// Says who this server is, by the account of CHANGE REPLICATION SOURCE; `patience` bounds
-    /// each wait.
+    /// each wait. The caller bounds the whole ([`within`]).
     pub(super) fn log_in(
         server: &Server,
         source: &SourceConfig,
@@ -126,6 +155,7 @@ impl SourceConnection {
             requests_public_key: source.get_public_key,
             compression,
             timeouts: Timeouts { idle: patience, read: patience, write: patience, connect: patience },
+            answer_max: ANSWER_MAX,
             attributes: &[(b"program_name", b"duramen"), (b"_client_role", b"binary_log_listener")],
             ..ConnectOptions::default()
         };
@@ -163,12 +193,14 @@ impl SourceConnection {
                  these UUIDs must be different for replication to work.",
             ));
         }
+        let time_zone = self.text("SELECT @@GLOBAL.SYSTEM_TIME_ZONE")?;
         let version = self.client.server_version.clone();
         channel.with(|state| {
             let progress = &mut state.progress;
             progress.source_server_id = server_id;
             progress.source_uuid = uuid;
             progress.source_version = version;
+            progress.source_time_zone = time_zone;
             progress.clock_difference = seconds.saturating_sub(ours);
         });
         let period = source.heartbeat_period.as_nanos();

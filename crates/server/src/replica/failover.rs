@@ -119,15 +119,17 @@ fn run(monitor: &Weak<Monitor>, server: &Weak<Server>, channel: &Channel) {
         if monitor.strong_count() == 0 {
             return;
         }
-        let Some(better) = reachable(&server, channel) else { continue };
+        let is_wanted = || monitor.strong_count() > 0 && channel.is_wanted(THREAD);
+        let Some(better) = reachable(&server, channel, is_wanted) else { continue };
         let Some(monitor) = monitor.upgrade() else { return };
         *monitor.found.lock() = Some(better);
         channel.interrupt(THREAD);
     }
 }
 
-/// The source of the highest weight above that of the present one which lets this server log in.
-fn reachable(server: &Server, channel: &Channel) -> Option<FailoverSource> {
+/// The source of the highest weight above that of the present one which lets this server log in;
+/// the search ends when it is no longer wanted.
+fn reachable(server: &Server, channel: &Channel, is_wanted: impl Fn() -> bool) -> Option<FailoverSource> {
     let (running, source) = channel.with(|state| (state.receiver.running, state.source_to_log_in()));
     if running != Running::Yes {
         return None;
@@ -135,10 +137,14 @@ fn reachable(server: &Server, channel: &Channel) -> Option<FailoverSource> {
     let list = server.database.channels().failover().of_channel(channel.name());
     let present = list.iter().find(|other| other.is_at(&source.host, source.port));
     let weight = present.map_or(0, |present| present.weight);
-    list.into_iter().take_while(|other| other.weight > weight).find(|other| {
+    let better = list.into_iter().take_while(|other| other.weight > weight && is_wanted());
+    better.into_iter().find(|other| {
         let config = SourceConfig { host: other.host.clone(), port: other.port, ..source.clone() };
-        let connected = connection::open(&config, PATIENCE)
-            .and_then(|socket| SourceConnection::log_in(server, &config, socket, PATIENCE));
+        let connected = connection::open(&config, PATIENCE).and_then(|socket| {
+            connection::within(connection::shutter(&socket), PATIENCE, || {
+                SourceConnection::log_in(server, &config, socket, PATIENCE)
+            })
+        });
         connected.is_ok()
     })
 }

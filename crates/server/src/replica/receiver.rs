@@ -171,8 +171,11 @@ fn follow(
     channel.set_wake(THREAD, connection::shutter(&socket));
     let interrupt = connection::shutter(&socket);
     let poll = socket.try_clone().ok();
-    let mut connection = SourceConnection::log_in(server, source, socket, patience)?;
-    connection.introduce(server, channel, source)?;
+    let mut connection = connection::within(connection::shutter(&socket), patience, || {
+        let mut connection = SourceConnection::log_in(server, source, socket, patience)?;
+        connection.introduce(server, channel, source)?;
+        Ok(connection)
+    })?;
     if !queue.begin_stream(interrupt, is_wanted) {
         return Ok(());
     }

@@ -100,6 +100,8 @@ impl SourcePosition {
 pub struct Progress {
     /// `server_id` of the source, once connected.
     pub source_server_id: u32,
+    /// What its time zone SYSTEM is called; empty before it is connected to.
+    pub source_time_zone: String,
     /// `server_uuid` of the source, once connected; empty of a MariaDB.
     pub source_uuid: String,
     /// `version()` of the source, once connected.

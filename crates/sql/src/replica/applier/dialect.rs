@@ -278,7 +278,9 @@ mod tests {
         );
         check(
             "ALTER TABLE t ADD COLUMN s longtext DEFAULT 'é' NOT NULL, MODIFY b blob DEFAULT -1 AFTER a",
-            Some("ALTER TABLE t ADD COLUMN s longtext DEFAULT ('é') NOT NULL, MODIFY b blob DEFAULT (-1) AFTER a"),
+            Some(
+                "ALTER TABLE t ADD COLUMN s longtext DEFAULT ('é') NOT NULL, MODIFY b blob DEFAULT (-1) AFTER a",
+            ),
         );
         check("CREATE TABLE t (a text DEFAULT ('x'), b INT DEFAULT 5)", None);
         check("CREATE TABLE t LIKE u -- DEFAULT", None);
@@ -291,7 +293,10 @@ mod tests {
             let found = found.map(|found| String::from_utf8_lossy(&found).into_owned());
             assert_eq!(found.as_deref(), expected, "{sql}");
         };
-        check("INSERT INTO t (a) VALUES (1), ('RETURNING') RETURNING id, a", Some("INSERT INTO t (a) VALUES (1), ('RETURNING')"));
+        check(
+            "INSERT INTO t (a) VALUES (1), ('RETURNING') RETURNING id, a",
+            Some("INSERT INTO t (a) VALUES (1), ('RETURNING')"),
+        );
         check("DELETE FROM t WHERE a = 1\nreturning *", Some("DELETE FROM t WHERE a = 1"));
         check("INSERT INTO t SELECT `returning` FROM u /* RETURNING */", None);
         check("INSERT INTO t VALUES (1)", None);

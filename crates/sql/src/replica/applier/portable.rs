@@ -21,15 +21,17 @@ use std::sync::Arc;
 
 use binlog::event::QueryEvent;
 
-use crate::catalog::table::Default;
 use crate::catalog::{IndexDef, TableDef, parse_one};
 use crate::session::Context;
-use crate::variables::ids;
+use crate::variables::{ids, sql_mode};
 use datum::error::{Result, SqlError};
+use datum::types::DataType;
+use datum::value::zone::Zone;
 use scope::Scope;
 use syntax::ast::{
-    Delete, ExprKind, Insert, InsertSource, Query, QueryBody, Select, SelectItem, SelectOptions,
-    StatementKind, TableContent, TableFactor, TableReference, TriggerEvent, TriggerTime, Update,
+    AlterAction, AlterTable, ColumnDefault, Delete, ExprKind, Insert, InsertSource, Query, QueryBody, Select,
+    SelectItem, SelectOptions, StatementKind, TableContent, TableFactor, TableReference, TriggerEvent,
+    TriggerTime, Update,
 };
 
 /// What in a statement may mean something else here.
@@ -52,14 +54,35 @@ pub(super) fn check(cx: &Context, query: &QueryEvent<'_>, timestamp: u32) -> Res
     let Ok(statement) = parse_one(&query.sql, query.status.sql_mode.unwrap_or(0)) else { return Ok(()) };
     let database = std::str::from_utf8(&query.database).unwrap_or_default();
     let [client, connection, _] = query.status.charset.unwrap_or([super::settings::UTF8MB4_GENERAL_CI; 3]);
-    let checker = Checker { cx, database, client, connection, timestamp };
-    checker.statement(&statement.kind).map_err(|reason| {
+    let has_no_escapes = query.status.sql_mode.unwrap_or(0) & sql_mode::NO_BACKSLASH_ESCAPES != 0;
+    let checker = Checker { cx, database, client, connection, timestamp, has_no_escapes };
+    let checked = match comes_twice(query, timestamp) {
+        true => Err("the hour that comes twice when the clocks are set back".into()),
+        false => checker.statement(&statement.kind),
+    };
+    checked.map_err(|reason| {
         let message = format!(
             "A MariaDB has logged a change as text that may mean something else here: {reason}. With SET GLOBAL \
              binlog_format = ROW there, sessions that begin then log rows. SET GLOBAL duramen_replica_statements = ALL \
              here runs such texts as MySQL would; compare the servers then"
         );
         SqlError { message, ..SqlError::unsupported(reason) }
+    })
+}
+
+/// True in the hour of the session's time zone of which the clock's time is not enough to say when
+/// it was: MariaDB knows that for NOW().
+fn comes_twice(query: &QueryEvent<'_>, timestamp: u32) -> bool {
+    let zone = query.status.time_zone.as_deref().and_then(|name| std::str::from_utf8(name).ok());
+    let Some(zone) = zone.and_then(Zone::by_name) else { return false };
+    let local = zone.to_local(i64::from(timestamp) * 1_000_000);
+    let offset = |utc| zone.to_local(utc) - utc;
+    const HOURS: i64 = 3 * 3_600 * 1_000_000;
+    let utc = i64::from(timestamp) * 1_000_000;
+    // Another moment that the clock shows as this one.
+    [offset(utc - HOURS), offset(utc + HOURS)].iter().any(|&other| {
+        let twin = local - other;
+        twin != utc && zone.to_local(twin) == local
     })
 }
 
@@ -71,6 +94,7 @@ struct Checker<'a> {
     client: u16,
     connection: u16,
     timestamp: u32,
+    has_no_escapes: bool,
 }
 
 impl Checker<'_> {
@@ -85,6 +109,7 @@ impl Checker<'_> {
                 }
                 _ => Ok(()),
             },
+            StatementKind::AlterTable(alter) => self.alter(alter),
             StatementKind::LoadData(_) => Err("LOAD DATA".into()),
             StatementKind::Query(_) | StatementKind::Do(_) | StatementKind::Call { .. } => {
                 Err("a function or procedure".into())
@@ -98,11 +123,15 @@ impl Checker<'_> {
         let Some(table) = self.table(insert.table.database.as_deref(), &insert.table.name)? else {
             return Ok(());
         };
+        check_triggers(&table, TriggerEvent::Insert)?;
+        if insert.replace {
+            check_triggers(&table, TriggerEvent::Delete)?;
+        }
+        if !insert.on_duplicate.is_empty() {
+            check_triggers(&table, TriggerEvent::Update)?;
+        }
         if !insert.partitions.is_empty() || insert.row_alias.is_some() {
             return Err("PARTITION, or an alias of rows,".into());
-        }
-        if table.columns.iter().any(|column| matches!(column.default, Default::Expression(_))) {
-            return Err("a default that is computed".into());
         }
         if insert.ignore && !table.checks.is_empty() {
             return Err("IGNORE with a CHECK constraint".into());
@@ -110,7 +139,13 @@ impl Checker<'_> {
         if insert.replace && !table.referenced_by.is_empty() {
             return Err("REPLACE into a table that foreign keys refer to".into());
         }
-        let unique = table.indexes.iter().filter(|index| index.unique).count();
+        // A number that is given out is in no row.
+        let given = insert.columns.iter().any(|name| table.column_index(name) == table.auto_column);
+        let is_free = |index: &&IndexDef| {
+            let is_counted = matches!(&index.parts[..], [part] if Some(part.column) == table.auto_column);
+            is_counted && !given && !insert.columns.is_empty()
+        };
+        let unique = table.indexes.iter().filter(|index| index.unique && !is_free(index)).count();
         if !insert.on_duplicate.is_empty() && unique > 1 {
             return Err("ON DUPLICATE KEY UPDATE of a table with several unique keys".into());
         }
@@ -123,12 +158,15 @@ impl Checker<'_> {
             };
             columns
         };
+        let given = |number: &usize| columns.contains(number);
+        let left_out = (0..table.columns.len()).filter(|number| !given(number));
+        left_out.map(|number| self.scope(None).default(&table.columns[number])).collect::<Checked>()?;
         match &insert.source {
             InsertSource::Values(rows) => {
                 let scope = self.scope(None);
                 for row in rows {
                     for (&column, value) in columns.iter().zip(row) {
-                        scope.assigned(value, &table.columns[column].ty)?;
+                        scope.assigned(value, &table.columns[column])?;
                     }
                 }
             }
@@ -143,7 +181,7 @@ impl Checker<'_> {
         let scope = self.scope(Some(&table));
         insert.on_duplicate.iter().try_for_each(|assignment| {
             match table.column_index(&assignment.column.column) {
-                Some(column) => scope.assigned(&assignment.value, &table.columns[column].ty),
+                Some(column) => scope.assigned(&assignment.value, &table.columns[column]),
                 None => Ok(()),
             }
         })
@@ -165,19 +203,29 @@ impl Checker<'_> {
         if !is_plain {
             return Err("a query that groups, orders or bounds its rows".into());
         }
-        let Some(table) = self.one_table(from)? else { return Ok(()) };
-        let scope = self.scope(Some(&table));
-        let mut targets = columns.iter().map(|&column| &into.columns[column].ty);
+        let table = match &from[..] {
+            [] => None,
+            from => match self.one_table(from)? {
+                Some(table) => Some(table),
+                None => return Ok(()),
+            },
+        };
+        let scope = self.scope(table.as_deref());
+        let mut targets = columns.iter().map(|&column| &into.columns[column]);
         for item in items {
             match item {
                 SelectItem::Expr { expr, .. } => match targets.next() {
-                    Some(ty) => scope.assigned(expr, ty)?,
+                    Some(target) => scope.assigned(expr, target)?,
                     None => return Ok(()),
                 },
                 SelectItem::All | SelectItem::AllOf(_) => {
-                    for column in table.columns.iter().filter(|column| column.visible) {
+                    let columns = table.iter().flat_map(|table| &table.columns);
+                    for column in columns.filter(|column| column.visible) {
                         match targets.next() {
-                            Some(ty) => value::Value::of_column(&column.ty).check_stored(ty)?,
+                            Some(target) if column.nullable && !target.nullable => {
+                                return Err("a column that can't be NULL and may be made so".into());
+                            }
+                            Some(target) => value::Value::of_column(&column.ty).check_stored(&target.ty)?,
                             None => return Ok(()),
                         }
                     }
@@ -196,14 +244,45 @@ impl Checker<'_> {
         let scope = self.scope(Some(&table));
         for assignment in &update.assignments {
             let Some(column) = table.column_index(&assignment.column.column) else { return Ok(()) };
-            let is_of = |index: &IndexDef| index.unique && index.parts.iter().any(|part| part.column == column);
+            let is_of =
+                |index: &IndexDef| index.unique && index.parts.iter().any(|part| part.column == column);
             // It decides which row has a key first.
             if !update.order_by.is_empty() && table.indexes.iter().any(is_of) {
                 return Err("ORDER BY of an UPDATE of keys".into());
             }
-            scope.assigned(&assignment.value, &table.columns[column].ty)?;
+            scope.assigned(&assignment.value, &table.columns[column])?;
         }
         update.filter.as_ref().map_or(Ok(()), |filter| scope.condition(filter))
+    }
+
+    /// The rows that are there get new columns, or values of another type.
+    fn alter(&self, alter: &AlterTable) -> Checked {
+        let Ok(table) =
+            self.cx.visible_table(alter.name.database.as_deref().or(Some(self.database)), &alter.name.name)
+        else {
+            return Ok(());
+        };
+        let scope = self.scope(Some(&table));
+        for action in &alter.actions {
+            match action {
+                AlterAction::AddColumns(added) => added.iter().try_for_each(|(column, _)| {
+                    match (&column.attributes.default, &column.attributes.generated) {
+                        (Some(ColumnDefault::Expression(value)), _) => scope.value(value).map(drop),
+                        (_, Some(generated)) => scope.value(&generated.expr).map(drop),
+                        _ => Ok(()),
+                    }
+                })?,
+                AlterAction::ChangeColumn { old: name, definition, .. } => {
+                    let old = table.column_index(name).map(|number| &table.columns[number]);
+                    let new = DataType::resolve(&definition.ty, &definition.name, table.collation);
+                    if let (Some(old), Ok(new)) = (old, new) {
+                        value::check_altered(&old.ty, &new)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn delete(&self, delete: &Delete) -> Checked {
@@ -225,7 +304,6 @@ impl Checker<'_> {
             [TableReference::Table(TableFactor { name, partitions, .. })] if partitions.is_empty() => {
                 self.table(name.database.as_deref(), &name.name)
             }
-            [] => Err("a query without a table".into()),
             _ => Err("several tables".into()),
         }
     }
@@ -246,8 +324,8 @@ impl Checker<'_> {
     }
 
     fn scope<'a>(&'a self, table: Option<&'a TableDef>) -> Scope<'a> {
-        let &Checker { cx, client, connection, timestamp, .. } = self;
-        Scope { cx, table, client, connection, timestamp }
+        let &Checker { cx, client, connection, timestamp, has_no_escapes, .. } = self;
+        Scope { cx, table, client, connection, timestamp, has_no_escapes }
     }
 }
 

@@ -23,6 +23,7 @@ impl Applier {
         if let Some(zone) = &query.status.time_zone {
             let name = String::from_utf8_lossy(zone);
             Zone::by_name(&name).ok_or_else(|| UNKNOWN_TIME_ZONE.with(&[&name]))?;
+            self.check_system_zone(&name)?;
         }
         if query.error_code != 0 && kind == TextKind::Change {
             return Err(SqlError::unsupported(format_args!(
@@ -56,6 +57,25 @@ impl Applier {
             Some(number) => Err(unknown_charset(number.into())),
             None => Ok(()),
         }
+    }
+
+    /// SYSTEM is UTC here.
+    ///
+    /// # Errors
+    /// 1298 if it is another zone at the source, of which only an abbreviation is known.
+    fn check_system_zone(&self, name: &str) -> Result<()> {
+        const UTC: [&str; 6] = ["", "UTC", "Etc/UTC", "UCT", "Zulu", "Universal"];
+        let of_source = self.channel.with(|state| state.progress.source_time_zone.clone());
+        if !name.eq_ignore_ascii_case("SYSTEM") || UTC.contains(&&*of_source) {
+            return Ok(());
+        }
+        let e = UNKNOWN_TIME_ZONE.with(&[&name]);
+        let message = format!(
+            "{}: at the source it is {of_source}, which is not enough to know it. SET GLOBAL time_zone there to a name or an offset, \
+             as 'Asia/Tokyo' or '+09:00', for the sessions that begin then",
+            e.message
+        );
+        Err(SqlError { message, ..e })
     }
 
     /// Gives a statement's event what MySQL 8.4 would have written for the same.
@@ -151,8 +171,19 @@ pub(super) fn unknown_charset(number: u32) -> SqlError {
 /// A collation of which the number is the same in MySQL and MariaDB.
 pub(super) const UTF8MB4_GENERAL_CI: u16 = 45;
 
-/// MariaDB's collations of utf8mb3 and utf8mb4 by Unicode 14.
+/// MariaDB's collations of utf8mb3 and utf8mb4 by Unicode 14, and where those of utf8mb4 begin.
 const UCA1400: std::ops::Range<u16> = 2048..2560;
+const UCA1400_OF_UTF8MB4: u16 = 2304;
+
+/// The character set of a collation of a MariaDB.
+pub(super) fn charset_of(collation: u16) -> Option<Charset> {
+    match Collation::by_id(collation) {
+        Some(collation) => Some(collation.charset()),
+        None if !UCA1400.contains(&collation) => None,
+        None if collation < UCA1400_OF_UTF8MB4 => Some(Charset::Utf8mb3),
+        None => Some(Charset::Utf8mb4),
+    }
+}
 
 #[cfg(test)]
 mod tests {

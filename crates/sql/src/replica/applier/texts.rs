@@ -145,6 +145,9 @@ pub(super) fn treatment(sql: &[u8], sql_mode: u64, is_mariadb: bool) -> Treatmen
     if WITHOUT_EFFECT.iter().any(|text| words.begin_with(text)) {
         return Treatment::NoEffect;
     }
+    if is_mariadb && let Some(name) = refused_of_mariadb(sql) {
+        return Treatment::Refused(name);
+    }
     if words.begin_with("ANALYZE")
         && (words.find("HISTOGRAM").is_some() || words.find("PERSISTENT").is_some())
     {
@@ -227,6 +230,24 @@ fn refused(words: &Words<'_>) -> Option<&'static str> {
         () if words.find("DUALITY").is_some() && words.find("VIEW").is_some() => Some("JSON duality views"),
         () => None,
     }
+}
+
+/// What a MariaDB reads or runs in another way than its text says.
+fn refused_of_mariadb(sql: &[u8]) -> Option<&'static str> {
+    let inner = after_set_statement(sql);
+    let words = Words::of(&inner[..inner.len().min(HEAD_MAX)]);
+    let is_of_table = (1..=2).any(|number| words.is(number, "TABLE") || words.is(number, "TABLES"));
+    if words.is(0, "ANALYZE") && !is_of_table {
+        return Some("ANALYZE of a statement, which a MariaDB runs");
+    }
+    // They hold in the log already where the statement was read, and did not yet at the source.
+    let settings = &sql[..sql.len() - inner.len()];
+    let settings = Words::of(settings);
+    let is_of_reading = |&(from, to): &(usize, usize)| {
+        let word = settings.sql[from..to].to_ascii_lowercase();
+        [b"sql_mode".as_slice(), b"character_set", b"collation"].iter().any(|name| word.starts_with(name))
+    };
+    settings.words.iter().any(is_of_reading).then_some("SET STATEMENT of what a statement is read by")
 }
 
 /// MariaDB's SET STATEMENT .. FOR: the statement after FOR; any other text as it is.

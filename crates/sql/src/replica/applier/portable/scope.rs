@@ -2,13 +2,18 @@
 
 use std::borrow::Cow;
 
-use super::value::{Value, is_portable_in_like};
+use super::super::settings;
+use super::value::{Value, is_date, is_date_time, is_portable_in_like, is_time};
 use super::{Checked, is_default};
-use crate::catalog::TableDef;
+use crate::catalog::draft::parse_stored;
+use crate::catalog::table::Default;
+use crate::catalog::{ColumnDef, TableDef};
 use crate::session::Context;
 use datum::types::{Charset, Collation, DataType};
 use datum::value::Datum;
-use syntax::ast::{BinaryOp, CaseBranch, Expr, ExprKind as K, FunctionCall, Ident, IntervalUnit, Literal, UnaryOp};
+use syntax::ast::{
+    BinaryOp, CaseBranch, Expr, ExprKind as K, FunctionCall, Ident, IntervalUnit, Literal, Truth, UnaryOp,
+};
 
 /// What the names in an expression mean.
 pub(super) struct Scope<'a> {
@@ -20,6 +25,8 @@ pub(super) struct Scope<'a> {
     pub(super) connection: u16,
     /// When the statement ran, in seconds since 1970.
     pub(super) timestamp: u32,
+    /// NO_BACKSLASH_ESCAPES
+    pub(super) has_no_escapes: bool,
 }
 
 /// Seconds by which a statement's time may be moved and still be of a TIMESTAMP: five years.
@@ -27,26 +34,52 @@ const NEAR: u64 = 5 * 366 * 86_400;
 
 impl<'a> Scope<'a> {
     /// Checks a value that is put into a column: each of those that it may be.
-    pub(super) fn assigned(&self, value: &Expr, ty: &DataType) -> Checked {
-        match &value.kind {
-            kind if is_default(kind) => Ok(()),
-            K::Case { operand, branches, otherwise } => {
-                for CaseBranch { when, then } in branches {
-                    self.branch(operand.as_deref(), when)?;
-                    self.assigned(then, ty)?;
-                }
-                otherwise.as_ref().map_or(Ok(()), |value| self.assigned(value, ty))
+    pub(super) fn assigned(&self, value: &Expr, column: &ColumnDef) -> Checked {
+        if is_default(&value.kind) {
+            return self.default(column);
+        }
+        // MariaDB has other values for it than MySQL where it does not fail.
+        let has_own_null = matches!(column.ty, DataType::Enum { .. } | DataType::Timestamp(_));
+        if has_own_null && !column.nullable && !is_never_null(value) {
+            return Err("a column that can't be NULL and may be made so".into());
+        }
+        let Some(results) = results(value) else { return self.value(value)?.check_stored(&column.ty) };
+        self.conditions(value)?;
+        let is_temporal = matches!(
+            column.ty,
+            DataType::Date | DataType::Time(_) | DataType::DateTime(_) | DataType::Timestamp(_)
+        );
+        for result in results {
+            // Some modes make NULL of a zero date that is chosen.
+            if is_temporal && !is_now(result) && !matches!(result.kind, K::Literal(Literal::Null)) {
+                return Err("a date or time that is chosen".into());
             }
-            K::Function(call) if call.database.is_none() => match (&*call.name, &call.arguments[..]) {
-                ("if", [condition, yes, no]) => {
-                    self.condition(condition)?;
-                    self.assigned(yes, ty)?;
-                    self.assigned(no, ty)
-                }
-                ("ifnull" | "coalesce", values) => values.iter().try_for_each(|value| self.assigned(value, ty)),
-                _ => self.value(value)?.check_stored(ty),
-            },
-            _ => self.value(value)?.check_stored(ty),
+            self.assigned(result, column)?;
+        }
+        Ok(())
+    }
+
+    /// Checks a column's default.
+    pub(super) fn default(&self, column: &ColumnDef) -> Checked {
+        let Default::Expression(text) = &column.default else { return Ok(()) };
+        let is_portable = |value: Expr| match is_default(&value.kind) {
+            true => false,
+            false => self.assigned(&value, column).is_ok(),
+        };
+        let value = parse_stored(text).ok();
+        if value.is_some_and(is_portable) { Ok(()) } else { Err("a default that is computed".into()) }
+    }
+
+    /// Checks the conditions by which CASE and IF choose.
+    fn conditions(&self, choice: &Expr) -> Checked {
+        match &choice.kind {
+            K::Case { operand, branches, .. } => {
+                branches.iter().try_for_each(|branch| self.branch(operand.as_deref(), &branch.when))
+            }
+            K::Function(call) if call.name.is("if") => {
+                call.arguments.first().map_or(Ok(()), |condition| self.condition(condition))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -70,10 +103,8 @@ impl<'a> Scope<'a> {
             K::Binary { op, left, right } if op.is_comparison() => {
                 self.value(left)?.check_compared(&self.value(right)?)
             }
-            K::Is { operand, .. } => match self.value(operand) {
-                Ok(_) => Ok(()),
-                Err(_) => self.condition(operand),
-            },
+            K::Is { operand, test: Truth::Null, .. } => self.null_test(operand),
+            K::Is { operand, .. } => self.condition(operand),
             K::Between { operand, low, high, .. } => {
                 let (operand, low, high) = (self.value(operand)?, self.value(low)?, self.value(high)?);
                 operand.check_compared(&low)?;
@@ -91,21 +122,32 @@ impl<'a> Scope<'a> {
                 Ok(())
             }
             K::Like { operand, pattern, escape: None, .. } => {
-                // Bytes of ASCII are the same in all character sets.
-                if is_binary_ascii(pattern) && self.value(operand)?.is_text() {
-                    return Ok(());
-                }
-                match (self.value(operand)?, self.value(pattern)?) {
-                    (operand @ Value::Text(collation), pattern @ Value::Literal { .. })
-                        if is_portable_in_like(collation) =>
-                    {
-                        operand.check_compared(&pattern)
-                    }
+                let (value, is_binary) = (self.value(operand)?, is_binary_ascii(pattern));
+                match value {
+                    // Bytes of ASCII are the same in all character sets.
+                    Value::Text(_) if is_binary => Ok(()),
+                    Value::Text(collation) if is_portable_in_like(collation) => match self.value(pattern)? {
+                        // MariaDB escapes in some character sets even so.
+                        Value::Literal { bytes, .. } if self.has_no_escapes && bytes.contains(&b'\\') => {
+                            Err("LIKE under NO_BACKSLASH_ESCAPES".into())
+                        }
+                        pattern @ Value::Literal { .. } => value.check_compared(&pattern),
+                        _ => Err("LIKE".into()),
+                    },
                     _ => Err("LIKE".into()),
                 }
             }
             _ if self.value(expr)?.is_integer() => Ok(()),
             _ => Err("a condition that is not a comparison".into()),
+        }
+    }
+
+    /// Checks IS NULL. Zero dates are NULL for some conditions, where a column can't be NULL.
+    fn null_test(&self, operand: &Expr) -> Checked {
+        let value = self.value(operand)?;
+        match value.has_date() && value != Value::Null && !self.is_nullable(operand) {
+            true => Err("IS NULL of a date that can't be NULL".into()),
+            false => Ok(()),
         }
     }
 
@@ -118,7 +160,11 @@ impl<'a> Scope<'a> {
             K::UserVariable(name) => Ok(self.user_variable(name)),
             K::Unary { op: UnaryOp::Minus, operand } => match (&operand.kind, self.value(operand)?) {
                 (K::Literal(_), Value::Integer(_)) => Ok(Value::Integer(None)),
-                (K::Literal(_), value @ (Value::Decimal { .. } | Value::Double)) => Ok(value),
+                (K::Literal(Literal::Decimal(text) | Literal::Float(text)), value)
+                    if text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) =>
+                {
+                    Ok(value)
+                }
                 _ => Err("a minus sign before what is no literal".into()),
             },
             K::Binary { op: op @ (BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply), left, right } => {
@@ -128,8 +174,7 @@ impl<'a> Scope<'a> {
                 op: BinaryOp::IntDivide | BinaryOp::Modulo | BinaryOp::BitAnd | BinaryOp::BitOr,
                 left,
                 right,
-            } if self.value(left)?.is_integer() && self.value(right)?.is_integer() =>
-            {
+            } if self.value(left)?.is_integer() && self.value(right)?.is_integer() => {
                 Ok(Value::Integer(None))
             }
             K::Collate { operand, collation } => self.collated(operand, collation),
@@ -144,11 +189,16 @@ impl<'a> Scope<'a> {
                     _ => return Err("an INTERVAL of several units".into()),
                 };
                 match (self.value(date)?, self.value(amount)?) {
-                    (Value::Moment, Value::Integer(Some(amount))) if is_now(date) && self.is_near(amount, *unit) => {
-                        Ok(Value::Moment)
+                    (Value::Moment(fsp), Value::Integer(Some(amount)))
+                        if is_now(date) && self.is_near(amount, *unit) =>
+                    {
+                        Ok(Value::Moment(fsp))
                     }
                     (Value::Date, Value::Integer(_)) if of_days => Ok(Value::Date),
-                    (Value::Date | Value::DateTime | Value::Moment, Value::Integer(_)) => Ok(Value::DateTime),
+                    (Value::Date, Value::Integer(_)) => Ok(Value::DateTime(0)),
+                    (Value::DateTime(fsp) | Value::Moment(fsp), Value::Integer(_)) => {
+                        Ok(Value::DateTime(fsp))
+                    }
                     _ => Err("date arithmetic".into()),
                 }
             }
@@ -204,7 +254,12 @@ impl<'a> Scope<'a> {
             Literal::Decimal(text) => {
                 let scale = text.find('.').map_or(0, |point| text.len() - point - 1);
                 let precision = text.bytes().filter(u8::is_ascii_digit).count();
-                Value::Null.or(Value::Decimal { precision: precision as u32, scale: scale as u32 })?
+                const PRECISION_MAX: usize = 65;
+                const SCALE_MAX: usize = 30;
+                if precision > PRECISION_MAX || scale > SCALE_MAX {
+                    return Err("a number of very many digits".into());
+                }
+                Value::Point { precision: precision as u32, scale: scale as u32 }
             }
             Literal::Float(_) => Value::Double,
             Literal::String { introducer: Some(name), .. } | Literal::Hex { introducer: Some(name), .. }
@@ -220,8 +275,11 @@ impl<'a> Scope<'a> {
             Literal::Hex { .. } | Literal::Bit { .. } => {
                 return Err("a literal of bytes with a character set".into());
             }
-            Literal::Date(text) | Literal::Time(text) | Literal::Timestamp(text) => {
-                Value::Literal { bytes: text, charset: Charset::Ascii }
+            Literal::Date(text) if is_date(text) => Value::Date,
+            Literal::Time(text) if is_time(text, 6) => Value::Time(6),
+            Literal::Timestamp(text) if is_date_time(text, 6) => Value::DateTime(6),
+            Literal::Date(_) | Literal::Time(_) | Literal::Timestamp(_) => {
+                return Err("a date or time in a form of its own".into());
             }
         })
     }
@@ -233,12 +291,12 @@ impl<'a> Scope<'a> {
         if bytes.is_ascii() {
             return Ok(Charset::Ascii);
         }
-        let of = |number| Collation::by_id(number).map(Collation::charset);
         match introducer {
             Some(name) => Charset::by_name(name).ok_or(UNKNOWN),
-            // MariaDB's newest collations are orders of UTF-8.
-            None if self.client == self.connection => Ok(of(self.client).unwrap_or(Charset::Utf8mb4)),
-            None => of(self.client).filter(|&client| of(self.connection) == Some(client)).ok_or(UNKNOWN),
+            None => {
+                let [client, connection] = [self.client, self.connection].map(settings::charset_of);
+                client.filter(|_| client == connection).ok_or(UNKNOWN)
+            }
         }
     }
 
@@ -248,6 +306,13 @@ impl<'a> Scope<'a> {
             (K::Literal(Literal::String { .. }), Some(collation)) => Ok(Value::Text(collation)),
             _ => Err("COLLATE".into()),
         }
+    }
+
+    /// True for what is no column, or a column that can be NULL.
+    fn is_nullable(&self, expr: &Expr) -> bool {
+        let K::Column(name) = &expr.kind else { return true };
+        let column = self.table.and_then(|table| Some(&table.columns[table.column_index(&name.column)?]));
+        column.is_none_or(|column| column.nullable)
     }
 
     fn column(&self, name: &Ident) -> Checked<Value<'a>> {
@@ -269,22 +334,22 @@ impl<'a> Scope<'a> {
     fn function<'e>(&'e self, call: &'e FunctionCall) -> Checked<Value<'e>> {
         match (&*call.name, &call.arguments[..]) {
             _ if call.database.is_some() => Err("a stored function".into()),
-            _ if is_now_function(call) => Ok(Value::Moment),
+            _ if is_now_function(call) => Ok(Value::Moment(6)),
             ("curdate" | "current_date" | "utc_date", []) => Ok(Value::Date),
-            ("curtime" | "current_time" | "utc_time", arguments) if are_digits(arguments) => Ok(Value::Time),
+            ("curtime" | "current_time" | "utc_time", arguments) if are_digits(arguments) => {
+                Ok(Value::Time(6))
+            }
             ("unix_timestamp" | "last_insert_id", []) => Ok(Value::Integer(None)),
             ("last_insert_id", [number]) if self.value(number)?.is_integer() => Ok(Value::Integer(None)),
-            ("isnull", [value]) => self.value(value).map(|_| Value::Integer(None)),
+            ("isnull", [value]) => self.null_test(value).map(|()| Value::Integer(None)),
             ("length" | "char_length" | "character_length", [text]) if self.value(text)?.is_text() => {
                 Ok(Value::Integer(None))
             }
-            ("year" | "month" | "day" | "dayofmonth" | "hour" | "minute" | "second", [date])
-                if self.value(date)?.has_date() =>
-            {
-                Ok(Value::Integer(None))
-            }
-            ("date", [date]) if self.value(date)?.has_date() => Ok(Value::Date),
-            ("name_const", [_, value]) => self.value(value),
+            // What stands for a variable of a procedure; its type is not said.
+            ("name_const", [_, value]) => match self.value(value)? {
+                Value::Point { .. } => Err("a number of a procedure's variable".into()),
+                value => Ok(value),
+            },
             ("if", [condition, yes, no]) => {
                 self.condition(condition)?;
                 self.value(yes)?.or(self.value(no)?)
@@ -320,6 +385,30 @@ impl<'a> Scope<'a> {
             Value::Null => Value::Text(Charset::Ascii.default_collation()),
             text => text,
         })
+    }
+}
+
+/// The values of which CASE, IF, IFNULL or COALESCE chooses one; `None` for other expressions.
+fn results(expr: &Expr) -> Option<Vec<&Expr>> {
+    match &expr.kind {
+        K::Case { branches, otherwise, .. } => {
+            Some(branches.iter().map(|branch| &branch.then).chain(otherwise.as_deref()).collect())
+        }
+        K::Function(call) if call.database.is_none() => match (&*call.name, &call.arguments[..]) {
+            ("if", [_, yes, no]) => Some(vec![yes, no]),
+            ("ifnull" | "coalesce", values) => Some(values.iter().collect()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A literal that is a value, or the statement's time.
+fn is_never_null(expr: &Expr) -> bool {
+    match &expr.kind {
+        K::Literal(literal) => *literal != Literal::Null,
+        K::DateArithmetic { date, .. } => is_now(date),
+        _ => is_now(expr),
     }
 }
 
@@ -372,7 +461,9 @@ fn is_binary_ascii(expr: &Expr) -> bool {
 fn is_of_one_kind(a: &Value<'_>, b: &Value<'_>) -> Checked {
     let kind = |value: &Value<'_>| match value {
         Value::Null => 0,
-        Value::Integer(_) | Value::Decimal { .. } | Value::Double => 1,
+        Value::Integer(_) | Value::Decimal { .. } => 1,
+        Value::Double => 4,
+        Value::Point { .. } => 5,
         Value::Literal { .. } | Value::Text(_) | Value::Bytes => 2,
         _ => 3,
     };
