@@ -6,10 +6,12 @@
 //! to give the same rows, and all else stops the applier:
 //!
 //! - INSERT, REPLACE, UPDATE and DELETE of one stored or temporary table without generated columns,
-//!   and without triggers that would run, in which no order of rows decides: no LIMIT, no IGNORE where rows collide.
+//!   and without triggers that would run, in which no order of rows decides: no LIMIT, no IGNORE
+//!   where rows collide.
 //! - Values of their column's family ([`value::Value::check_stored`]): literals as the column would
 //!   show them, other columns, exact arithmetic, the statement's time.
 //! - Conditions that compare values of one family ([`scope::Scope::condition`]).
+//! - ALTER TABLE that computes no new values for the rows that are there.
 //!
 //! `duramen_replica_statements = ALL` runs the others as well.
 
@@ -159,8 +161,8 @@ impl Checker<'_> {
             columns
         };
         let given = |number: &usize| columns.contains(number);
-        let left_out = (0..table.columns.len()).filter(|number| !given(number));
-        left_out.map(|number| self.scope(None).default(&table.columns[number])).collect::<Checked>()?;
+        let mut left_out = (0..table.columns.len()).filter(|number| !given(number));
+        left_out.try_for_each(|number| self.scope(None).default(&table.columns[number]))?;
         match &insert.source {
             InsertSource::Values(rows) => {
                 let scope = self.scope(None);
