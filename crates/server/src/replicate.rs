@@ -213,9 +213,12 @@ fn copy(
     unfinished.end()?;
     local.close()?;
     say(&format!("done: what {} writes from here on is applied", remote.server()));
-    say(&format!(
-        "to follow this server from there one day, say there first: SET GLOBAL gtid_purged = '+{own}'"
-    ));
+    match source.is_mariadb() {
+        true => say("to follow this server from there one day: docs/moving.md, 'And back'"),
+        false => say(&format!(
+            "to follow this server from there one day, say there first: SET GLOBAL gtid_purged = '+{own}'"
+        )),
+    }
     Ok(())
 }
 
