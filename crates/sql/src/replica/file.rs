@@ -3,7 +3,7 @@
 //! It is lines of text, `name=value`, in sections: `[filters]`, for all channels, and `[channel]`,
 //! once for each. `docs/formats/replica-channels.md` lists them. It is written whole, beside, and
 //! renamed; only the server's own user may read it, for it has passwords. Its last line is a
-//! checksum of what stands before, which a person who changes the file removes.
+//! checksum of what stands before, for which a person who changes the file says `none`.
 //!
 //! (F1) A file that can't be read, or has what is not understood, stays as it is: no channel is
 //!      known then, and no statement that would write it is done (R2 of ARCHITECTURE.md).
@@ -26,6 +26,8 @@ const HEAD: &str =
 const AUTO_FAILOVER: &str = "source_connection_auto_failover";
 const ROW_FORMAT: &str = "require_row_format";
 const CHECKSUM: &str = "# checksum: ";
+/// What a person says for it.
+const NO_CHECKSUM: &str = "none";
 
 /// What the file holds.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -273,15 +275,16 @@ fn parse(text: &str) -> Result<StoredChannels, String> {
     }
 }
 
-/// Verifies the last line if it is a checksum.
+/// Verifies the last line, without which the file was cut off.
 fn check_sum(text: &str) -> Result<(), String> {
-    let Some(at) = text.rfind(CHECKSUM) else { return Ok(()) };
+    const ADVICE: &str = "whoever changes it ends it with the line '# checksum: none'";
+    let Some(at) = text.rfind(CHECKSUM) else {
+        return Err(format!("it has no checksum at its end: it was cut off; {ADVICE}"));
+    };
     let sum = text[at + CHECKSUM.len()..].trim_end();
-    match u32::from_str_radix(sum, 16) == Ok(crc32fast::hash(&text.as_bytes()[..at])) {
+    match sum == NO_CHECKSUM || u32::from_str_radix(sum, 16) == Ok(crc32fast::hash(&text.as_bytes()[..at])) {
         true => Ok(()),
-        false => {
-            Err("it is not what was written, by its checksum; whoever changes it removes that line".into())
-        }
+        false => Err(format!("it is not what was written, by its checksum; {ADVICE}")),
     }
 }
 
@@ -386,23 +389,26 @@ mod tests {
     fn what_is_not_understood_is_an_error_with_its_line() {
         let changed = text(&stored()).replace("source_port=1", "source_port=x");
         assert!(parse(&changed).unwrap_err().contains("checksum"));
+        let parse_changed = |text: &str| parse(&format!("{text}{CHECKSUM}none\n"));
         let (without_sum, _) = changed.rsplit_once(CHECKSUM).unwrap();
         let line = without_sum.lines().position(|line| line == "source_port=x").unwrap() + 1;
-        assert_eq!(parse(without_sum).unwrap_err(), format!("line {line} is not understood"));
-        assert!(parse("source_port=1\n").is_err() && parse("[channel]\nno_such=1\n").is_err());
-        assert!(parse("[channel]\nname=a\n[channel]\nname=a\n").is_err());
+        assert_eq!(parse_changed(without_sum).unwrap_err(), format!("line {line} is not understood"));
+        assert!(parse_changed("source_port=1\n").is_err() && parse_changed("[channel]\nno_such=1\n").is_err());
+        assert!(parse_changed("[channel]\nname=a\n[channel]\nname=a\n").is_err());
         for source in ["h\t1\t1", "c\th\t1\t101", "c\th\t0\t1", "c\th\tx\t1", "c\th\t1\t1\nsource=C\tH\t1\t2"]
         {
-            assert!(parse(&format!("[failover_sources]\nsource={source}\n")).is_err(), "{source}");
+            assert!(parse_changed(&format!("[failover_sources]\nsource={source}\n")).is_err(), "{source}");
         }
-        assert!(parse("[channel]\nname=a\n").is_ok() && parse("[filters]\n").is_ok());
+        assert!(parse_changed("[channel]\nname=a\n").is_ok() && parse_changed("[filters]\n").is_ok());
+        assert_eq!(parse_changed("").unwrap_err(), "it has no section: it was cut off");
     }
 
-    /// The server followed nothing then, and said nothing of it.
+    /// Where the end was missing the rest was taken: without password, position or failover.
     #[test]
     fn a_file_that_was_cut_off_is_an_error() {
-        for cut in ["", "\n", HEAD] {
-            assert_eq!(parse(cut).unwrap_err(), "it has no section: it was cut off");
+        let text = text(&stored());
+        for end in (0..text.len() - 1).filter(|&end| text.is_char_boundary(end)) {
+            assert!(parse(&text[..end]).is_err(), "{end}");
         }
     }
 

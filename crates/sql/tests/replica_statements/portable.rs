@@ -132,6 +132,7 @@ const STOP: &[(&str, &str)] = &[
     ("UPDATE never_null SET id = 2 WHERE ISNULL(d)", "IS NULL"),
     ("INSERT IGNORE INTO never_null VALUES (1, NULL, NOW(), '2024-01-01')", "can't be NULL"),
     ("INSERT IGNORE INTO never_null VALUES (1, 'a', NULL, '2024-01-01')", "can't be NULL"),
+    ("INSERT IGNORE INTO never_null (id, ts) VALUES (1, NOW())", "can't be NULL"),
     ("UPDATE defaults SET b = DEFAULT", "a default"),
     ("ANALYZE UPDATE t SET n = 1", "ANALYZE"),
     ("ANALYZE INSERT INTO t (n) SELECT 1 AS histogram", "ANALYZE"),

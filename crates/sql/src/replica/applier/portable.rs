@@ -63,10 +63,13 @@ pub(super) fn check(cx: &Context, query: &QueryEvent<'_>, timestamp: u32) -> Res
         false => checker.statement(&statement.kind),
     };
     checked.map_err(|reason| {
+        let advice = match statement.kind {
+            StatementKind::AlterTable(_) => "",
+            _ => " With SET GLOBAL binlog_format = ROW there, sessions that begin then log rows.",
+        };
         let message = format!(
-            "A MariaDB has logged a change as text that may mean something else here: {reason}. With SET GLOBAL \
-             binlog_format = ROW there, sessions that begin then log rows. SET GLOBAL duramen_replica_statements = ALL \
-             here runs such texts as MySQL would; compare the servers then"
+            "A MariaDB has logged a change as text that may mean something else here: {reason}.{advice} SET GLOBAL \
+             duramen_replica_statements = ALL here runs such texts as MySQL would; compare the servers then"
         );
         SqlError { message, ..SqlError::unsupported(reason) }
     })
@@ -212,12 +215,12 @@ impl Checker<'_> {
                 None => return Ok(()),
             },
         };
-        let scope = self.scope(table.as_deref());
+        let source = self.scope(table.as_deref());
         let mut targets = columns.iter().map(|&column| &into.columns[column]);
         for item in items {
             match item {
                 SelectItem::Expr { expr, .. } => match targets.next() {
-                    Some(target) => scope.assigned(expr, target)?,
+                    Some(target) => source.assigned(expr, target)?,
                     None => return Ok(()),
                 },
                 SelectItem::All | SelectItem::AllOf(_) => {
@@ -225,7 +228,7 @@ impl Checker<'_> {
                     for column in columns.filter(|column| column.visible) {
                         match targets.next() {
                             Some(target) if column.nullable && !target.nullable => {
-                                return Err("a column that can't be NULL and may be made so".into());
+                                return Err(scope::MADE_NULL);
                             }
                             Some(target) => value::Value::of_column(&column.ty).check_stored(&target.ty)?,
                             None => return Ok(()),
@@ -234,7 +237,7 @@ impl Checker<'_> {
                 }
             }
         }
-        filter.as_ref().map_or(Ok(()), |filter| scope.condition(filter))
+        filter.as_ref().map_or(Ok(()), |filter| source.condition(filter))
     }
 
     fn update(&self, update: &Update) -> Checked {

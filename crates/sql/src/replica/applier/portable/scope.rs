@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::super::settings;
 use super::value::{Value, is_date, is_date_time, is_portable_in_like, is_time};
-use super::{Checked, is_default};
+use super::{Checked, Reason, is_default};
 use crate::catalog::draft::parse_stored;
 use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
@@ -32,16 +32,17 @@ pub(super) struct Scope<'a> {
 /// Seconds by which a statement's time may be moved and still be of a TIMESTAMP: five years.
 const NEAR: u64 = 5 * 366 * 86_400;
 
+/// See [`has_own_null`].
+pub(super) const MADE_NULL: Reason = Cow::Borrowed("a column that can't be NULL and may be made so");
+
 impl<'a> Scope<'a> {
     /// Checks a value that is put into a column: each of those that it may be.
     pub(super) fn assigned(&self, value: &Expr, column: &ColumnDef) -> Checked {
         if is_default(&value.kind) {
             return self.default(column);
         }
-        // MariaDB has other values for it than MySQL where it does not fail.
-        let has_own_null = matches!(column.ty, DataType::Enum { .. } | DataType::Timestamp(_));
-        if has_own_null && !column.nullable && !is_never_null(value) {
-            return Err("a column that can't be NULL and may be made so".into());
+        if has_own_null(column) && !column.nullable && !is_never_null(value) {
+            return Err(MADE_NULL);
         }
         let Some(results) = results(value) else { return self.value(value)?.check_stored(&column.ty) };
         self.conditions(value)?;
@@ -61,7 +62,10 @@ impl<'a> Scope<'a> {
 
     /// Checks a column's default.
     pub(super) fn default(&self, column: &ColumnDef) -> Checked {
-        let Default::Expression(text) = &column.default else { return Ok(()) };
+        let Default::Expression(text) = &column.default else {
+            let has_none = column.default == Default::None && !column.nullable;
+            return if has_none && has_own_null(column) { Err(MADE_NULL) } else { Ok(()) };
+        };
         let is_portable = |value: Expr| match is_default(&value.kind) {
             true => false,
             false => self.assigned(&value, column).is_ok(),
@@ -401,6 +405,12 @@ fn results(expr: &Expr) -> Option<Vec<&Expr>> {
         },
         _ => None,
     }
+}
+
+/// What a column without NULL that is made NULL has, where that does not fail, is something else
+/// in a MariaDB than in MySQL.
+fn has_own_null(column: &ColumnDef) -> bool {
+    matches!(column.ty, DataType::Enum { .. } | DataType::Timestamp(_))
 }
 
 /// A literal that is a value, or the statement's time.
