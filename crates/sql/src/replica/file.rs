@@ -393,7 +393,9 @@ mod tests {
         let (without_sum, _) = changed.rsplit_once(CHECKSUM).unwrap();
         let line = without_sum.lines().position(|line| line == "source_port=x").unwrap() + 1;
         assert_eq!(parse_changed(without_sum).unwrap_err(), format!("line {line} is not understood"));
-        assert!(parse_changed("source_port=1\n").is_err() && parse_changed("[channel]\nno_such=1\n").is_err());
+        assert!(
+            parse_changed("source_port=1\n").is_err() && parse_changed("[channel]\nno_such=1\n").is_err()
+        );
         assert!(parse_changed("[channel]\nname=a\n[channel]\nname=a\n").is_err());
         for source in ["h\t1\t1", "c\th\t1\t101", "c\th\t0\t1", "c\th\tx\t1", "c\th\t1\t1\nsource=C\tH\t1\t2"]
         {
