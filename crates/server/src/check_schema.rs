@@ -162,13 +162,9 @@ fn examine_server(
             settings.push(format!("USE {}", syntax::unparse::ident(&database)));
         }
         let source: Arc<str> = definition.place().into();
-        let mut text = definition.text;
-        if trial.is_before_rows()
-            && let Some(rewritten) = sql::replica::with_expression_defaults(text.as_bytes(), 0)
-        {
-            text = String::from_utf8_lossy(&rewritten).into_owned();
-        }
-        for text in settings.drain(..).chain([text]) {
+        let is_replicated = trial.is_before_rows();
+        let definition = if is_replicated { definition.in_our_words() } else { definition };
+        for text in settings.drain(..).chain([definition.text]) {
             trial.examine(
                 &Statement { source: source.clone(), line: 1, text: text.into_bytes() },
                 &mut report,

@@ -51,6 +51,17 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
+    /// The same with constants of a MariaDB's TEXT columns as expressions, as a replica takes them.
+    pub(crate) fn in_our_words(self) -> Self {
+        if self.kind != ObjectKind::Table {
+            return self;
+        }
+        match sql::replica::with_expression_defaults(self.text.as_bytes(), 0) {
+            Some(text) => Self { text: String::from_utf8_lossy(&text).into_owned(), ..self },
+            None => self,
+        }
+    }
+
     /// False for a statement that does something else than to make the object: it is run here, by
     /// an account that may do everything. What is no statement at all is refused where it is run.
     fn makes_its_object(&self) -> bool {

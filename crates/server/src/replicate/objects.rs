@@ -21,7 +21,7 @@ pub(super) fn read(
     let (mut found, mut hidden) = (Vec::new(), Vec::new());
     let each = |definition: Definition| {
         if wanted(&definition) {
-            found.push(definition);
+            found.push(definition.in_our_words());
         }
         Ok(())
     };
@@ -144,15 +144,7 @@ fn make(session: &mut LocalSession, definition: &Definition) -> Result<(), ToolE
     for (variable, value) in settings {
         session.run(&format!("SET SESSION {variable} = {}", string_literal(value)))?;
     }
-    // MariaDB's constants of TEXT columns.
-    let rewritten = match kind {
-        ObjectKind::Table => sql::replica::with_expression_defaults(text.as_bytes(), 0),
-        _ => None,
-    };
-    match rewritten {
-        Some(rewritten) => session.run(&String::from_utf8_lossy(&rewritten))?,
-        None => session.run(text)?,
-    }
+    session.run(text)?;
     if *kind == ObjectKind::Event {
         // As where an event comes by the source's log.
         session.run(&format!("ALTER EVENT {} DISABLE ON REPLICA", name(definition)))?;

@@ -43,7 +43,7 @@ impl Reasons {
 fn shape(text: &str) -> String {
     let reason = text.split_once("; ").map_or(text, |(_, reason)| reason);
     let reason = reason.split_once(" on query").map_or(reason, |(reason, _)| reason);
-    reason.chars().filter(|c| !c.is_ascii_digit()).take(60).collect()
+    reason.chars().filter(|c| !c.is_ascii_digit()).take(150).collect()
 }
 
 /// Waits until the replica has done, or skipped, all that the source did. The databases in which
@@ -56,7 +56,8 @@ pub(super) fn await_round(
 ) -> Result<HashSet<String>> {
     let mut tainted = HashSet::new();
     let end = End::of(source)?;
-    let begun = Instant::now();
+    // Since it was seen to do something.
+    let mut begun = Instant::now();
     loop {
         let status = replica.statuses()?.pop().ok_or("the replica follows nobody any more")?;
         let (number, text) = (column(&status, "Last_SQL_Errno").parse()?, column(&status, "Last_SQL_Error"));
@@ -68,6 +69,7 @@ pub(super) fn await_round(
             }
             tainted.extend(named.into_iter().cloned());
             end.skip(replica)?;
+            begun = Instant::now();
         } else if end.is_reached(replica, &status)? {
             return Ok(tainted);
         } else if column(&status, "Replica_SQL_Running") != "Yes" {
