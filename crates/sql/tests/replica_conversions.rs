@@ -294,7 +294,7 @@ fn a_row_id_that_only_the_replica_has_takes_no_columns_place() {
 #[test]
 fn computed_columns_that_an_event_lacks_stay() {
     let mut pair = Pair::new("");
-    let columns = "id INT PRIMARY KEY, d DATETIME, s TIMESTAMP AS (d) STORED, v DATE AS (s) VIRTUAL, u INT,
+    let columns = "id INT PRIMARY KEY, d DATETIME, s TIMESTAMP AS (d) STORED, v DATE AS (s) STORED, u INT,
         w INT DEFAULT 5";
     pair.create(columns, columns);
     let settings = "time_zone = '+05:30', binlog_row_image = 'MINIMAL'";
