@@ -357,7 +357,7 @@ impl Client {
         let mut left = self.answer_max;
         for _ in 0..Cursor::new(&self.packet).lenenc()? {
             self.read()?;
-            left = self.shorten(left)?;
+            left = self.left_of_answer(left)?;
             let mut c = Cursor::new(&self.packet);
             for _ in 0..4 {
                 c.lenenc_bytes()?;
@@ -379,7 +379,7 @@ impl Client {
                 };
                 return Ok(result);
             }
-            left = self.shorten(left)?;
+            left = self.left_of_answer(left)?;
             if is_wanted {
                 is_wanted = each(read_row(&self.packet, result.columns.len())?);
             }
@@ -387,7 +387,7 @@ impl Client {
     }
 
     /// How much may still come of an answer after the present packet.
-    fn shorten(&self, left: usize) -> Result<usize, ClientError> {
+    fn left_of_answer(&self, left: usize) -> Result<usize, ClientError> {
         left.checked_sub(self.packet.len())
             .ok_or(ClientError::Unexpected("a longer answer than was asked for"))
     }

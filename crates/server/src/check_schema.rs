@@ -133,7 +133,7 @@ pub(crate) fn examine_definitions(
 ) -> Result<Report, ToolError> {
     examine(|| {
         let mut definitions = Definitions::connect(remote)?;
-        examine_server(Trial::before_rows()?, remote, &mut definitions, databases, is_wanted)
+        examine_server(Trial::for_replica()?, remote, &mut definitions, databases, is_wanted)
     })
 }
 
@@ -149,7 +149,7 @@ fn examine_server(
     let mut database = String::new();
     // Tables may refer to later ones.
     let mut settings = vec!["SET foreign_key_checks = 0".to_owned()];
-    if trial.is_before_rows() {
+    if trial.is_for_replica() {
         // As where they are made.
         settings.push("SET sql_mode = ''".to_owned());
     }
@@ -162,8 +162,8 @@ fn examine_server(
             settings.push(format!("USE {}", syntax::unparse::ident(&database)));
         }
         let source: Arc<str> = definition.place().into();
-        let is_replicated = trial.is_before_rows();
-        let definition = if is_replicated { definition.in_our_words() } else { definition };
+        let is_replicated = trial.is_for_replica();
+        let definition = if is_replicated { definition.with_expression_defaults() } else { definition };
         for text in settings.drain(..).chain([definition.text]) {
             trial.examine(
                 &Statement { source: source.clone(), line: 1, text: text.into_bytes() },

@@ -31,8 +31,8 @@ pub(super) struct Trial {
     session: Session,
     /// Objects that could not be made, in lower case, with the place of their statement.
     missing: HashMap<String, SourcePlace>,
-    /// The rows of a server that is followed would come next: what has other ones here is refused.
-    before_rows: bool,
+    /// Definitions of a server that will be followed: what has other rows here is refused.
+    for_replica: bool,
     instance: Arc<Instance>,
     _datadir: Datadir,
     /// Removed when this is dropped.
@@ -60,7 +60,7 @@ impl Trial {
         let mut trial = Trial {
             session,
             missing: HashMap::new(),
-            before_rows: false,
+            for_replica: false,
             instance,
             _datadir: datadir,
             _folder: folder,
@@ -71,15 +71,15 @@ impl Trial {
         Ok(trial)
     }
 
-    /// The same before a server is followed.
-    pub(super) fn before_rows() -> Result<Trial, ToolError> {
+    /// One for the definitions of a server that will be followed.
+    pub(super) fn for_replica() -> Result<Trial, ToolError> {
         let mut trial = Self::begin()?;
-        trial.before_rows = true;
+        trial.for_replica = true;
         Ok(trial)
     }
 
-    pub(super) fn is_before_rows(&self) -> bool {
-        self.before_rows
+    pub(super) fn is_for_replica(&self) -> bool {
+        self.for_replica
     }
 
     /// Tries a statement, and reports what is found.
@@ -102,7 +102,7 @@ impl Trial {
             Ok(warnings) => {
                 for warning in warnings {
                     let finding = Finding::differs(statement.here(), &statement.text, &warning);
-                    let is_refused = self.before_rows && warning.number == NOT_SUPPORTED_YET.number;
+                    let is_refused = self.for_replica && warning.number == NOT_SUPPORTED_YET.number;
                     report.push(if is_refused { finding.refuse() } else { finding });
                 }
             }

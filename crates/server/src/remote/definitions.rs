@@ -51,8 +51,9 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
-    /// The same with constants of a MariaDB's TEXT columns as expressions, as a replica takes them.
-    pub(crate) fn in_our_words(self) -> Self {
+    /// The same with constants as defaults of a MariaDB's TEXT columns in parentheses, as its
+    /// replica takes them.
+    pub(crate) fn with_expression_defaults(self) -> Self {
         if self.kind != ObjectKind::Table {
             return self;
         }

@@ -21,7 +21,7 @@ pub(super) fn read(
     let (mut found, mut hidden) = (Vec::new(), Vec::new());
     let each = |definition: Definition| {
         if wanted(&definition) {
-            found.push(definition.in_our_words());
+            found.push(definition.with_expression_defaults());
         }
         Ok(())
     };

@@ -20,7 +20,7 @@ pub(crate) struct Computed {
     pub checks: Vec<(usize, Expr)>,
     /// A VIRTUAL column whose value is another one in another time zone. MySQL computes it where it
     /// is read; here it is what it was where the row was written.
-    zoned: Option<usize>,
+    zone_dependent: Option<usize>,
 }
 
 impl Computed {
@@ -35,8 +35,8 @@ impl Computed {
 
     /// Error 1235 for a column that MySQL computes anew for each reader, with another value in
     /// another time zone. Its rows can't be those of a MySQL.
-    pub(crate) fn unlike_mysql(&self, table: &TableDef) -> Option<SqlError> {
-        let name = &table.columns[self.zoned?].name;
+    pub(crate) fn time_zone_error(&self, table: &TableDef) -> Option<SqlError> {
+        let name = &table.columns[self.zone_dependent?].name;
         Some(SqlError::unsupported(format_args!(
             "the VIRTUAL column {}.{}.{name}, whose value depends on the reader's time zone: here it has the writer's, as if it were STORED",
             table.database, table.name
@@ -44,9 +44,13 @@ impl Computed {
     }
 
     fn compile(cx: &mut Context, table: &Arc<TableDef>) -> Result<Computed> {
-        let mut computed =
-            Computed { generated: Vec::new(), defaults: Vec::new(), checks: Vec::new(), zoned: None };
-        let mut zoned = Vec::new();
+        let mut computed = Computed {
+            generated: Vec::new(),
+            defaults: Vec::new(),
+            checks: Vec::new(),
+            zone_dependent: None,
+        };
+        let mut zone_dependent = Vec::new();
         let scope = Scope::of_table(table.clone(), &table.name);
         let mut resolver = Resolver::new(cx, scope);
         resolver.of_definition = true;
@@ -63,9 +67,9 @@ impl Computed {
                     stored_function(&expr).map_or(Ok(()), |name| Err(refused(&name)))?;
                     if !generated.stored
                         && !column.is_key_part()
-                        && depends_on_zone(&expr, table, number, &zoned)
+                        && depends_on_zone(&expr, table, number, &zone_dependent)
                     {
-                        zoned.push(number);
+                        zone_dependent.push(number);
                     }
                     computed.generated.push((number, expr));
                 }
@@ -86,23 +90,23 @@ impl Computed {
                 computed.checks.push((number, expr));
             }
         }
-        computed.zoned = zoned.first().copied();
+        computed.zone_dependent = zone_dependent.first().copied();
         Ok(computed)
     }
 }
 
 /// True if a generated column's value may be another one in another time zone: what a TIMESTAMP
 /// shows, or another one of these columns, takes part in it, or it becomes a TIMESTAMP.
-fn depends_on_zone(expr: &Expr, table: &TableDef, number: usize, zoned: &[usize]) -> bool {
+fn depends_on_zone(expr: &Expr, table: &TableDef, number: usize, zone_dependent: &[usize]) -> bool {
     let is_timestamp = |column: usize| matches!(table.columns[column].ty, DataType::Timestamp(_));
     if is_timestamp(number) {
-        let is_the_same = |column: usize| is_timestamp(column) && !zoned.contains(&column);
+        let is_the_same = |column: usize| is_timestamp(column) && !zone_dependent.contains(&column);
         return !matches!(expr.node, Node::Column { column, .. } if is_the_same(column));
     }
     let mut depends = false;
     expr.walk(&mut |e| {
         depends |= match &e.node {
-            &Node::Column { column, .. } => is_timestamp(column) || zoned.contains(&column),
+            &Node::Column { column, .. } => is_timestamp(column) || zone_dependent.contains(&column),
             Node::Call(function, _) => matches!(function.name, "from_unixtime" | "unix_timestamp"),
             _ => false,
         };

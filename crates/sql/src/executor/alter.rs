@@ -170,7 +170,7 @@ pub(super) fn plan(cx: &Context, statement: &Statement) -> Result<Alter> {
 /// What does not compile is no definition. What means something else than in MySQL is told.
 pub(super) fn check_expressions(cx: &mut Context, table: &TableDef) -> Result<()> {
     if !table.is_plain()
-        && let Some(e) = Computed::of(cx, &Arc::new(table.clone()))?.unlike_mysql(table)
+        && let Some(e) = Computed::of(cx, &Arc::new(table.clone()))?.time_zone_error(table)
     {
         cx.warn(e);
     }

@@ -136,7 +136,7 @@ fn check_virtual_columns(cx: &mut Context, table: &Arc<TableDef>) -> Result<()> 
     if !cx.is_applier() || !table.columns.iter().any(is_virtual) {
         return Ok(());
     }
-    Computed::of(cx, table)?.unlike_mysql(table).map_or(Ok(()), Err)
+    Computed::of(cx, table)?.time_zone_error(table).map_or(Ok(()), Err)
 }
 
 /// Where each of the event's columns is in the table, for those that the table has: by its place

@@ -87,8 +87,10 @@ pub(super) fn with_general_collation(sql: &[u8]) -> Option<Vec<u8>> {
     if !has_name {
         return None;
     }
-    let mut pieces = pieces::pieces(sql);
-    pieces.retain(|(piece, _)| !matches!(piece, Piece::Space | Piece::Comment | Piece::Other(b'=')));
+    let is_of_use = |(piece, _): &(Piece, Range<usize>)| {
+        !matches!(piece, Piece::Space | Piece::Comment | Piece::Other(b'='))
+    };
+    let pieces: Vec<_> = pieces::pieces(sql).filter(is_of_use).collect();
     let is = |number: usize, word: &str| {
         let found = pieces.get(number).filter(|(piece, _)| *piece == Piece::Word);
         found.is_some_and(|(_, range)| sql[range.clone()].eq_ignore_ascii_case(word.as_bytes()))

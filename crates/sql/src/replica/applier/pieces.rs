@@ -13,13 +13,13 @@ pub(super) enum Piece {
     Other(u8),
 }
 
-/// The pieces of a text, with their places.
-pub(super) fn pieces(sql: &[u8]) -> Vec<(Piece, Range<usize>)> {
+/// The pieces of a text, with their places. A text may be as long as a packet, and is not copied.
+pub(super) fn pieces(sql: &[u8]) -> impl Iterator<Item = (Piece, Range<usize>)> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80;
-    let mut pieces = Vec::new();
     let mut at = 0;
-    while let Some((&first, _)) = sql.get(at..).and_then(<[u8]>::split_first) {
+    std::iter::from_fn(move || {
         let rest = &sql[at..];
+        let first = *rest.first()?;
         let run = |is: &dyn Fn(u8) -> bool| rest.iter().take_while(|&&byte| is(byte)).count();
         let (piece, len) = match first {
             b'\'' | b'"' | b'`' => (Piece::Quoted, syntax::quoted::length_of(rest, first)),
@@ -32,11 +32,10 @@ pub(super) fn pieces(sql: &[u8]) -> Vec<(Piece, Range<usize>)> {
             byte if is_word(byte) => (Piece::Word, run(&is_word)),
             byte => (Piece::Other(byte), 1),
         };
-        let len = len.clamp(1, rest.len());
-        pieces.push((piece, at..at + len));
-        at += len;
-    }
-    pieces
+        let start = at;
+        at += len.clamp(1, rest.len());
+        Some((piece, start..at))
+    })
 }
 
 /// Up to the end of the line, if a comment begins here that goes so far.

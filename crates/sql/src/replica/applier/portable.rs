@@ -42,7 +42,7 @@ type Reason = Cow<'static, str>;
 /// `Err` with what it is that may mean something else here.
 type Checked<T = ()> = std::result::Result<T, Reason>;
 
-/// Checks a change that a MariaDB logged as text at `timestamp` (seconds since 1970), if
+/// Checks a statement that a MariaDB logged as text at `timestamp` (seconds since 1970), if
 /// `duramen_replica_statements` says so. What can't be parsed, or is about tables that are not
 /// there, is left to those who run it.
 ///
@@ -57,12 +57,9 @@ pub(super) fn check(cx: &Context, query: &QueryEvent<'_>, timestamp: u32) -> Res
     let database = std::str::from_utf8(&query.database).unwrap_or_default();
     let [client, connection, _] = query.status.charset.unwrap_or([super::settings::UTF8MB4_GENERAL_CI; 3]);
     let has_no_escapes = query.status.sql_mode.unwrap_or(0) & sql_mode::NO_BACKSLASH_ESCAPES != 0;
-    let checker = Checker { cx, database, client, connection, timestamp, has_no_escapes };
-    let checked = match comes_twice(query, timestamp) {
-        true => Err("the hour that comes twice when the clocks are set back".into()),
-        false => checker.statement(&statement.kind),
-    };
-    checked.map_err(|reason| {
+    let is_repeated_hour = is_in_repeated_hour(query, timestamp);
+    let checker = Checker { cx, database, client, connection, timestamp, has_no_escapes, is_repeated_hour };
+    checker.statement(&statement.kind).map_err(|reason| {
         let advice = match statement.kind {
             StatementKind::AlterTable(_) => "",
             _ => " With SET GLOBAL binlog_format = ROW there, sessions that begin then log rows.",
@@ -77,7 +74,7 @@ pub(super) fn check(cx: &Context, query: &QueryEvent<'_>, timestamp: u32) -> Res
 
 /// True in the hour of the session's time zone of which the clock's time is not enough to say when
 /// it was: MariaDB knows that for NOW().
-fn comes_twice(query: &QueryEvent<'_>, timestamp: u32) -> bool {
+fn is_in_repeated_hour(query: &QueryEvent<'_>, timestamp: u32) -> bool {
     let zone = query.status.time_zone.as_deref().and_then(|name| std::str::from_utf8(name).ok());
     let Some(zone) = zone.and_then(Zone::by_name) else { return false };
     let local = zone.to_local(i64::from(timestamp) * 1_000_000);
@@ -100,10 +97,15 @@ struct Checker<'a> {
     connection: u16,
     timestamp: u32,
     has_no_escapes: bool,
+    is_repeated_hour: bool,
 }
 
 impl Checker<'_> {
     fn statement(&self, kind: &StatementKind) -> Checked {
+        use StatementKind::{AlterTable, Delete, Insert, Update};
+        if self.is_repeated_hour && matches!(kind, Insert(_) | Update(_) | Delete(_) | AlterTable(_)) {
+            return Err("the hour that comes twice when the clocks are set back".into());
+        }
         match kind {
             StatementKind::Insert(insert) => self.insert(insert),
             StatementKind::Update(update) => self.update(update),
@@ -119,7 +121,7 @@ impl Checker<'_> {
             StatementKind::Query(_) | StatementKind::Do(_) | StatementKind::Call { .. } => {
                 Err("a function or procedure".into())
             }
-            // The kinds of texts are told apart by their first words before.
+            // Definitions compute nothing.
             _ => Ok(()),
         }
     }
@@ -228,7 +230,7 @@ impl Checker<'_> {
                     for column in columns.filter(|column| column.visible) {
                         match targets.next() {
                             Some(target) if column.nullable && !target.nullable => {
-                                return Err(scope::MADE_NULL);
+                                return Err(scope::IMPLICIT_DEFAULT);
                             }
                             Some(target) => value::Value::of_column(&column.ty).check_stored(&target.ty)?,
                             None => return Ok(()),

@@ -108,7 +108,9 @@ impl Applier {
                 TextKind::Change => dialect::without_returning(&query.sql),
                 _ => dialect::with_expression_defaults(&query.sql, mode),
             };
-            query.sql = sql.map_or_else(|| std::mem::take(&mut query.sql), Into::into);
+            if let Some(sql) = sql {
+                query.sql = sql.into();
+            }
         }
         self.explicit_timestamps(query);
         Ok(())

@@ -205,8 +205,7 @@ impl Applier {
         if let Some(set) = self.values.take() {
             self.session.execute(set.as_bytes(), &mut Discard)?;
         }
-        let alters = || query.sql.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"ALTER"));
-        if self.is_mariadb && (kind != TextKind::Definition || alters()) {
+        if self.is_mariadb {
             let checked = portable::check(self.session.context(), &query, header.timestamp);
             checked.map_err(|e| in_statement(&query, e))?;
         }

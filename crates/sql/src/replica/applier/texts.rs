@@ -47,7 +47,7 @@ struct Words<'a> {
 
 impl<'a> Words<'a> {
     fn of(sql: &'a [u8]) -> Self {
-        let words = pieces(sql).into_iter().filter(|(piece, _)| *piece == Piece::Word);
+        let words = pieces(sql).filter(|(piece, _)| *piece == Piece::Word);
         Self { sql, words: words.map(|(_, range)| (range.start, range.end)).collect() }
     }
 
@@ -273,6 +273,10 @@ fn of_mariadb(sql: &[u8], sql_mode: u64) -> Treatment {
 }
 
 fn of_mariadbs_statement(sql: &[u8], sql_mode: u64) -> Treatment {
+    let head = Words::of(&sql[..sql.len().min(HEAD_MAX)]);
+    if !["CREATE", "ALTER", "DROP"].iter().any(|verb| head.is(0, verb)) {
+        return Treatment::AsIs;
+    }
     let words = Words::of(sql);
     if words.begin_with("CREATE OR REPLACE") {
         return replacing(sql, &words, sql_mode);

@@ -33,7 +33,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         .read_only()
         .help_text("Bytes of log that a restart replays at most"),
     choice("duramen_replica_statements", &["PORTABLE", "ALL"], 0).help_text(
-        "Which changes that a MariaDB logged as text an applier that starts next runs: those that mean the same here, or all",
+        "Which changes that a MariaDB logged as statements are applied: those that certainly mean the same here, or all",
     ),
     uint("duramen_row_locks_max", 4 << 20, 1024, 1 << 40)
         .read_only()

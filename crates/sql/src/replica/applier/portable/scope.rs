@@ -32,8 +32,8 @@ pub(super) struct Scope<'a> {
 /// Seconds by which a statement's time may be moved and still be of a TIMESTAMP: five years.
 const NEAR: u64 = 5 * 366 * 86_400;
 
-/// See [`has_own_null`].
-pub(super) const MADE_NULL: Reason = Cow::Borrowed("a column that can't be NULL and may be made so");
+/// See [`has_other_implicit_default`].
+pub(super) const IMPLICIT_DEFAULT: Reason = Cow::Borrowed("NULL, or no value, for a NOT NULL column");
 
 impl<'a> Scope<'a> {
     /// Checks a value that is put into a column: each of those that it may be.
@@ -41,8 +41,8 @@ impl<'a> Scope<'a> {
         if is_default(&value.kind) {
             return self.default(column);
         }
-        if has_own_null(column) && !column.nullable && !is_never_null(value) {
-            return Err(MADE_NULL);
+        if has_other_implicit_default(column) && !column.nullable && !is_never_null(value) {
+            return Err(IMPLICIT_DEFAULT);
         }
         let Some(results) = results(value) else { return self.value(value)?.check_stored(&column.ty) };
         self.conditions(value)?;
@@ -64,7 +64,11 @@ impl<'a> Scope<'a> {
     pub(super) fn default(&self, column: &ColumnDef) -> Checked {
         let Default::Expression(text) = &column.default else {
             let has_none = column.default == Default::None && !column.nullable;
-            return if has_none && has_own_null(column) { Err(MADE_NULL) } else { Ok(()) };
+            return if has_none && has_other_implicit_default(column) {
+                Err(IMPLICIT_DEFAULT)
+            } else {
+                Ok(())
+            };
         };
         let is_portable = |value: Expr| match is_default(&value.kind) {
             true => false,
@@ -263,7 +267,7 @@ impl<'a> Scope<'a> {
                 if precision > PRECISION_MAX || scale > SCALE_MAX {
                     return Err("a number of very many digits".into());
                 }
-                Value::Point { precision: precision as u32, scale: scale as u32 }
+                Value::DecimalLiteral { precision: precision as u32, scale: scale as u32 }
             }
             Literal::Float(_) => Value::Double,
             Literal::String { introducer: Some(name), .. } | Literal::Hex { introducer: Some(name), .. }
@@ -351,7 +355,7 @@ impl<'a> Scope<'a> {
             }
             // What stands for a variable of a procedure; its type is not said.
             ("name_const", [_, value]) => match self.value(value)? {
-                Value::Point { .. } => Err("a number of a procedure's variable".into()),
+                Value::DecimalLiteral { .. } => Err("a number of a procedure's variable".into()),
                 value => Ok(value),
             },
             ("if", [condition, yes, no]) => {
@@ -407,9 +411,9 @@ fn results(expr: &Expr) -> Option<Vec<&Expr>> {
     }
 }
 
-/// What a column without NULL that is made NULL has, where that does not fail, is something else
-/// in a MariaDB than in MySQL.
-fn has_own_null(column: &ColumnDef) -> bool {
+/// The implicit default that a NOT NULL column has instead of NULL, where that is no error, is
+/// another one in MariaDB than in MySQL.
+fn has_other_implicit_default(column: &ColumnDef) -> bool {
     matches!(column.ty, DataType::Enum { .. } | DataType::Timestamp(_))
 }
 
@@ -473,7 +477,7 @@ fn is_of_one_kind(a: &Value<'_>, b: &Value<'_>) -> Checked {
         Value::Null => 0,
         Value::Integer(_) | Value::Decimal { .. } => 1,
         Value::Double => 4,
-        Value::Point { .. } => 5,
+        Value::DecimalLiteral { .. } => 5,
         Value::Literal { .. } | Value::Text(_) | Value::Bytes => 2,
         _ => 3,
     };

@@ -18,7 +18,7 @@ pub(super) enum Value<'a> {
     },
     /// A literal with a point and no exponent, of so many digits, and so many behind the point. A
     /// prepared statement's parameter of type DOUBLE is one, too, and computed as a DOUBLE there.
-    Point {
+    DecimalLiteral {
         precision: u32,
         scale: u32,
     },
@@ -89,8 +89,8 @@ impl<'a> Value<'a> {
             (V::Integer(Some(_)), DataType::Bit(_)) => true,
             (V::Integer(Some(_)), ty) => is_text(ty),
             (V::Decimal { .. }, DataType::Integer { .. } | DataType::Decimal { .. }) => true,
-            (V::Point { .. }, DataType::Decimal { .. }) => true,
-            (V::Decimal { .. } | V::Point { .. } | V::Double, DataType::Floating { digits, .. }) => {
+            (V::DecimalLiteral { .. }, DataType::Decimal { .. }) => true,
+            (V::Decimal { .. } | V::DecimalLiteral { .. } | V::Double, DataType::Floating { digits, .. }) => {
                 digits.is_none()
             }
             (V::Literal { bytes, charset }, ty) => keeps_literal(ty, bytes, charset),
@@ -120,10 +120,10 @@ impl<'a> Value<'a> {
             (V::Null, _) => true,
             (V::Integer(_), V::Integer(_)) => true,
             (V::Decimal { .. }, V::Decimal { .. } | V::Integer(_)) => true,
-            (V::Decimal { precision, scale }, V::Point { precision: digits, scale: behind }) => {
+            (V::Decimal { precision, scale }, V::DecimalLiteral { precision: digits, scale: behind }) => {
                 behind <= scale && precision.max(digits) <= EXACT
             }
-            (V::Double, V::Double | V::Point { .. }) => true,
+            (V::Double, V::Double | V::DecimalLiteral { .. }) => true,
             (V::Double, V::Integer(Some(number))) => number < 10_u64.pow(EXACT),
             // Both become doubles.
             (V::Integer(None), V::Literal { bytes, .. }) => is_integer(bytes, EXACT as usize),
