@@ -30,6 +30,7 @@ use super::table_map::details;
 use super::trigger::Triggers;
 use datum::bounds::parse_options;
 use datum::error::{self, Diagnostics, Result, SqlError};
+use datum::value::temporal::DateRules;
 use datum::value::{Datum, store, temporal_text};
 use syntax::ast::{self, ColumnDefault, ColumnKey, ExprKind, KeyKind, LobSize};
 use syntax::parser::parse_expression;
@@ -414,8 +415,18 @@ impl Draft {
         };
         let mut target =
             store::Target { column: name, table: "", row: 1, rules, diagnostics: &mut diagnostics };
-        let fitted = store::fit(value, charset, ty, &mut target).map_err(|_| invalid())?;
-        Ok((Default::Value(fitted.into_owned()), None))
+        let fitted = store::fit(value.clone(), charset, ty, &mut target);
+        if let Ok(fitted) = fitted {
+            return Ok((Default::Value(fitted.into_owned()), None));
+        }
+        // A sql_mode that is not strict makes zeros of dates with zeros that it does not take. There
+        // is a warning.
+        target.rules.dates.no_zero_date = false;
+        target.rules.dates.no_zero_in_date = false;
+        if self.environment.strict || store::fit(value, charset, ty, &mut target).is_err() {
+            return Err(invalid());
+        }
+        Ok((Default::Value(store::implicit_default(ty)), None))
     }
 
     /// The value of a default's literal, and the character set of a text.
@@ -734,6 +745,21 @@ fn as_lob(ast: &ast::ColumnDefinition) -> Option<ast::DataType> {
         D::Varbinary { length } => Some(D::Blob { size: LobSize::Normal, length: Some(*length) }),
         _ => None,
     }
+}
+
+/// True if the default is a date with zeros that these rules don't take.
+pub(crate) fn has_wrong_date(column: &ColumnDef, rules: DateRules) -> bool {
+    match &column.default {
+        Default::Value(Datum::Date(date)) => !date.check(rules),
+        // The zero of a TIMESTAMP is kept as a date with a time, too.
+        Default::Value(Datum::DateTime(moment)) => !moment.date.check(rules),
+        _ => false,
+    }
+}
+
+/// The warning for a default that [`has_wrong_date`].
+pub(crate) fn wrong_date(column: &ColumnDef) -> SqlError {
+    error::WARN_DATA_OUT_OF_RANGE.with(&[&column.name, &1])
 }
 
 /// The note that a column became a TEXT or BLOB, if it did.

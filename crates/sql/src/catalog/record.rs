@@ -337,7 +337,7 @@ fn routine_byte(kind: RoutineKind) -> u8 {
 }
 
 /// Definer's user and host; bits u8 (1 invoker's rights, 2 MERGE, 4 TEMPTABLE, 8 CASCADED and 16
-/// LOCAL CHECK OPTION); collation u16; number of columns that have names of their
+/// LOCAL CHECK OPTION, 32 made where `sql_mode` was not strict); collation u16; number of columns that have names of their
 /// own (lenenc), the name of each; the rest is the query's text.
 fn put_view(view: &ViewDef, batch: &mut WriteBatch) {
     let mut value = Vec::new();
@@ -354,7 +354,8 @@ fn put_view(view: &ViewDef, batch: &mut WriteBatch) {
         Some(CheckOption::Cascaded) => 8,
         Some(CheckOption::Local) => 16,
     };
-    value.push(u8::from(view.invoker) | algorithm | check_option);
+    let not_strict = if view.strict { 0 } else { 32 };
+    value.push(u8::from(view.invoker) | algorithm | check_option | not_strict);
     value.extend_from_slice(&view.connection.0.to_le_bytes());
     put_lenenc(&mut value, view.columns.len() as u64);
     view.columns.iter().for_each(|column| put_lenenc_bytes(&mut value, column.as_bytes()));
@@ -757,6 +758,7 @@ fn read_view(database: &str, name: &str, c: &mut Cursor<'_>) -> Result<ViewDef, 
             _ => None,
         },
         connection,
+        strict: bits & 32 == 0,
         lock: Arc::default(),
         parsed: std::sync::OnceLock::new(),
     })

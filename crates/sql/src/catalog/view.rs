@@ -44,6 +44,9 @@ pub struct ViewDef {
     pub(crate) check_option: Option<CheckOption>,
     /// `collation_connection` at its creation, which its strings have.
     pub(crate) connection: Collation,
+    /// If the `sql_mode` was strict at its creation: more of its columns can be NULL then, as far as
+    /// DESCRIBE and `information_schema` tell.
+    pub(crate) strict: bool,
     /// Statements that use it hold this.
     pub(crate) lock: Arc<MetadataLock>,
     /// The query's tree, once it was asked for.
@@ -164,6 +167,7 @@ impl ViewDef {
             invoker: self.invoker,
             check_option: self.check_option,
             connection: self.connection,
+            strict: self.strict,
             lock: self.lock.clone(),
             parsed: OnceLock::new(),
         }
@@ -182,6 +186,7 @@ impl ViewDef {
             invoker,
             check_option,
             connection,
+            strict,
             lock: _,
             parsed: _, // of the query
         } = self;
@@ -194,6 +199,7 @@ impl ViewDef {
             (*invoker == other.invoker, "SQL SECURITY"),
             (*check_option == other.check_option, "CHECK OPTION"),
             (*connection == other.connection, "collation"),
+            (*strict == other.strict, "sql_mode"),
         ];
         same.iter().find(|(is_same, _)| !is_same).map(|(_, what)| *what)
     }

@@ -60,7 +60,8 @@ pub(super) fn execute(
     let mut filled = None;
     let outcome = super::in_statement(cx, statement.span.of(text), |cx| {
         let query = plan::query_once(cx, &source.query, text)?;
-        let selected: Vec<ColumnDef> = query.columns.iter().map(|c| definition(cx, c)).collect();
+        let strict = cx.settings.modes().strict;
+        let selected: Vec<ColumnDef> = query.columns.iter().map(|c| definition(cx, c, strict)).collect();
         let planned =
             ddl::create_selecting(create, &selected, None, &cx.catalog().state(), &cx.ddl_settings())?;
         let Some(Change::PutTable(table, _)) = planned.changes.first() else {
@@ -157,7 +158,9 @@ pub(super) fn log(
 
 /// What a result column is as a table's: a table's column stays what it is there, but for what
 /// makes it count or compute; what is computed gets a type that holds it.
-pub(super) fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
+///
+/// Dates without NULL have a default where `sql_mode` is not strict, whatever NO_ZERO_DATE says.
+pub(super) fn definition(cx: &Context, column: &OutputColumn, strict: bool) -> ColumnDef {
     let name = column.meta.name.clone();
     let origin = cx.visible_table(Some(&column.meta.database), &column.meta.org_table).ok();
     let origin = origin.filter(|_| !column.meta.org_table.is_empty());
@@ -189,6 +192,9 @@ pub(super) fn definition(cx: &Context, column: &OutputColumn) -> ColumnDef {
         | DataType::Floating { .. }
         | DataType::Time(_)
         | DataType::VarChar { .. } => Default::Value(datum::value::store::implicit_default(&ty)),
+        DataType::Date | DataType::DateTime(_) if !strict => {
+            Default::Value(datum::value::store::implicit_default(&ty))
+        }
         _ => Default::None,
     };
     ColumnDef {

@@ -17,11 +17,12 @@ use datum::error::{Result, SqlError};
 pub(crate) fn view_columns(cx: &mut Context, view: &Arc<ViewDef>) -> Result<Vec<ColumnDef>> {
     let mut resolver = Resolver::new(cx, Scope::empty());
     resolver.views.looks_only = true;
+    resolver.strict = view.strict;
     let mut columns = resolver.in_view(view, planner::query)?.columns;
     for (column, name) in columns.iter_mut().zip(&view.columns) {
         column.meta.name.clone_from(name);
     }
-    Ok(columns.iter().map(|column| create_select::definition(cx, column)).collect())
+    Ok(columns.iter().map(|column| create_select::definition(cx, column, false)).collect())
 }
 
 /// What is wrong with a view, if somebody uses it now.

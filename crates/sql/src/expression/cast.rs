@@ -385,7 +385,8 @@ pub(crate) fn result_type(to: &To, of: &Type, collation: Collation) -> Type {
         | To::QuietDouble
         | To::QuietDecimal
         | To::ChosenNumber(..)
-        | To::Fixed(_) => of.nullable,
+        | To::Fixed(_)
+        | To::ZeroFilled(_) => of.nullable,
         _ => true,
     };
     let ty = match *to {

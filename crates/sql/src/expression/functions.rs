@@ -88,6 +88,16 @@ impl std::fmt::Debug for Function {
 pub struct Typing {
     /// `collation_connection`.
     pub connection: Collation,
+    /// If the sql_mode is strict.
+    pub strict: bool,
+}
+
+impl Typing {
+    /// True if a text that is made of these can be NULL: MySQL lets all be in a strict sql_mode,
+    /// else those of operands that can be.
+    pub(crate) fn text_is_nullable(&self, operands: &[Expr]) -> bool {
+        self.strict || results::any_nullable(operands)
+    }
 }
 
 /// A call being evaluated.

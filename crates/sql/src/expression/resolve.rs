@@ -177,6 +177,8 @@ pub(crate) struct Resolver<'c> {
     /// after a replay: `default_week_format` and `div_precision_increment` are taken for what they
     /// are by default.
     pub(crate) of_definition: bool,
+    /// If texts that are made can be NULL though no operand can, as in a strict `sql_mode`.
+    pub(crate) strict: bool,
     /// Nodes that were copied for row comparisons.
     copied: usize,
 }
@@ -184,6 +186,7 @@ pub(crate) struct Resolver<'c> {
 impl<'c> Resolver<'c> {
     /// A resolver for one scope.
     pub(crate) fn new(cx: &'c mut Context, scope: Scope) -> Self {
+        let strict = cx.settings.modes().strict;
         Self {
             cx,
             scope,
@@ -199,6 +202,7 @@ impl<'c> Resolver<'c> {
             recorded: None,
             views: ViewUses::default(),
             of_definition: false,
+            strict,
             copied: 0,
         }
     }
@@ -253,6 +257,7 @@ impl<'c> Resolver<'c> {
                 self.as_digits(&mut operand);
                 let from = collate::charset_of(&operand.ty, self.typing());
                 let ty = Type::text(charset.default_collation(), Coercibility::Implicit, length);
+                let ty = Type { nullable: self.cast_is_nullable(&operand, &ty), ..ty };
                 Ok(Expr { node: Node::Cast(cast::To::Char(from, charset, None), Box::new(operand)), ty })
             }
             ExprKind::Collate { operand, collation } => self.collate(operand, collation),
@@ -286,7 +291,9 @@ impl<'c> Resolver<'c> {
                 self.as_digits(&mut pair[0]);
                 let collation = collate::collation_of(&pair[0].ty, self.typing());
                 collate::convert_text(&mut pair[1], collation)?;
+                let nullable = self.typing().text_is_nullable(&pair);
                 let ty = Type::text(collation, pair[0].ty.coercibility, pair[0].ty.text_length());
+                let ty = Type { nullable, ..ty };
                 Ok(Expr { node: Node::Trim(*side, Box::new(pair)), ty })
             }
             ExprKind::Function(call) => self.call(call),
@@ -668,6 +675,7 @@ impl<'c> Resolver<'c> {
         };
         let codes = self.list(codes)?;
         let ty = Type::text(collation, Coercibility::Literal, 4 * codes.len() as u32);
+        let ty = super::functions::results::type_of(&super::functions::CHAR, &codes, self.typing(), ty);
         Ok(Expr { node: Node::Call(&super::functions::CHAR, codes), ty })
     }
 
@@ -737,13 +745,22 @@ impl<'c> Resolver<'c> {
                 cast::To::of(&ty).ok_or_else(|| SqlError::unsupported(format_args!("CAST AS {ty}")))?
             }
         };
-        let ty = cast::result_type(&to, &of, collation);
+        let mut ty = cast::result_type(&to, &of, collation);
         match to {
+            cast::To::Char(..) | cast::To::Binary(_) => {
+                ty.nullable = self.cast_is_nullable(&x, &ty);
+            }
             cast::To::Decimal(..) => x.read_as_decimal(),
             cast::To::Signed | cast::To::Unsigned => x = self.seconds_cut(x)?,
             _ => {}
         }
         Ok(Expr { node: Node::Cast(to, Box::new(x)), ty })
+    }
+
+    /// If a value can be NULL as a text of this type: what is longer than any text is.
+    fn cast_is_nullable(&self, x: &Expr, text: &Type) -> bool {
+        let characters = u32::MAX / text.collation.charset().char_len_max();
+        self.typing().text_is_nullable(std::slice::from_ref(x)) || text.length >= characters
     }
 
     fn collate(&mut self, operand: &ast::Expr, name: &str) -> Result<Expr> {
@@ -767,7 +784,7 @@ impl<'c> Resolver<'c> {
             coercibility: Coercibility::Explicit,
             code: 0,
             length,
-            nullable: true,
+            nullable: self.typing().text_is_nullable(std::slice::from_ref(&x)),
             ..x.ty.computed()
         };
         if x.ty.family == Family::Text {
@@ -792,7 +809,7 @@ impl<'c> Resolver<'c> {
     }
 
     pub(crate) fn typing(&self) -> super::functions::Typing {
-        super::functions::Typing { connection: self.cx.settings.connection_collation() }
+        super::functions::Typing { connection: self.cx.settings.connection_collation(), strict: self.strict }
     }
 }
 

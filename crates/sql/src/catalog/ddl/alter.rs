@@ -27,15 +27,15 @@ use super::table::{check_comments, check_names_of_checks, check_required_key, pu
 use super::{Plan, Settings, check_name, check_not_system};
 use crate::catalog::TableDef;
 use crate::catalog::build::{Numbers, Options};
-use crate::catalog::draft::{Draft, DraftColumn, Finished, conversion_note, is_unrepeatable};
+use crate::catalog::draft::{
+    Draft, DraftColumn, Finished, conversion_note, has_wrong_date, is_unrepeatable, wrong_date,
+};
 use crate::catalog::foreign_key::TableName;
 use crate::catalog::objects::CatalogState;
 use crate::catalog::record::Change;
 use crate::catalog::set_aside::ObjectKey;
-use crate::catalog::table::Default;
 use binlog::LogPosition;
 use datum::error::{self, Result, SqlError};
-use datum::value::Datum;
 use syntax::ast::{AlterAction, AlterAlgorithm, AlterTable, CreateIndex, DropIndex, StatementKind};
 
 /// Definitions whose rows may lie side by side; then the table is written anew, as InnoDB does.
@@ -199,7 +199,7 @@ impl Alter {
         let is_renaming = keeps_all && !old.is_temporary() && alter.algorithm != Some(AlterAlgorithm::Copy);
         if !keeps_all {
             if settings.from_client {
-                check_dates(&finished.table, settings)?;
+                changed.warnings.extend(check_dates(&finished.table, settings)?);
                 check_new_defaults(&changed.draft, &old)?;
             }
             check_required_key(&finished.table, |index| finished.indexes[index].is_none(), settings)?;
@@ -369,18 +369,13 @@ impl Alter {
 }
 
 /// As MySQL, which looks at all columns' defaults: error 1067 for a date with zeros that the
-/// session does not take.
-pub(super) fn check_dates(table: &TableDef, settings: &Settings) -> Result<()> {
+/// session does not take, warnings where its sql_mode is not strict.
+fn check_dates(table: &TableDef, settings: &Settings) -> Result<Vec<SqlError>> {
     let rules = settings.dates();
-    let is_right = |column: &crate::catalog::ColumnDef| match &column.default {
-        Default::Value(Datum::Date(date)) => date.check(rules),
-        // The zero of a TIMESTAMP is kept as a date with a time, too.
-        Default::Value(Datum::DateTime(moment)) => moment.date.check(rules),
-        _ => true,
-    };
-    match table.columns.iter().find(|column| !is_right(column)) {
-        Some(column) => Err(error::INVALID_DEFAULT.with(&[&column.name])),
-        None => Ok(()),
+    let wrong: Vec<_> = table.columns.iter().filter(|column| has_wrong_date(column, rules)).collect();
+    match wrong.first() {
+        Some(column) if settings.is_strict() => Err(error::INVALID_DEFAULT.with(&[&column.name])),
+        _ => Ok(wrong.into_iter().map(wrong_date).collect()),
     }
 }
 

@@ -111,7 +111,18 @@ pub(super) fn create(
             let engines = definition.options.iter().filter_map(TableOption::engine);
             let engines = engine_name::check(engines, name, settings)?;
             let defaults = definition.columns.iter().filter_map(deprecated::of_column);
-            engines.into_iter().chain(defaults).chain(repeated_indexes(&table, |_| true)).collect()
+            // A strict sql_mode has refused them.
+            let is_wrong = |column: &&ColumnDef| {
+                draft::has_wrong_date(column, settings.dates())
+                    && definition.columns.iter().any(|ast| ast.name.eq_ignore_ascii_case(&column.name))
+            };
+            let dates = table.columns.iter().filter(is_wrong).map(draft::wrong_date);
+            engines
+                .into_iter()
+                .chain(defaults)
+                .chain(dates)
+                .chain(repeated_indexes(&table, |_| true))
+                .collect()
         }
         TableContent::Like(_) => Vec::new(),
     };

@@ -79,6 +79,7 @@ pub(super) fn create(create: &CreateView, state: &CatalogState, settings: &Setti
         invoker,
         check_option: create.check_option,
         connection: settings.connection,
+        strict: settings.is_strict(),
         // Sessions that wait for the view wait for its name.
         lock: existing.map_or_else(Arc::default, |view| view.lock.clone()),
         parsed: OnceLock::new(),

@@ -209,7 +209,7 @@ impl Resolver<'_> {
             self.unify(texts, function.name)?;
         }
         let ty = (function.ty)(&arguments, &self.typing());
-        let ty = functions::results::type_of(function, &arguments, ty);
+        let ty = functions::results::type_of(function, &arguments, self.typing(), ty);
         // The result is as long as the number says.
         if matches!(function.texts, Texts::Separate) && TEXT_FIRST.contains(&function.name) {
             self.as_digits(&mut arguments[0]);

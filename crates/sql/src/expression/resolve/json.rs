@@ -94,7 +94,7 @@ impl Resolver<'_> {
         if let Some(roles) = function.roles {
             prepare(&mut arguments, roles);
         }
-        let ty = functions::results::type_of(function, &arguments, Type::BOOL);
+        let ty = functions::results::type_of(function, &arguments, self.typing(), Type::BOOL);
         Ok(Expr { node: Node::Call(function, arguments), ty })
     }
 
