@@ -649,3 +649,18 @@ fn texts_mean_what_they_mean_at_the_source() {
     );
     assert_eq!(sessions.rows(collation), [["utf8mb4_0900_ai_ci"]]);
 }
+
+/// MySQL 9.7 keeps the bytes of members, which are other texts then.
+#[test]
+fn members_that_a_mysql_converts_otherwise_stop_the_applier() {
+    let outcomes = |version: &'static str, table: &str, to: &str| {
+        let mut sessions = Sessions::new(version);
+        sessions.say(1, &format!("CREATE TABLE t ({table}) CHARACTER SET utf8mb4")).unwrap();
+        sessions.say(1, &format!("/* a comment */ alter table t convert to character set {to}"))
+    };
+    assert_eq!(outcomes("9.7.4", "e ENUM('a','é')", "latin1"), Err(1235));
+    assert_eq!(outcomes("9.7.4", "e SET('a','é')", "latin1"), Err(1235));
+    assert_eq!(outcomes("9.7.4", "e ENUM('a','é')", "utf8mb4"), Ok(()));
+    assert_eq!(outcomes("9.7.4", "e ENUM('a','b'), v VARCHAR(5) DEFAULT 'é'", "latin1"), Ok(()));
+    assert_eq!(outcomes("8.4.8-duramen-0.1.0", "e ENUM('a','é')", "latin1"), Ok(()));
+}

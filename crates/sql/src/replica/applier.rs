@@ -50,6 +50,7 @@ pub(super) mod dialect;
 mod ending;
 mod filtering;
 mod loading;
+mod members;
 mod pieces;
 mod portable;
 mod rules;
@@ -134,6 +135,7 @@ pub struct Applier {
     temporary: SourceTemporaryTables,
     is_mariadb: bool,
     is_mysql_5: bool,
+    is_duramen: bool,
     /// 80410 for MySQL 8.4.10.
     source_version: u32,
     /// The error log says that the source logs changes as statements.
@@ -176,6 +178,7 @@ impl Applier {
             temporary: Self::temporary_of(instance, channel),
             is_mariadb: false,
             is_mysql_5: false,
+            is_duramen: false,
             source_version: 0,
             has_warned_of_statements: false,
         })
@@ -302,6 +305,7 @@ impl Applier {
 
     fn read_version(&mut self, format: &FormatDescription) {
         self.is_mariadb = format.server_version.contains("MariaDB");
+        self.is_duramen = format.server_version.contains("-duramen-");
         self.is_mysql_5 = !self.is_mariadb && format.server_version.starts_with("5.");
         self.source_version = dialect::number_of(&format.server_version);
         self.source_started(format.create_timestamp);

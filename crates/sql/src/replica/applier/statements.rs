@@ -3,6 +3,7 @@
 use binlog::event::{EventHeader, IntvarEvent, QueryEvent, RandEvent, UserVarEvent, UserVarValue};
 use binlog::gtid::GtidSpecification;
 
+use super::members;
 use super::portable;
 use super::settings::{UTF8MB4_GENERAL_CI, unknown_charset};
 use super::texts::{self, TextKind, Treatment};
@@ -208,6 +209,8 @@ impl Applier {
         if self.is_mariadb {
             let checked = portable::check(self.session.context(), &query, header.timestamp);
             checked.map_err(|e| in_statement(&query, e))?;
+        } else if !self.is_duramen {
+            members::check(self.session.context(), &query).map_err(|e| in_statement(&query, e))?;
         }
         if let Some(before) = rewritten.as_ref().and_then(|rewritten| rewritten.before.as_deref()) {
             self.run_before(header, &query, before)?;
