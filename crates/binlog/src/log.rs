@@ -93,6 +93,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+/// How often a mark that is damaged is read again.
+const MARK_READS: usize = 10;
+
+/// Up to where the log of a data directory is flushed at least, as a server that may be running has
+/// noted it; `None` if it has not.
+///
+/// # Errors
+/// Those of reading.
+pub fn durable_mark(env: &Arc<dyn Env>, dir: &Path, base_name: &str) -> io::Result<Option<LogPosition>> {
+    let folder = names::Folder::new(env.clone(), dir, base_name);
+    for _ in 0..MARK_READS {
+        match mark::read(&folder)? {
+            mark::MarkRead::At(position) => return Ok(Some(position)),
+            mark::MarkRead::Missing => return Ok(None),
+            // It is being overwritten.
+            mark::MarkRead::Damaged => {}
+        }
+    }
+    Ok(None)
+}
+
 /// How to open a log. Fields with a MySQL name are that variable.
 #[derive(Debug, Clone)]
 pub struct LogOptions {

@@ -6,6 +6,7 @@
 //! (prepared ones), [`results`]. Beside it: [`probe`], [`log_tool`], [`repair`].
 
 mod accounts;
+pub mod backup;
 mod charts;
 pub mod check_schema;
 pub mod compare;

@@ -16,7 +16,7 @@ mod group;
 mod help;
 mod input;
 pub(crate) mod output;
-mod point;
+pub(crate) mod point;
 mod print;
 pub(crate) mod replay;
 mod rewrite;
@@ -24,6 +24,8 @@ mod stats;
 mod stream;
 mod transactions;
 mod verify;
+
+pub(crate) use transactions::end_of_log;
 
 use binlog::file::FileError;
 use env::{Env, RealEnv};

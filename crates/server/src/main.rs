@@ -14,6 +14,8 @@ duramen: a database server that speaks MySQL's protocol and whose binary log is 
 
     duramen serve            run the server; 'duramen serve --help' tells its options
     duramen probe            tell what full durability will cost on this disk; 'duramen probe --help' tells more
+    duramen backup           back up a server, running or not; list, verify and remove backups; 'duramen backup --help' tells how
+    duramen restore          make a data directory of a backup, as it was at any moment; 'duramen restore --help' tells how
     duramen binlog           read, verify, cut and replay binary log files; 'duramen binlog --help' tells more
     duramen check            examine a data directory that no server runs on: what is sound, damaged, lost
     duramen check-schema     tell what of a schema written for MySQL would be refused or differ, before anything is made
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
     match args.first().map(String::as_str) {
         Some("serve") => serve(&args[1..]),
         Some("probe") => probe(&args[1..]),
+        Some("backup") => server::backup::run(&args[1..]),
+        Some("restore") => server::backup::restore(&args[1..]),
         Some("binlog") => server::log_tool::run(&args[1..]),
         Some("check") => server::repair::check(&args[1..]),
         Some("check-schema") => server::check_schema::run(&args[1..]),
@@ -51,6 +55,8 @@ fn main() -> ExitCode {
                 [
                     "serve",
                     "probe",
+                    "backup",
+                    "restore",
                     "binlog",
                     "check",
                     "check-schema",

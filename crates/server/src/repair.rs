@@ -120,6 +120,12 @@ fn run_check(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     })
 }
 
+/// What `duramen check` says of a directory: its exit code, and the text.
+pub(crate) fn examined(env: &Arc<dyn Env>, dir: &Path) -> Result<(u8, String), ToolError> {
+    let found = examine::examine(env, dir, None, false)?;
+    Ok((found.report.verdict() as u8, found.report.text()))
+}
+
 /// Where the new directory's tables come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TablesFrom {

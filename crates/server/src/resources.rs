@@ -7,6 +7,13 @@ use sql::variables::{GlobalVariables, Value, ids};
 /// listening sockets.
 const FILES_OF_OWN: u64 = 1024;
 
+/// Raises the limit on open files as far as it goes, for programs that open all of a server's.
+pub(crate) fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it stays as it is, opening a file will tell.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
 /// Raises the limit on open files as far as it goes, and lowers `max_connections` to what it
 /// allows.
 pub(crate) fn raise_open_files(variables: &GlobalVariables) {

@@ -317,8 +317,8 @@ fn computed_columns_of_the_replica_follow() {
     assert_eq!(pair.shown(), "1,7,8");
 }
 
-/// A MySQL's images have VIRTUAL columns that are not what its readers see: NULL for a YEAR of zeros
-/// in an INSERT that a trigger looked at. No row is found by them either.
+/// A MySQL's images have VIRTUAL columns that are not what its readers see: NULL for a YEAR of
+/// zeros in an INSERT that a trigger looked at. No row is found by them either.
 #[test]
 fn virtual_columns_are_computed_whatever_an_event_says() {
     let mut pair = Pair::new("");

@@ -152,7 +152,19 @@ impl Arguments {
 
     /// A mistake, and where help is.
     pub(crate) fn wrong(&self, text: String) -> ToolError {
-        const OWN: [&str; 5] = ["check", "check-schema", "compare", "repair", "replicate"];
+        const OWN: [&str; 11] = [
+            "backup",
+            "backup list",
+            "backup prune",
+            "backup run",
+            "backup verify",
+            "check",
+            "check-schema",
+            "compare",
+            "repair",
+            "replicate",
+            "restore",
+        ];
         let tool = if OWN.contains(&self.command) { "duramen" } else { "duramen binlog" };
         ToolError::Options(format!("{text}; '{tool} {} --help' tells more", self.command))
     }

@@ -15,7 +15,7 @@ pub(super) const UNTIL: [Takes; 3] =
 
 /// Up to where transactions are wanted.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Until {
+pub(crate) enum Until {
     End,
     /// Those that end at or before this offset of the file of this name.
     Position {
@@ -53,6 +53,28 @@ impl Until {
             (None, Some(_), None) => Err(arguments.wrong("--until-gtid names one GTID, the last".to_owned())),
             (None, None, Some(time)) => Ok(Self::Time(time)),
             _ => Err(arguments.wrong("one --until is enough".to_owned())),
+        }
+    }
+
+    /// The point that `--to` names: a time in UTC, a GTID, or `FILE:OFFSET`.
+    pub(crate) fn parse(arguments: &Arguments, option: &'static str) -> Result<Self, ToolError> {
+        let Some(text) = arguments.value(option) else { return Ok(Self::End) };
+        if let Some((file, offset)) = text.rsplit_once(':')
+            && file.contains('.')
+            && !file.contains(':')
+            && let Ok(offset) = offset.parse()
+        {
+            return Ok(Self::Position { file: file.to_owned(), offset });
+        }
+        match text.parse::<GtidSet>() {
+            Ok(gtid) if gtid.count() == 1 => Ok(Self::Gtid(gtid)),
+            Ok(gtid) if gtid.count() > 1 => {
+                Err(arguments.wrong(format!("--{option} names one GTID, the last")))
+            }
+            _ => match arguments.moment(option)? {
+                Some(time) => Ok(Self::Time(time)),
+                None => Ok(Self::End),
+            },
         }
     }
 

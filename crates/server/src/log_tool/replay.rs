@@ -73,6 +73,51 @@ pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<Outcome, ToolEr
     Ok(Outcome::Done)
 }
 
+/// What a data directory was put together of, before it is recovered: the log that its tables
+/// belong to.
+pub(crate) struct Base<'a> {
+    /// What log files are called before their number.
+    pub(crate) log_name: &'a str,
+    /// The last log file of the base, and where the base's log ends in it.
+    pub(crate) last: &'a str,
+    pub(crate) end: u64,
+}
+
+/// What a recovery came to.
+pub(crate) struct Recovered {
+    /// Transactions behind the base.
+    pub(crate) transactions: u64,
+    /// The last log file, and where it ends.
+    pub(crate) last_name: String,
+    pub(crate) last_end: u64,
+    /// The last transaction, in words.
+    pub(crate) ended_with: String,
+    pub(crate) executed: binlog::gtid::GtidSet,
+}
+
+/// Steps 1, 3 and 4 for files that lie in `unfinished` already, the log without its index: it is
+/// cut there.
+pub(crate) fn recover_to(
+    env: &Arc<dyn Env>,
+    unfinished: Unfinished,
+    target: &Path,
+    base: &Base<'_>,
+    until: Until,
+) -> Result<Recovered, ToolError> {
+    let chain = Chain::of_files(&**env, &unfinished.path, base)?;
+    let plan = chain.plan(&**env, until)?;
+    copy::cut_in_place(&**env, &unfinished.path, &plan)?;
+    recover(env, &unfinished.path, &plan)?;
+    unfinished.finish(target)?;
+    Ok(Recovered {
+        transactions: plan.transactions,
+        last_name: plan.last_name().to_owned(),
+        last_end: plan.last_end,
+        ended_with: plan.ended_with(),
+        executed: plan.executed,
+    })
+}
+
 /// Progress: on standard error.
 fn say(text: impl std::fmt::Display) {
     eprintln!("duramen binlog replay: {text}");

@@ -12,6 +12,7 @@ use binlog::gtid::{Gtid, GtidSet};
 use env::{Env, UnixMicros};
 use std::fmt;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// What a transaction is called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -79,6 +80,46 @@ pub(super) struct Walked {
     pub(super) end: u64,
     /// Rotate ends it, and so the next file goes on from all that is in it.
     pub(super) rotates: bool,
+}
+
+/// Where a log file's transactions end.
+pub(crate) struct LogEnd {
+    /// Behind the last whole transaction, or what else stands outside of one.
+    pub(crate) end: u64,
+    /// When the last transaction was committed, in microseconds since 1970; `None` without one.
+    pub(crate) last_commit: Option<UnixMicros>,
+    /// What it is called; empty without one.
+    pub(crate) last_gtid: GtidSet,
+    /// All that was executed up to there, in the files before, too.
+    pub(crate) executed: GtidSet,
+}
+
+/// Looks for a file's last transaction that ends at `limit` or before.
+pub(crate) fn end_of_log(env: &dyn Env, path: &Path, limit: u64) -> Result<LogEnd, ToolError> {
+    let mut found = LogEnd { end: 0, last_commit: None, last_gtid: GtidSet::new(), executed: GtidSet::new() };
+    let mut is_over = false;
+    let walked = walk(env, &LogFile::at(path.to_owned()), &mut |item| {
+        match item {
+            WalkItem::Transaction(transaction) if transaction.end <= limit => {
+                found.last_commit = Some(transaction.committed);
+                found.end = transaction.end;
+                found.last_gtid = GtidSet::new();
+                transaction.name.add_to(&mut found.last_gtid);
+                transaction.name.add_to(&mut found.executed);
+            }
+            WalkItem::Event(event) if event.end() <= limit => return Ok(ControlFlow::Continue(())),
+            _ => {
+                is_over = true;
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    found.executed.union(&walked.previous.unwrap_or_default());
+    if !is_over || found.last_commit.is_none() {
+        found.end = walked.end.min(limit);
+    }
+    Ok(found)
 }
 
 /// Walks a file. One that is in use ends at its last whole transaction.

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod records;
+pub mod shop;
 
 use protocol::client::{Client, ConnectOptions};
 use std::io::{BufRead, BufReader};

@@ -419,8 +419,8 @@ impl Draft {
         if let Ok(fitted) = fitted {
             return Ok((Default::Value(fitted.into_owned()), None));
         }
-        // A sql_mode that is not strict makes zeros of dates with zeros that it does not take. There
-        // is a warning.
+        // A sql_mode that is not strict makes zeros of dates with zeros that it does not take.
+        // There is a warning.
         target.rules.dates.no_zero_date = false;
         target.rules.dates.no_zero_in_date = false;
         if self.environment.strict || store::fit(value, charset, ty, &mut target).is_err() {

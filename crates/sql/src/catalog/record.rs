@@ -337,8 +337,8 @@ fn routine_byte(kind: RoutineKind) -> u8 {
 }
 
 /// Definer's user and host; bits u8 (1 invoker's rights, 2 MERGE, 4 TEMPTABLE, 8 CASCADED and 16
-/// LOCAL CHECK OPTION, 32 made where `sql_mode` was not strict); collation u16; number of columns that have names of their
-/// own (lenenc), the name of each; the rest is the query's text.
+/// LOCAL CHECK OPTION, 32 made where `sql_mode` was not strict); collation u16; number of columns
+/// that have names of their own (lenenc), the name of each; the rest is the query's text.
 fn put_view(view: &ViewDef, batch: &mut WriteBatch) {
     let mut value = Vec::new();
     for text in [&view.definer.user, &view.definer.host] {

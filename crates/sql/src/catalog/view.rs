@@ -44,8 +44,8 @@ pub struct ViewDef {
     pub(crate) check_option: Option<CheckOption>,
     /// `collation_connection` at its creation, which its strings have.
     pub(crate) connection: Collation,
-    /// If the `sql_mode` was strict at its creation: more of its columns can be NULL then, as far as
-    /// DESCRIBE and `information_schema` tell.
+    /// If the `sql_mode` was strict at its creation: more of its columns can be NULL then, as far
+    /// as DESCRIBE and `information_schema` tell.
     pub(crate) strict: bool,
     /// Statements that use it hold this.
     pub(crate) lock: Arc<MetadataLock>,

@@ -4,7 +4,7 @@ use super::super::ToolError;
 use super::super::input::{LogFile, indexed};
 use super::super::point::{Side, Until};
 use super::super::transactions::{Transaction, WalkItem, Walked, walk};
-use super::say;
+use super::{Base, say};
 use binlog::event::EventHeader;
 use binlog::gtid::GtidSet;
 use env::{Env, File, OpenMode};
@@ -80,6 +80,33 @@ impl Chain {
         Ok(chain)
     }
 
+    /// The log files of one folder, of which the base's are those up to `base.last`.
+    pub(super) fn of_files(env: &dyn Env, folder: &Path, base: &Base<'_>) -> Result<Self, ToolError> {
+        let inside = env.read_dir(folder).map_err(|e| ToolError::io("read the folder", folder, e))?;
+        let mut files = Numbered::new();
+        for file in inside.into_iter().map(LogFile::at) {
+            if let Ok(number) = number(&file, base.log_name) {
+                files.insert(number, file);
+            }
+        }
+        let last = LogFile::at(folder.join(base.last));
+        let base_last = number(&last, base.log_name)?;
+        if !files.contains_key(&base_last) {
+            return Err(refused(format!("{} is missing", base.last)));
+        }
+        let chain = Self { base_name: base.log_name.to_owned(), files, base_last, base_end: base.end };
+        chain.check_gaps()?;
+        Ok(chain)
+    }
+
+    fn check_gaps(&self) -> Result<(), ToolError> {
+        let numbers: Vec<u32> = self.files.keys().copied().collect();
+        match numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]) {
+            Some(pair) => Err(refused(format!("{}.{:06} is missing", self.base_name, pair[0] + 1))),
+            None => Ok(()),
+        }
+    }
+
     fn add_logs(&mut self, env: &dyn Env, logs: &[PathBuf]) -> Result<(), ToolError> {
         let mut later = Numbered::new();
         for path in logs {
@@ -101,11 +128,7 @@ impl Chain {
             self.check_same_beginning(env, ours, file, self.base_end)?;
         }
         self.files.append(&mut later);
-        let numbers: Vec<u32> = self.files.keys().copied().collect();
-        match numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]) {
-            Some(pair) => Err(refused(format!("{}.{:06} is missing", self.base_name, pair[0] + 1))),
-            None => Ok(()),
-        }
+        self.check_gaps()
     }
 
     /// A file that the base has whole is passed over, if it is the base's: a log that was begun

@@ -42,16 +42,12 @@ impl<'a> Copy<'a> {
         }
         say(format_args!("copying {} MB", self.total / 1_000_000));
         self.folder(self.base, self.target, &is_wanted)?;
-        let mut index = String::new();
         for (i, (file, path)) in plan.files.iter().zip(logs).enumerate() {
             let is_last = i + 1 == plan.files.len();
             let end = if is_last { plan.last_end } else { u64::MAX };
             self.file(path, &self.target.join(&file.name), end)?;
-            index.push_str(&format!("./{}\n", file.name));
         }
-        let index_path = self.target.join(format!("{}.index", plan.base_name));
-        let written = self.env.replace_file(&index_path, index.as_bytes());
-        written.map_err(|e| ToolError::io("write", &index_path, e))?;
+        write_index(self.env, self.target, plan)?;
         self.sync(self.target)
     }
 
@@ -126,6 +122,37 @@ impl<'a> Copy<'a> {
     fn sync(&self, folder: &Path) -> Result<(), ToolError> {
         self.env.sync_dir(folder).map_err(|e| ToolError::io("flush the folder", folder, e))
     }
+}
+
+/// Makes the log in `folder` what the plan says: files that it does not have go, the last one is
+/// cut, and the index is written.
+pub(super) fn cut_in_place(env: &dyn Env, folder: &Path, plan: &Plan) -> Result<(), ToolError> {
+    let inside = env.read_dir(folder).map_err(|e| ToolError::io("read the folder", folder, e))?;
+    let log_names = format!("{}.", plan.base_name);
+    for path in inside {
+        let name = name_of(&path);
+        if name.starts_with(&log_names) && !plan.files.iter().any(|file| file.name == name) {
+            env.remove_file(&path).map_err(|e| ToolError::io("remove", &path, e))?;
+        }
+    }
+    if let Some(last) = plan.files.last() {
+        let path = folder.join(&last.name);
+        let cut = env.open(&path, OpenMode::ReadWrite).and_then(|file| {
+            if file.len()? > plan.last_end {
+                file.set_len(plan.last_end)?;
+            }
+            file.sync_all()
+        });
+        cut.map_err(|e| ToolError::io("cut", &path, e))?;
+    }
+    write_index(env, folder, plan)?;
+    env.sync_dir(folder).map_err(|e| ToolError::io("flush the folder", folder, e))
+}
+
+fn write_index(env: &dyn Env, folder: &Path, plan: &Plan) -> Result<(), ToolError> {
+    let index: String = plan.files.iter().map(|file| format!("./{}\n", file.name)).collect();
+    let path = folder.join(format!("{}.index", plan.base_name));
+    env.replace_file(&path, index.as_bytes()).map_err(|e| ToolError::io("write", &path, e))
 }
 
 fn name_of(path: &Path) -> String {

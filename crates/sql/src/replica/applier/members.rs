@@ -1,6 +1,6 @@
 //! What CONVERT TO CHARACTER SET makes of the members of ENUM and SET columns. MySQL 9.7 leaves
-//! their bytes as they are, which mean other texts in the new character set: `é` becomes `Ã©` there.
-//! Here they are converted. So such a text of a MySQL stops, unless all members are ASCII.
+//! their bytes as they are, which mean other texts in the new character set: `é` becomes `Ã©`
+//! there. Here they are converted. So such a text of a MySQL stops, unless all members are ASCII.
 
 use binlog::event::QueryEvent;
 use datum::error::{Result, SqlError};

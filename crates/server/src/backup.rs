@@ -1,0 +1,321 @@
+//! `duramen backup` and `duramen restore`: backups of a server, running or not, in a folder.
+//!
+//! The log is the database, and tables on disk never change. So a backup is the tables at one
+//! moment and the log from there on; the next one copies only the tables that are new, and the
+//! log's new bytes; and every moment behind a backup can be restored, as far as the log was
+//! archived. Nothing is locked at the server, and nothing is asked of it: its files are read.
+//!
+//! 1. take     `source.rs` opens the files in an order in which nothing refers to what is missing;
+//!    `take.rs` copies tables, `logs.rs` the log; the manifest (`manifest.rs`) makes it a backup.
+//! 2. restore  `restore.rs` puts a data directory together, in which the log is cut at the point and
+//!    replayed, as `duramen binlog replay` does.
+//! 3. verify   `verify.rs` reads everything and restores it into a place that goes again.
+//! 4. prune    `prune.rs` removes old ones.
+//!
+//! Elsewhere: the repository's files (`repository.rs`) and their format (`piece.rs`).
+//!
+//! (B1) Whatever is read from a repository is verified; what is damaged or missing is told, and
+//!      never restored.
+//! (B2) A backup that is broken off, by a kill or a power cut, is none, and damages no other one.
+
+mod help;
+mod logs;
+mod manifest;
+mod piece;
+mod prune;
+mod repository;
+mod restore;
+mod source;
+mod take;
+mod verify;
+
+use crate::log_tool::ToolError;
+use crate::log_tool::arguments::{Arguments, Takes};
+use crate::log_tool::point::Until;
+use binlog::json_lines::moment;
+use env::{Env, RealEnv};
+use manifest::Manifest;
+use piece::Key;
+use prune::Keep;
+use repository::Repository;
+use restore::Wanted;
+use source::Source;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Threads that copy, if nothing else is said.
+const JOBS: u64 = 2;
+/// How often the log is archived by `--continuous`.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Something is wrong with a backup.
+const BAD: u8 = 1;
+/// It could not be done.
+const FAILED: u8 = 3;
+
+/// Does what the arguments after `duramen backup` ask. Exit codes: see its help.
+pub fn run(args: &[String]) -> ExitCode {
+    exit("backup", command(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
+}
+
+/// Does what the arguments after `duramen restore` ask. Exit codes: see its help.
+pub fn restore(args: &[String]) -> ExitCode {
+    exit("restore", run_restore(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
+}
+
+fn exit(command: &str, outcome: Result<u8, ToolError>) -> ExitCode {
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("duramen {command}: {error}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn print(text: &str) -> Result<(), ToolError> {
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
+}
+
+fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
+    if args.iter().any(|arg| matches!(&**arg, "--help" | "-h" | "-?")) || args.is_empty() {
+        return print(help::BACKUP).map(|()| 0);
+    }
+    crate::resources::raise_file_limit();
+    match args[0].as_str() {
+        "list" => list(env, &args[1..]),
+        "verify" => run_verify(env, &args[1..]),
+        "prune" => run_prune(env, &args[1..]),
+        name if name.starts_with('-') => run_take(env, args),
+        other => {
+            let nearest = stdx::suggest::nearest(other, ["list", "verify", "prune"]);
+            let hint = nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
+            Err(ToolError::Options(format!(
+                "unknown command '{other}'{hint}; 'duramen backup --help' tells more"
+            )))
+        }
+    }
+}
+
+/// A folder that an option names.
+fn folder(arguments: &Arguments, name: &str, what: &str) -> Result<PathBuf, ToolError> {
+    if let Some(file) = arguments.files.first() {
+        return Err(arguments.wrong(format!("'{file}' is no option")));
+    }
+    let value = arguments.value(name).map(PathBuf::from);
+    value.ok_or_else(|| arguments.wrong(format!("--{name} is missing: {what}")))
+}
+
+fn key(env: &dyn Env, arguments: &Arguments) -> Result<Option<Key>, ToolError> {
+    arguments.value("key-file").map(|path| Key::read(env, Path::new(path))).transpose()
+}
+
+fn jobs(arguments: &Arguments) -> Result<usize, ToolError> {
+    Ok(usize::try_from(arguments.positive("jobs")?.unwrap_or(JOBS)).unwrap_or(1).min(256))
+}
+
+/// The repository that `--from` names.
+fn opened(env: &Arc<dyn Env>, arguments: &Arguments) -> Result<Repository, ToolError> {
+    let path = folder(arguments, "from", "the folder with the backups")?;
+    Repository::open(env, &path, key(&**env, arguments)?)
+}
+
+const TAKE_OPTIONS: [Takes; 6] = [
+    Takes::Value("datadir"),
+    Takes::Value("to"),
+    Takes::Value("key-file"),
+    Takes::Value("jobs"),
+    Takes::Nothing("continuous"),
+    Takes::Value("every"),
+];
+
+fn run_take(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
+    let arguments = Arguments::parse("backup", args, &TAKE_OPTIONS, &[])?;
+    let datadir = folder(&arguments, "datadir", "the server's data directory")?;
+    let to = folder(&arguments, "to", "the folder that gets the backup")?;
+    let is_continuous = arguments.has("continuous");
+    let every = arguments.positive("every")?.map(Duration::from_secs);
+    if every.is_some() && !is_continuous {
+        return Err(arguments.wrong("--every says how often --continuous takes a backup".to_owned()));
+    }
+    let jobs = jobs(&arguments)?;
+    let source = Source::open(env, &datadir)?;
+    let repository = Repository::open_or_make(env, &to, key(&**env, &arguments)?)?;
+    let lock = repository.lock()?;
+    take(&repository, &source, jobs)?;
+    drop(lock);
+    if is_continuous {
+        archive(&repository, &source, jobs, every)?;
+    }
+    Ok(0)
+}
+
+/// Takes a backup, and tells what it came to. The repository is locked.
+fn take(repository: &Repository, source: &Source<'_>, jobs: usize) -> Result<(), ToolError> {
+    let begun = repository.env.monotonic();
+    let taken = take::take(repository, source, jobs)?;
+    let Manifest { id, log_last, log_end, gtid_executed, tables, .. } = &taken.manifest;
+    print(&format!(
+        "backup {id}: {} tables, {} MB of them new, and {} MB of log, in {:.1} s\nit ends at {log_last}:{log_end}\n\
+         gtid_executed: {gtid_executed}\n",
+        tables.len(),
+        taken.copied / 1_000_000,
+        taken.archived / 1_000_000,
+        (repository.env.monotonic() - begun).as_secs_f64()
+    ))
+}
+
+/// Archives the log until the program is ended, and takes backups.
+fn archive(
+    repository: &Repository,
+    source: &Source<'_>,
+    jobs: usize,
+    every: Option<Duration>,
+) -> Result<(), ToolError> {
+    let (mut taken, mut is_first, mut was_told) = (repository.env.monotonic(), true, false);
+    eprintln!("duramen backup: archiving the log every second, until this program is ended");
+    loop {
+        std::thread::sleep(PAUSE);
+        // What goes on is told once: somebody removes old backups, or the disk is full.
+        let mut tell = |e: &ToolError| {
+            if !std::mem::replace(&mut was_told, true) {
+                eprintln!("duramen backup: {e}; trying again");
+            }
+        };
+        let _lock = match repository.lock() {
+            Ok(lock) => lock,
+            Err(e) => {
+                tell(&e);
+                continue;
+            }
+        };
+        let outcome = match every.is_some_and(|every| repository.env.monotonic() - taken >= every) {
+            true => take(repository, source, jobs).map(|()| taken = repository.env.monotonic()),
+            false => logs::archive(repository, source, is_first, None).map(drop),
+        };
+        match outcome {
+            Ok(()) => (is_first, was_told) = (false, false),
+            Err(e @ ToolError::Io { .. }) => tell(&e),
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+const LIST_OPTIONS: [Takes; 2] = [Takes::Value("from"), Takes::Value("key-file")];
+
+fn list(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
+    let arguments = Arguments::parse("backup list", args, &LIST_OPTIONS, &[])?;
+    let repository = opened(env, &arguments)?;
+    let backups = repository.backups()?;
+    for backup in &backups {
+        let Manifest { id, until, log_last, log_end, tables, .. } = backup;
+        print(&format!(
+            "{id}  {} tables, {} MB, to {log_last}:{log_end}, last commit {} UTC\n",
+            tables.len(),
+            backup.size() / 1_000_000,
+            moment(*until)
+        ))?;
+    }
+    match (backups.is_empty(), repository.log_names()?.pop()) {
+        (false, Some(name)) => {
+            let end = repository.segments(&name)?.last().map_or(0, |segment| segment.to);
+            print(&format!("log archived to {name}:{end}\n"))?;
+        }
+        _ => print("no backup\n")?,
+    }
+    Ok(0)
+}
+
+const VERIFY_OPTIONS: [Takes; 6] = [
+    Takes::Value("from"),
+    Takes::Value("key-file"),
+    Takes::Value("jobs"),
+    Takes::Value("scratch"),
+    Takes::Nothing("all"),
+    Takes::Nothing("read-only"),
+];
+
+fn run_verify(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
+    let arguments = Arguments::parse("backup verify", args, &VERIFY_OPTIONS, &[])?;
+    let repository = opened(env, &arguments)?;
+    let backups = repository.backups()?;
+    let Some(latest) = backups.last() else {
+        return Err(ToolError::Refused("there is no backup in the repository".into()));
+    };
+    let mut wrong = verify::read_all(&repository, &backups)?;
+    let mut restored = 0;
+    if wrong.is_empty() && !arguments.has("read-only") {
+        let scratch = arguments.value("scratch").map_or_else(std::env::temp_dir, PathBuf::from);
+        let rehearsed = if arguments.has("all") { &backups[..] } else { std::slice::from_ref(latest) };
+        for backup in rehearsed {
+            wrong.extend(verify::rehearse(&repository, backup, &scratch, jobs(&arguments)?)?);
+            restored += 1;
+        }
+    }
+    for text in &wrong {
+        print(&format!("{text}\n"))?;
+    }
+    if wrong.is_empty() {
+        let n = backups.len();
+        print(&format!("{n} backups read, {restored} of them restored: all is well\n"))?;
+    }
+    Ok(if wrong.is_empty() { 0 } else { BAD })
+}
+
+const PRUNE_OPTIONS: [Takes; 4] =
+    [Takes::Value("from"), Takes::Value("key-file"), Takes::Value("keep-last"), Takes::Value("keep-days")];
+
+fn run_prune(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
+    let arguments = Arguments::parse("backup prune", args, &PRUNE_OPTIONS, &[])?;
+    let keep = Keep { last: arguments.positive("keep-last")?, days: arguments.positive("keep-days")? };
+    if keep == Keep::default() {
+        return Err(arguments.wrong("--keep-last or --keep-days says what remains".to_owned()));
+    }
+    let repository = opened(env, &arguments)?;
+    let _lock = repository.lock()?;
+    let pruned = prune::prune(&repository, keep)?;
+    print(&format!(
+        "removed {} backups, {} tables and {} log files\n",
+        pruned.backups, pruned.tables, pruned.logs
+    ))?;
+    Ok(0)
+}
+
+const RESTORE_OPTIONS: [Takes; 6] = [
+    Takes::Value("from"),
+    Takes::Value("datadir"),
+    Takes::Value("to"),
+    Takes::Value("key-file"),
+    Takes::Value("jobs"),
+    Takes::Nothing("keep-uuid"),
+];
+
+fn run_restore(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
+    if args.iter().any(|arg| matches!(&**arg, "--help" | "-h" | "-?")) || args.is_empty() {
+        return print(help::RESTORE).map(|()| 0);
+    }
+    let arguments = Arguments::parse("restore", args, &RESTORE_OPTIONS, &[])?;
+    let repository = opened(env, &arguments)?;
+    let target = folder(&arguments, "datadir", "the data directory to make")?;
+    let until = Until::parse(&arguments, "to")?;
+    let wanted =
+        Wanted { target: &target, until, keep_uuid: arguments.has("keep-uuid"), jobs: jobs(&arguments)? };
+    let begun = env.monotonic();
+    let restored = restore::restore(&repository, None, &wanted)?;
+    print(&format!(
+        "restored, with {} transactions behind the backup, in {:.1} s\nended at {}:{}, {}\ngtid_executed: {}\nstart it with: \
+         duramen serve --datadir={}\n",
+        restored.transactions,
+        (env.monotonic() - begun).as_secs_f64(),
+        restored.last_name,
+        restored.last_end,
+        restored.ended_with,
+        restored.executed.to_string().replace('\n', ""),
+        target.display()
+    ))?;
+    Ok(0)
+}

@@ -1,0 +1,441 @@
+//! A file of a repository: compressed, with checksums, and encrypted if there is a key.
+//!
+//! | part | bytes |
+//! | --- | --- |
+//! | magic | `DURPIECE` |
+//! | version | 1 (u8); flags (u8): 1 encrypted; two zeros |
+//! | salt | 32; zeros in a file that is not encrypted |
+//! | chunks | length here (u32), length of the content with bit 31 for the last chunk and bit 30 for one that is compressed (u32), then the bytes |
+//!
+//! Numbers are little-endian. A chunk's content has at most 1 MiB; compressed it is one block of
+//! LZ4. Behind the bytes stands, without a key, a checksum of the chunk's head, its number and its
+//! bytes (XXH3, 64 bits). With a key the bytes are encrypted by AES-256-GCM; the chunk's number is
+//! the nonce, the head is authenticated with it, and the tag stands at the end. Each file has a key
+//! of its own, made of the key and the salt (HKDF-SHA256), so that no nonce is used twice. The last
+//! chunk's content is the SHA-256 of all before it and their length (u64): a file that was cut at a
+//! chunk, or put together of several, is told from a whole one.
+
+use crate::log_tool::ToolError;
+use crate::log_tool::output::NewFile;
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::digest::{Context, SHA256};
+use aws_lc_rs::hkdf;
+use env::{Env, File, OpenMode};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use xxhash_rust::xxh3::Xxh3;
+
+const MAGIC: &[u8; 8] = b"DURPIECE";
+const VERSION: u8 = 1;
+const ENCRYPTED: u8 = 1;
+const HEAD: usize = 44;
+const SALT: std::ops::Range<usize> = 12..HEAD;
+const CHUNK_HEAD: usize = 8;
+const LAST: u32 = 1 << 31;
+const PACKED: u32 = 1 << 30;
+/// The content of a chunk, in bytes.
+pub(super) const CHUNK: usize = 1 << 20;
+/// What an encrypted chunk has behind it, and a checksum less.
+const TAG: usize = 16;
+const SUM: usize = 8;
+
+/// SHA-256 of a file's content.
+pub(super) type Sha256 = [u8; 32];
+
+/// A key of 256 bits, of which each file's own is made.
+#[derive(Clone)]
+pub(super) struct Key([u8; 32]);
+
+impl Key {
+    /// A file with 64 hexadecimal digits, which `openssl rand -hex 32` makes.
+    pub(super) fn read(env: &dyn Env, path: &Path) -> Result<Self, ToolError> {
+        let text = env.read_file(path).map_err(|e| ToolError::io("read the key file", path, e))?;
+        let key = std::str::from_utf8(&text).ok().and_then(|text| from_hex(text.trim()));
+        key.map(Self).ok_or_else(|| {
+            let path = path.display();
+            ToolError::Refused(format!(
+                "'{path}' is no key file: it has 64 hexadecimal digits ('openssl rand -hex 32' makes them)"
+            ))
+        })
+    }
+
+    /// The key of the file with this salt.
+    fn of_file(&self, salt: &[u8]) -> LessSafeKey {
+        struct Length;
+        impl hkdf::KeyType for Length {
+            fn len(&self) -> usize {
+                32
+            }
+        }
+        let mut key = [0; 32];
+        let pseudo_random = hkdf::Salt::new(hkdf::HKDF_SHA256, salt).extract(&self.0);
+        let expanded = pseudo_random.expand(&[b"duramen backup"], Length).and_then(|okm| okm.fill(&mut key));
+        let key = expanded.and_then(|()| UnboundKey::new(&AES_256_GCM, &key));
+        LessSafeKey::new(key.unwrap_or_else(|_| unreachable!("32 bytes are a key of AES-256")))
+    }
+}
+
+/// The bytes of so many hexadecimal digits.
+pub(super) fn from_hex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (i, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).ok()?;
+    }
+    Some(bytes)
+}
+
+pub(super) fn to_hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn nonce(number: u32) -> Nonce {
+    let mut bytes = [0; 12];
+    bytes[..4].copy_from_slice(&number.to_le_bytes());
+    Nonce::assume_unique_for_key(bytes)
+}
+
+fn checksum(head: &[u8], number: u32, bytes: &[u8]) -> u64 {
+    let mut sum = Xxh3::new();
+    sum.update(head);
+    sum.update(&number.to_le_bytes());
+    sum.update(bytes);
+    sum.digest()
+}
+
+/// What a piece's content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Content {
+    /// In bytes.
+    pub(super) len: u64,
+    pub(super) sha256: Sha256,
+}
+
+/// A piece that is being written. It has its name only when it is whole and durable.
+pub(super) struct PieceWriter<'a> {
+    env: &'a dyn Env,
+    path: PathBuf,
+    file: NewFile,
+    key: Option<LessSafeKey>,
+    pending: Vec<u8>,
+    number: u32,
+    len: u64,
+    digest: Context,
+}
+
+impl<'a> PieceWriter<'a> {
+    pub(super) fn create(env: &'a dyn Env, path: &Path, key: Option<&Key>) -> Result<Self, ToolError> {
+        let temporary = path.with_extension("tmp");
+        if env.exists(&temporary) {
+            env.remove_file(&temporary).map_err(|e| ToolError::io("remove", &temporary, e))?;
+        }
+        let mut file = NewFile::create_private(env, &temporary)?;
+        let mut head = [0; HEAD];
+        head[..8].copy_from_slice(MAGIC);
+        head[8] = VERSION;
+        if key.is_some() {
+            head[9] = ENCRYPTED;
+            env.random(&mut head[SALT]);
+        }
+        file.append(&head)?;
+        let key = key.map(|key| key.of_file(&head[SALT]));
+        let (pending, digest) = (Vec::with_capacity(CHUNK), Context::new(&SHA256));
+        Ok(Self { env, path: path.to_owned(), file, key, pending, number: 0, len: 0, digest })
+    }
+
+    pub(super) fn append(&mut self, mut bytes: &[u8]) -> Result<(), ToolError> {
+        self.len += bytes.len() as u64;
+        self.digest.update(bytes);
+        while !bytes.is_empty() {
+            let n = bytes.len().min(CHUNK - self.pending.len());
+            self.pending.extend_from_slice(&bytes[..n]);
+            bytes = &bytes[n..];
+            if self.pending.len() == CHUNK {
+                self.chunk(0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn chunk(&mut self, last: u32) -> Result<(), ToolError> {
+        let content = std::mem::take(&mut self.pending);
+        let packed = lz4_flex::block::compress(&content);
+        let (mut stored, flag) = match packed.len() < content.len() {
+            true => (packed, PACKED),
+            false => (content.clone(), 0),
+        };
+        let behind = if self.key.is_some() { TAG } else { SUM };
+        let mut head = [0; CHUNK_HEAD];
+        head[..4].copy_from_slice(&((stored.len() + behind) as u32).to_le_bytes());
+        head[4..].copy_from_slice(&(content.len() as u32 | last | flag).to_le_bytes());
+        match &self.key {
+            Some(key) => {
+                let sealed = key.seal_in_place_append_tag(nonce(self.number), Aad::from(&head), &mut stored);
+                sealed.map_err(|_| ToolError::Refused("can't encrypt a chunk".into()))?;
+            }
+            None => {
+                let sum = checksum(&head, self.number, &stored);
+                stored.extend_from_slice(&sum.to_le_bytes());
+            }
+        }
+        // 4 PiB.
+        self.number = self.number.checked_add(1).ok_or_else(|| {
+            ToolError::Refused(format!("'{}' would have too many chunks", self.path.display()))
+        })?;
+        self.file.append(&head)?;
+        self.file.append(&stored)?;
+        self.pending = content;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Makes it durable under its name, but for the folder's flush.
+    pub(super) fn finish(mut self) -> Result<Content, ToolError> {
+        if !self.pending.is_empty() {
+            self.chunk(0)?;
+        }
+        let digest = std::mem::replace(&mut self.digest, Context::new(&SHA256)).finish();
+        let mut sha256 = [0; 32];
+        sha256.copy_from_slice(digest.as_ref());
+        self.pending.extend_from_slice(&sha256);
+        self.pending.extend_from_slice(&self.len.to_le_bytes());
+        self.chunk(LAST)?;
+        let Self { env, path, file, len, .. } = self;
+        file.finish()?;
+        env.rename(&path.with_extension("tmp"), &path).map_err(|e| ToolError::io("name", &path, e))?;
+        Ok(Content { len, sha256 })
+    }
+}
+
+/// A piece that is read from front to back.
+pub(super) struct PieceReader {
+    path: PathBuf,
+    file: Arc<dyn File>,
+    key: Option<LessSafeKey>,
+    at: u64,
+    number: u32,
+    len: u64,
+    digest: Option<Context>,
+    content: Option<Content>,
+}
+
+impl PieceReader {
+    pub(super) fn open(env: &dyn Env, path: &Path, key: Option<&Key>) -> Result<Self, ToolError> {
+        let file = env.open(path, OpenMode::Read).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => {
+                ToolError::Refused(format!("'{}' is missing in the repository", path.display()))
+            }
+            _ => ToolError::io("open", path, e),
+        })?;
+        let mut head = [0; HEAD];
+        let n = file.read_at(&mut head, 0).map_err(|e| ToolError::io("read", path, e))?;
+        let damaged = |what: &str| ToolError::Refused(format!("'{}' is damaged: {what}", path.display()));
+        if n < HEAD || head[..8] != *MAGIC {
+            return Err(damaged("it does not begin as a file of a backup does"));
+        }
+        if head[8] != VERSION {
+            let (path, version) = (path.display(), head[8]);
+            return Err(ToolError::Refused(format!(
+                "'{path}' is of format {version}, which this version of duramen does not know"
+            )));
+        }
+        let key = match (head[9] & ENCRYPTED != 0, key) {
+            (false, None) => None,
+            (false, Some(_)) => return Err(damaged("it is not encrypted, and all others of the key are")),
+            (true, Some(key)) => Some(key.of_file(&head[SALT])),
+            (true, None) => {
+                let path = path.display();
+                return Err(ToolError::Refused(format!("'{path}' is encrypted: --key-file says with what")));
+            }
+        };
+        let digest = Some(Context::new(&SHA256));
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            key,
+            at: HEAD as u64,
+            number: 0,
+            len: 0,
+            digest,
+            content: None,
+        })
+    }
+
+    fn damaged(&self, what: &str) -> ToolError {
+        ToolError::Refused(format!("'{}' is damaged: at {}: {what}", self.path.display(), self.at))
+    }
+
+    /// The next bytes; `None` at the end, when all of it was verified.
+    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>, ToolError> {
+        if self.content.is_some() {
+            return Ok(None);
+        }
+        let read = |e| ToolError::io("read", &self.path, e);
+        let mut head = [0; CHUNK_HEAD];
+        if self.file.read_at(&mut head, self.at).map_err(read)? < CHUNK_HEAD {
+            return Err(self.damaged("it ends too early"));
+        }
+        let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let (stored_len, bits) = (word(0) as usize, word(4));
+        let (len, behind) = ((bits & !(LAST | PACKED)) as usize, if self.key.is_some() { TAG } else { SUM });
+        if len > CHUNK || stored_len < behind || stored_len - behind > len {
+            return Err(self.damaged("a chunk has an impossible length"));
+        }
+        let mut stored = vec![0; stored_len];
+        let n = self.file.read_at(&mut stored, self.at + CHUNK_HEAD as u64).map_err(read)?;
+        if n < stored_len {
+            return Err(self.damaged("it ends too early"));
+        }
+        match &self.key {
+            Some(key) => {
+                let opened = key.open_in_place(nonce(self.number), Aad::from(&head), &mut stored);
+                if opened.is_err() {
+                    return Err(self.damaged("the chunk is not what was encrypted with this key"));
+                }
+            }
+            None => {
+                let sum = checksum(&head, self.number, &stored[..stored_len - SUM]);
+                if stored[stored_len - SUM..] != sum.to_le_bytes() {
+                    return Err(self.damaged("a chunk's checksum is wrong"));
+                }
+            }
+        }
+        stored.truncate(stored_len - behind);
+        let content = match bits & PACKED != 0 {
+            true => match lz4_flex::block::decompress(&stored, len) {
+                Ok(content) if content.len() == len => content,
+                _ => return Err(self.damaged("a chunk can't be decompressed")),
+            },
+            false if stored.len() == len => stored,
+            false => return Err(self.damaged("a chunk has an impossible length")),
+        };
+        self.at += (CHUNK_HEAD + stored_len) as u64;
+        self.number = self.number.wrapping_add(1);
+        if bits & LAST != 0 {
+            self.finish(&content)?;
+            return Ok(None);
+        }
+        self.len += content.len() as u64;
+        self.digest.iter_mut().for_each(|digest| digest.update(&content));
+        Ok(Some(content))
+    }
+
+    fn finish(&mut self, last: &[u8]) -> Result<(), ToolError> {
+        let mut sha256 = [0; 32];
+        if let Some(digest) = self.digest.take() {
+            sha256.copy_from_slice(digest.finish().as_ref());
+        }
+        if last.len() != 40 || last[..32] != sha256 || last[32..] != self.len.to_le_bytes() {
+            return Err(self.damaged("its content is not what it was when it was written"));
+        }
+        let len = self.file.len().map_err(|e| ToolError::io("read", &self.path, e))?;
+        if len != self.at {
+            return Err(self.damaged("something stands behind its end"));
+        }
+        self.content = Some(Content { len: self.len, sha256 });
+        Ok(())
+    }
+
+    /// Reads to the end, and hands over all bytes.
+    pub(super) fn read_all(
+        mut self,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), ToolError>,
+    ) -> Result<Content, ToolError> {
+        while let Some(bytes) = self.next()? {
+            take(&bytes)?;
+        }
+        match self.content {
+            Some(content) => Ok(content),
+            None => Err(self.damaged("it has no end")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use env::SimEnv;
+
+    fn written(env: &dyn Env, key: Option<&Key>, content: &[u8]) -> (PathBuf, Content) {
+        let path = PathBuf::from("/repository/x.piece");
+        env.create_dir_all(Path::new("/repository")).unwrap();
+        let mut writer = PieceWriter::create(env, &path, key).unwrap();
+        content.chunks(700_001).for_each(|part| writer.append(part).unwrap());
+        let content = writer.finish().unwrap();
+        (path, content)
+    }
+
+    fn read(env: &dyn Env, path: &Path, key: Option<&Key>) -> Result<Vec<u8>, String> {
+        let mut all = Vec::new();
+        let reader = PieceReader::open(env, path, key).map_err(|e| e.to_string())?;
+        let content = reader.read_all(&mut |bytes| {
+            all.extend_from_slice(bytes);
+            Ok(())
+        });
+        let content = content.map_err(|e| e.to_string())?;
+        assert_eq!(content.len, all.len() as u64);
+        Ok(all)
+    }
+
+    #[test]
+    fn contents_are_read_as_they_were_written() {
+        let key = Key([7; 32]);
+        for len in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5] {
+            for key in [None, Some(&key)] {
+                let env = SimEnv::new(1);
+                let mut content = vec![0; len];
+                env.random(&mut content[len / 2..]);
+                let (path, told) = written(&env, key, &content);
+                assert_eq!(told.len, len as u64);
+                assert_eq!(read(&env, &path, key).unwrap(), content);
+            }
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_and_every_cut_is_found() {
+        let key = Key([7; 32]);
+        for key in [None, Some(&key)] {
+            let env = SimEnv::new(2);
+            let (path, _) = written(&env, key, b"some rows, some rows, some rows, and a little more of them");
+            let whole = env.read_file(&path).unwrap();
+            let put = |bytes: &[u8]| {
+                let file = env.open(&path, OpenMode::Create).unwrap();
+                file.set_len(0).unwrap();
+                file.write_at(bytes, 0).unwrap();
+            };
+            for at in 0..whole.len() {
+                // The salt and the zeros of a file without a key mean nothing.
+                if key.is_none() && (10..HEAD).contains(&at) || (10..12).contains(&at) {
+                    continue;
+                }
+                let mut changed = whole.clone();
+                changed[at] ^= 1;
+                put(&changed);
+                assert!(read(&env, &path, key).is_err(), "byte {at}");
+            }
+            for len in 0..whole.len() {
+                put(&whole[..len]);
+                assert!(read(&env, &path, key).is_err(), "cut at {len}");
+            }
+            put(&[&whole[..], b"x"].concat());
+            assert!(read(&env, &path, key).unwrap_err().contains("behind its end"));
+        }
+    }
+
+    #[test]
+    fn another_key_and_none_are_told() {
+        let env = SimEnv::new(3);
+        let (path, _) = written(&env, Some(&Key([7; 32])), b"secret");
+        assert!(read(&env, &path, Some(&Key([8; 32]))).unwrap_err().contains("encrypted with this key"));
+        assert!(read(&env, &path, None).unwrap_err().contains("--key-file"));
+        assert!(!env.read_file(&path).unwrap().windows(6).any(|w| w == b"secret"));
+    }
+}

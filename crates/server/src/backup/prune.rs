@@ -1,0 +1,116 @@
+//! Old backups go, with all that only they need.
+
+use super::manifest::Manifest;
+use super::repository::{MANIFEST, Repository, name_of};
+use crate::log_tool::ToolError;
+use std::collections::HashSet;
+
+/// What remains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Keep {
+    /// So many of the latest.
+    pub(super) last: Option<u64>,
+    /// Those of so many days, and the one before them, so that each moment of these days can be
+    /// restored.
+    pub(super) days: Option<u64>,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Pruned {
+    pub(super) backups: usize,
+    pub(super) tables: usize,
+    pub(super) logs: usize,
+}
+
+const DAY: u64 = 24 * 3600 * 1_000_000;
+
+/// The numbers of the backups that remain: the latest one always does.
+fn first_retained(backups: &[Manifest], keep: Keep, now: u64) -> usize {
+    let by_number = keep.last.map(|n| backups.len().saturating_sub(usize::try_from(n).unwrap_or(usize::MAX)));
+    let by_days = keep.days.map(|days| {
+        let from = now.saturating_sub(days.saturating_mul(DAY));
+        backups.iter().rposition(|backup| backup.until <= from).unwrap_or(0)
+    });
+    let first = match (by_number, by_days) {
+        (Some(a), Some(b)) => a.min(b),
+        (Some(first), None) | (None, Some(first)) => first,
+        (None, None) => 0,
+    };
+    first.min(backups.len().saturating_sub(1))
+}
+
+/// Removes what `keep` does not keep, and what backups that were broken off left.
+pub(super) fn prune(repository: &Repository, keep: Keep) -> Result<Pruned, ToolError> {
+    let backups = repository.backups()?;
+    let mut pruned = Pruned::default();
+    if backups.is_empty() {
+        return Ok(pruned);
+    }
+    let first = first_retained(&backups, keep, repository.env.now());
+    let (gone, remaining) = backups.split_at(first);
+    for backup in gone {
+        // Without its manifest it is no backup any more (R3 of `repository.rs`).
+        let folder = repository.backup(&backup.id);
+        repository.remove(&folder.join(MANIFEST))?;
+        repository.sync(&folder)?;
+        pruned.backups += 1;
+    }
+    let ids: HashSet<&str> = remaining.iter().map(|backup| backup.id.as_str()).collect();
+    let above = repository.backup("");
+    for folder in repository.list(&above)? {
+        if !ids.contains(name_of(&folder).as_str()) {
+            repository.env.remove_tree(&folder).map_err(|e| ToolError::io("remove", &folder, e))?;
+        }
+    }
+    repository.sync(&above)?;
+    let needed: HashSet<&str> =
+        remaining.iter().flat_map(|backup| &backup.tables).map(|stored| stored.piece.as_str()).collect();
+    for path in repository.list(&repository.tables())? {
+        if !needed.contains(name_of(&path).as_str()) {
+            repository.remove(&path)?;
+            pruned.tables += 1;
+        }
+    }
+    let order = |name: &str| (name.len(), name.to_owned());
+    let first_log = remaining.iter().map(|backup| order(&backup.log_first)).min();
+    for name in repository.log_names()? {
+        if first_log.as_ref().is_some_and(|first| order(&name) < *first) {
+            let folder = repository.log(&name);
+            repository.env.remove_tree(&folder).map_err(|e| ToolError::io("remove", &folder, e))?;
+            pruned.logs += 1;
+        }
+    }
+    Ok(pruned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_and_those_of_the_days_remain() {
+        let backup = |day: u64| Manifest {
+            id: format!("{day}"),
+            until: day * DAY,
+            server_uuid: String::new(),
+            log_name: String::new(),
+            log_first: String::new(),
+            log_last: String::new(),
+            log_end: 0,
+            gtid_executed: String::new(),
+            gtid_last: String::new(),
+            files: Vec::new(),
+            tables: Vec::new(),
+        };
+        let all: Vec<_> = (1..=10).map(backup).collect();
+        let first = |last, days| first_retained(&all, Keep { last, days }, 10 * DAY + 5);
+        assert_eq!(first(Some(3), None), 7);
+        assert_eq!(first(Some(0), None), 9, "one remains");
+        assert_eq!(first(Some(30), None), 0);
+        // Each moment of the last two days can be restored from the backup of day 8.
+        assert_eq!(first(None, Some(2)), 7);
+        assert_eq!(first(None, Some(200)), 0);
+        assert_eq!(first(Some(1), Some(4)), 5);
+    }
+}

@@ -1,0 +1,95 @@
+//! Whether backups can be restored: everything is read, and a data directory is made of them.
+
+use super::manifest::Manifest;
+use super::repository::Repository;
+use super::restore::{self, Wanted};
+use crate::log_tool::ToolError;
+use crate::log_tool::point::Until;
+use crate::progress::{Progress, Unit};
+use binlog::gtid::GtidSet;
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Reads all pieces that the backups need, and all of the log; what is wrong is told, each thing.
+pub(super) fn read_all(repository: &Repository, backups: &[Manifest]) -> Result<Vec<String>, ToolError> {
+    let mut wrong = Vec::new();
+    let mut seen = HashSet::new();
+    let total = backups.iter().map(Manifest::size).sum();
+    let mut progress = Progress::new(&*repository.env, "reading backups", Unit::Bytes, total);
+    for backup in backups {
+        let folder = repository.backup(&backup.id);
+        let small = backup.files.iter().map(|stored| (folder.join(&stored.piece), stored));
+        let tables = backup.tables.iter().map(|stored| (repository.table(&stored.piece), stored));
+        for (path, stored) in small.chain(tables) {
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            let read = repository.read(&path).and_then(|piece| {
+                piece.read_all(&mut |bytes| {
+                    progress.add(bytes.len() as u64);
+                    Ok(())
+                })
+            });
+            if let Err(e) = read.and_then(|content| restore::check(&path, stored, content)) {
+                wrong.push(format!("{e} (needed by the backup {})", backup.id));
+            }
+        }
+    }
+    let first = backups.iter().map(|b| (b.log_first.len(), &b.log_first)).min();
+    let mut before: Option<(String, u32)> = None;
+    for name in repository.log_names()? {
+        if first.is_some_and(|first| (name.len(), &name) < first) {
+            continue;
+        }
+        if let Err(e) = repository.read_log(&name, &mut |_| Ok(())) {
+            wrong.push(e.to_string());
+        }
+        let chained = repository.segments(&name)?.last().map_or(0, |segment| segment.to);
+        let reaches = repository.all_segments(&name)?.iter().map(|s| s.to).max().unwrap_or(0);
+        if chained < reaches {
+            wrong.push(format!(
+                "a file of {name} is missing: what is there from {chained} on does not follow"
+            ));
+        }
+        if let (Some((last, number)), Some(now)) = (&before, super::logs::number_of(&name))
+            && now != number + 1
+        {
+            wrong.push(format!("log files are missing between {last} and {name}"));
+        }
+        before = super::logs::number_of(&name).map(|number| (name.clone(), number));
+    }
+    Ok(wrong)
+}
+
+/// Makes a data directory of a backup in `scratch`, as it was at its end, examines it as `duramen
+/// check` does, compares what was executed, and removes it.
+pub(super) fn rehearse(
+    repository: &Repository,
+    backup: &Manifest,
+    scratch: &Path,
+    jobs: usize,
+) -> Result<Vec<String>, ToolError> {
+    let env = &repository.env;
+    let target = scratch.join(format!("duramen-verify-{}", backup.id));
+    let until = Until::Position { file: backup.log_last.clone(), offset: backup.log_end };
+    let wanted = Wanted { target: &target, until, keep_uuid: true, jobs };
+    let restored = match restore::restore(repository, Some(backup), &wanted) {
+        Ok(restored) => restored,
+        Err(e @ ToolError::Refused(_)) => return Ok(vec![format!("the backup {}: {e}", backup.id)]),
+        Err(e) => return Err(e),
+    };
+    let mut wrong = Vec::new();
+    let (verdict, text) = crate::repair::examined(env, &target)?;
+    if verdict != 0 {
+        wrong.push(format!("the backup {}, restored, is not sound:\n{text}", backup.id));
+    }
+    let planned: Result<GtidSet, _> = backup.gtid_executed.parse();
+    if planned.as_ref().ok() != Some(&restored.executed) {
+        wrong.push(format!(
+            "the backup {}, restored, has executed {}, and had {} when it was made",
+            backup.id, restored.executed, backup.gtid_executed
+        ));
+    }
+    env.remove_tree(&target).map_err(|e| ToolError::io("remove", &target, e))?;
+    Ok(wrong)
+}
