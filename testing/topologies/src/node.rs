@@ -245,6 +245,11 @@ impl Node {
         self.server.as_mut().ok_or("it is down already")?.kill()
     }
 
+    /// True while its process runs.
+    pub fn is_up(&mut self) -> Result<bool> {
+        Ok(self.server.as_mut().ok_or("it is down already")?.is_up()?)
+    }
+
     /// Starts it again on what it left behind; where it runs it is ended as an operator would.
     pub fn restart(&mut self) -> Result<()> {
         let server = self.server.take().ok_or("it could not be started")?;

@@ -68,23 +68,62 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
     let of_witness = vec!["--slave-skip-errors=all".to_owned(), "--event-scheduler=OFF".to_owned()];
     let mut witness = Node::start(&options.folder, spec("witness", kind, 53, of_witness))?;
     witness.follow(&source, "")?;
-    let (begun, mut reasons, mut statements, mut compared) = (Instant::now(), Reasons::default(), [0; 2], 0);
-    let mut number = 0;
+    let mut rounds =
+        Rounds { source, replica, witness, reasons: Reasons::default(), statements: [0; 2], compared: 0 };
+    let (begun, mut number, mut crashes) = (Instant::now(), 0, 0);
     while begun.elapsed() < options.time && outcome.findings.len() < MOST {
-        let round = Round::run(&source, kind, options.seed, number)?;
-        statements[0] += round.statements;
-        statements[1] += round.refused;
-        let tainted = await_round(&source, &replica, &round, &mut reasons)?;
+        match rounds.round(kind, options.seed, number, outcome) {
+            // Random statements crash a MySQL now and then; what it has committed counts.
+            Err(_) if kind != ServerKind::Duramen && !rounds.source.is_up()? => {
+                rounds.source.kill()?;
+                rounds.source.restart()?;
+                crashes += 1;
+            }
+            outcome => outcome?,
+        }
+        number += 1;
+    }
+    let Rounds { replica, reasons, statements, compared, .. } = rounds;
+    outcome.lines.push(format!(
+        "{number} rounds, {} statements, {} of them refused by the source; {compared} databases compared; the source crashed {crashes} times",
+        statements[0], statements[1]
+    ));
+    reasons.report(outcome);
+    let panics = replica.server()?.messages()?;
+    outcome.findings.extend(panics.lines().filter(|line| line.contains("panick")).map(str::to_owned));
+    Ok(())
+}
+
+/// The servers, and what was counted.
+struct Rounds {
+    source: Node,
+    replica: Node,
+    witness: Node,
+    reasons: Reasons,
+    /// Those that were run, and those of them that the source refused.
+    statements: [u64; 2],
+    /// Databases.
+    compared: usize,
+}
+
+impl Rounds {
+    /// Runs statements on the source, and compares what the replica has of them.
+    fn round(&mut self, kind: ServerKind, seed: u64, number: u64, outcome: &mut Outcome) -> Result<()> {
+        let Self { source, replica, witness, .. } = self;
+        let round = Round::run(source, kind, seed, number)?;
+        self.statements[0] += round.statements;
+        self.statements[1] += round.refused;
+        let tainted = await_round(source, replica, &round, &mut self.reasons)?;
         for database in round.databases.iter().filter(|database| !tainted.contains(*database)) {
-            compared += 1;
-            let found = tables::differences(&source, &replica, database)?;
+            self.compared += 1;
+            let found = tables::differences(source, replica, database)?;
             if found.is_empty() {
                 continue;
             }
             let named = |text| format!("round {number}, {database}: {text}");
             // Where the witness does not come so far, nobody else is like the replica.
-            let unlike_witness = match witness.await_source(&source, PATIENCE) {
-                Ok(()) => tables::differences(&witness, &replica, database)?,
+            let unlike_witness = match witness.await_source(source, PATIENCE) {
+                Ok(()) => tables::differences(witness, replica, database)?,
                 Err(_) => found.clone(),
             };
             let (own, shared) = found.into_iter().partition::<Vec<_>, _>(|text| {
@@ -94,16 +133,7 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
             outcome.lines.extend(shared.into_iter().map(at_both));
             outcome.findings.extend(own.into_iter().map(named));
         }
-        round.drop_databases(&source)?;
-        await_round(&source, &replica, &round, &mut Reasons::default())?;
-        number += 1;
+        round.drop_databases(source)?;
+        await_round(source, replica, &round, &mut Reasons::default()).map(drop)
     }
-    outcome.lines.push(format!(
-        "{number} rounds, {} statements, {} of them refused by the source; {compared} databases compared",
-        statements[0], statements[1]
-    ));
-    reasons.report(outcome);
-    let panics = replica.server()?.messages()?;
-    outcome.findings.extend(panics.lines().filter(|line| line.contains("panick")).map(str::to_owned));
-    Ok(())
 }
