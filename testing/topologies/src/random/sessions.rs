@@ -131,6 +131,10 @@ fn begin(kind: ServerKind, random: &mut Random, number: u64) -> Vec<String> {
         format!("CREATE DATABASE r{number} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"),
         format!("USE r{number}"),
     ];
+    if kind == ServerKind::MariaDb {
+        // A procedure may go round for ever.
+        statements.push("SET max_statement_time = 20".to_owned());
+    }
     let mut perhaps = |text: &str| {
         if random.chance(1, 4) {
             statements.push(text.to_owned());
