@@ -247,7 +247,7 @@ impl Node {
 
     /// True while its process runs.
     pub fn is_up(&mut self) -> Result<bool> {
-        Ok(self.server.as_mut().ok_or("it is down already")?.is_up()?)
+        self.server.as_mut().ok_or("it is down already")?.is_up()
     }
 
     /// Starts it again on what it left behind; where it runs it is ended as an operator would.
