@@ -317,26 +317,6 @@ fn computed_columns_of_the_replica_follow() {
     assert_eq!(pair.shown(), "1,7,8");
 }
 
-/// A MySQL's images have VIRTUAL columns that are not what its readers see: NULL for a YEAR of
-/// zeros in an INSERT that a trigger looked at. No row is found by them either.
-#[test]
-fn virtual_columns_are_computed_whatever_an_event_says() {
-    let mut pair = Pair::new("");
-    pair.create(
-        "id INT PRIMARY KEY, y YEAR, v SMALLINT",
-        "id INT PRIMARY KEY, y YEAR, v SMALLINT AS (7 + y % 5)",
-    );
-    pair.run("INSERT INTO d.t VALUES (1, 0, NULL), (2, 2001, 5)").unwrap();
-    assert_eq!(pair.shown(), "1,0000,7 | 2,2001,8");
-    pair.run("UPDATE d.t SET y = 2004 WHERE id = 1").unwrap();
-    assert_eq!(pair.shown(), "1,2004,11 | 2,2001,8");
-    pair.create("y YEAR, v SMALLINT, UNIQUE (v)", "y YEAR, v SMALLINT AS (7 + y % 5), UNIQUE (v)");
-    pair.run("INSERT INTO d.t VALUES (0, NULL), (2001, 5)").unwrap();
-    pair.run("DELETE FROM d.t WHERE y = 2001").unwrap();
-    pair.run("UPDATE d.t SET y = 2003").unwrap();
-    assert_eq!(pair.shown(), "2003,10");
-}
-
 /// Rows that are looked for without a lock are those of the transactions before, which may have
 /// their places in the log and not be in the tables yet: a busy replica stopped with error 1032.
 #[test]

@@ -208,24 +208,11 @@ impl Target {
         }
     }
 
-    /// True for a VIRTUAL column: its value in a MySQL's images is not always the one that readers
-    /// there see, who compute it; in an INSERT that a trigger looks at it may be NULL. So it is not
-    /// taken, and no row is found by it. A MariaDB computes some things otherwise: what it logs is
-    /// what its readers see.
-    fn is_computed_here(&self, column: usize) -> bool {
-        let generated = self.table.columns[column].generated.as_ref();
-        !self.is_mariadb && generated.is_some_and(|generated| !generated.stored)
-    }
-
-    /// An image's columns that the table has, each of them good, but for those that are computed
-    /// here.
+    /// An image's columns that the table has, each of them good.
     fn columns<'a>(&self, image: &RowImage<'a>) -> Result<Vec<Option<Field<'a>>>> {
         let mut columns = vec![None; self.table.columns.len()];
         for field in image.fields().take_while(|field| field.column < self.places.len()) {
             let column = self.places[field.column];
-            if self.is_computed_here(column) {
-                continue;
-            }
             let field = Field { column, ..field };
             let own = Field { ty: &self.table.column_types[column], ..field };
             if !check::is_good(&self.table.columns[column], &own) {
@@ -280,8 +267,7 @@ impl Target {
     /// True if a generated column that a change lacks may have another value after it. That a MySQL
     /// does not log it says that it has not changed; a MariaDB computes it again.
     fn must_be_computed(&self, column: usize) -> bool {
-        self.table.columns[column].generated.is_some()
-            && (self.is_mariadb || self.is_computed_here(column) || !self.places.contains(&column))
+        self.table.columns[column].generated.is_some() && (self.is_mariadb || !self.places.contains(&column))
     }
 
     /// How computed columns are stored that an event lacks. The source's mode is not known here;
