@@ -14,8 +14,9 @@
 //!
 //! Elsewhere: the repository's files (`repository.rs`) and their format (`piece.rs`).
 //!
-//! (B1) Whatever is read from a repository is verified; what is damaged or missing is told, and
-//!      never restored.
+//! (B1) Tables and small files are verified against the manifest as they are read: what is damaged
+//!      or missing is told, and never restored. Pieces of the log are verified by themselves alone;
+//!      docs/backup.md tells what is not noticed.
 //! (B2) A backup that is broken off, by a kill or a power cut, is none, and damages no other one.
 
 mod help;
