@@ -33,6 +33,7 @@ mod verify;
 use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::point::Until;
+use crate::tool::{asks_for_help, exit, folder, print};
 use binlog::json_lines::moment;
 use env::{Env, RealEnv};
 use manifest::Manifest;
@@ -41,7 +42,6 @@ use prune::Keep;
 use repository::Repository;
 use restore::Wanted;
 use source::Source;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -54,8 +54,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Something is wrong with a backup.
 const BAD: u8 = 1;
-/// It could not be done.
-const FAILED: u8 = 3;
 
 /// Does what the arguments after `duramen backup` ask. Exit codes: see its help.
 pub fn run(args: &[String]) -> ExitCode {
@@ -67,23 +65,8 @@ pub fn restore(args: &[String]) -> ExitCode {
     exit("restore", run_restore(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
 }
 
-fn exit(command: &str, outcome: Result<u8, ToolError>) -> ExitCode {
-    match outcome {
-        Ok(code) => ExitCode::from(code),
-        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("duramen {command}: {error}");
-            ExitCode::from(FAILED)
-        }
-    }
-}
-
-fn print(text: &str) -> Result<(), ToolError> {
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
-}
-
 fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
-    if args.iter().any(|arg| matches!(&**arg, "--help" | "-h" | "-?")) || args.is_empty() {
+    if asks_for_help(args) || args.is_empty() {
         return print(help::BACKUP).map(|()| 0);
     }
     crate::resources::raise_file_limit();
@@ -100,15 +83,6 @@ fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
             )))
         }
     }
-}
-
-/// A folder that an option names.
-fn folder(arguments: &Arguments, name: &str, what: &str) -> Result<PathBuf, ToolError> {
-    if let Some(file) = arguments.files.first() {
-        return Err(arguments.wrong(format!("'{file}' is no option")));
-    }
-    let value = arguments.value(name).map(PathBuf::from);
-    value.ok_or_else(|| arguments.wrong(format!("--{name} is missing: {what}")))
 }
 
 fn key(env: &dyn Env, arguments: &Arguments) -> Result<Option<Key>, ToolError> {
@@ -296,7 +270,7 @@ const RESTORE_OPTIONS: [Takes; 6] = [
 ];
 
 fn run_restore(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
-    if args.iter().any(|arg| matches!(&**arg, "--help" | "-h" | "-?")) || args.is_empty() {
+    if asks_for_help(args) || args.is_empty() {
         return print(help::RESTORE).map(|()| 0);
     }
     let arguments = Arguments::parse("restore", args, &RESTORE_OPTIONS, &[])?;

@@ -3,7 +3,7 @@
 //!
 //! Reading order: [`options`] (what it starts with), [`server`] (start and stop), `listener`,
 //! [`session`] (a connection from accept to end), [`dispatch`] (its commands), `statements`
-//! (prepared ones), [`results`]. Beside it: [`probe`], [`log_tool`], [`repair`].
+//! (prepared ones), [`results`]. Beside it: [`probe`], [`log_tool`], [`repair`], [`backup`].
 
 mod accounts;
 pub mod backup;
@@ -38,4 +38,5 @@ mod statements;
 mod status;
 mod stop;
 mod threads;
+mod tool;
 mod unsupported;

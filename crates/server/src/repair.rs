@@ -34,6 +34,7 @@ mod survey;
 use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::replay::Unfinished;
+use crate::tool::{asks_for_help, exit, folder, print};
 use binlog::gtid::GtidSet;
 use binlog::log::LogError;
 use copy::{Cut, NewLog};
@@ -41,7 +42,6 @@ use env::{Env, RealEnv};
 use examine::{Examination, StoreState, one_line};
 use rebuild::Rebuilt;
 use report::{Severity, array, members, object, quoted};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -61,9 +61,6 @@ const REPAIR_OPTIONS: [Takes; 6] = [
 /// The report in a repaired directory.
 const REPORT: &str = "repair-report.json";
 
-/// It could not be done.
-const FAILED: u8 = 3;
-
 /// Does what the arguments after `duramen check` ask. Exit codes: see its help.
 pub fn check(args: &[String]) -> ExitCode {
     exit("check", run_check(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
@@ -72,34 +69,6 @@ pub fn check(args: &[String]) -> ExitCode {
 /// Does what the arguments after `duramen repair` ask. Exit codes: see its help.
 pub fn repair(args: &[String]) -> ExitCode {
     exit("repair", run_repair(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
-}
-
-fn exit(command: &str, outcome: Result<u8, ToolError>) -> ExitCode {
-    match outcome {
-        Ok(code) => ExitCode::from(code),
-        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("duramen {command}: {error}");
-            ExitCode::from(FAILED)
-        }
-    }
-}
-
-fn asks_for_help(args: &[String]) -> bool {
-    args.iter().any(|arg| matches!(&**arg, "--help" | "-h" | "-?"))
-}
-
-fn print(text: &str) -> Result<(), ToolError> {
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
-}
-
-/// A folder that an option names.
-fn folder(arguments: &Arguments, name: &str, what: &str) -> Result<PathBuf, ToolError> {
-    if let Some(file) = arguments.files.first() {
-        return Err(arguments.wrong(format!("'{file}' is no option")));
-    }
-    let value = arguments.value(name).map(PathBuf::from);
-    value.ok_or_else(|| arguments.wrong(format!("--{name} is missing: {what}")))
 }
 
 fn run_check(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {

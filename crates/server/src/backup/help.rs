@@ -5,7 +5,7 @@ Backs up a server, running or not, to a folder. Nothing is locked: the server's 
 
     duramen backup --datadir=/srv/duramen --to=/backup               a backup; the next one copies what is new
     duramen backup --datadir=/srv/duramen --to=/backup --continuous --every=3600
-                                              one an hour, and the log every second: what is lost with the machine is a second
+                                              one an hour, and the log every second
     duramen backup list   --from=/backup      which there are, and up to where the log is archived
     duramen backup verify --from=/backup      read everything, and restore the latest into a place that goes again
     duramen backup prune  --from=/backup --keep-days=30
@@ -39,8 +39,9 @@ Makes a data directory of a backup and of the log that was archived behind it.
     duramen restore --from=/backup --datadir=/srv/new --to=UUID:4711               up to this transaction
     duramen restore --from=/backup --datadir=/srv/new --to=binlog.000012:4567      what ends there or before
 
-The latest backup in front of the point is taken. Everything is verified as it is read; the directory has its name only when recovery has
-succeeded. Its server has a server_uuid of its own, so that it gives out no GTID that the old one gave to another transaction.
+The latest backup in front of the point is taken. What is read is verified; docs/backup.md tells which faults are not noticed. The directory
+has its name only when recovery has succeeded. Its server has a server_uuid of its own, so that it gives out no GTID that the old one gave to
+another transaction.
 
     --from=DIR         the folder of the backups
     --datadir=DIR      the data directory to make; it must not be there, or be empty

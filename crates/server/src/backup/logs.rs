@@ -9,9 +9,10 @@
 //!      has there. After RESET BINARY LOGS AND GTIDS, or where an older state was restored, another
 //!      repository is needed.
 
-use super::repository::{Repository, Segment, segment_name};
+use super::repository::{Repository, Segment, log_order, segment_name};
 use super::source::{OpenedLog, Source};
 use crate::log_tool::ToolError;
+use crate::tool::log_number;
 use binlog::event::{EventHeader, MAGIC};
 use binlog::log::durable_mark;
 
@@ -55,9 +56,9 @@ pub(super) fn archive(
     let mut archived = ArchivedLog { names: Vec::new(), end: 0, added: 0, shift };
     for (i, file) in files.iter().enumerate() {
         let is_last = i + 1 == files.len();
-        let number = number_of(&file.name).map(|number| i64::from(number) + shift);
+        let number = log_number(&file.name, &source.log_name).map(|number| i64::from(number) + shift);
         let is_useless = match (&oldest, first_needed, number) {
-            (Some(oldest), _, _) => (file.name.len(), &file.name) < (oldest.len(), oldest),
+            (Some(oldest), _, _) => log_order(&file.name) < log_order(oldest),
             (None, Some(first), Some(number)) => number < i64::from(first),
             _ => false,
         };
@@ -127,8 +128,7 @@ fn write(repository: &Repository, log: &OpenedLog, from: u64, to: u64) -> Result
 fn compare(repository: &Repository, files: &[OpenedLog]) -> Result<(), ToolError> {
     let Some(last) = repository.log_names()?.pop() else { return Ok(()) };
     let Some(log) = files.iter().find(|log| log.name == last) else {
-        let is_purged =
-            files.first().is_some_and(|first| (first.name.len(), &first.name) > (last.len(), &last));
+        let is_purged = files.first().is_some_and(|first| log_order(&first.name) > log_order(&last));
         return Err(match is_purged {
             // Nothing is wrong with the server: the archive has a gap, and must not hide it.
             true => ToolError::Refused(format!(
@@ -167,11 +167,6 @@ fn other_history(name: &str) -> ToolError {
         "what the repository has of {name} is not what the server has: they are of two histories (an older state was restored, or \
          the log was begun anew). Begin another repository"
     ))
-}
-
-/// The number in a log file's name.
-pub(super) fn number_of(name: &str) -> Option<u32> {
-    name.rsplit_once('.')?.1.parse().ok()
 }
 
 impl OpenedLog {

@@ -1,8 +1,9 @@
 //! Old backups go, with all that only they need.
 
 use super::manifest::Manifest;
-use super::repository::{MANIFEST, Repository, name_of};
+use super::repository::{MANIFEST, Repository, log_order};
 use crate::log_tool::ToolError;
+use crate::tool::name_of;
 use std::collections::HashSet;
 
 /// What remains.
@@ -72,10 +73,9 @@ pub(super) fn prune(repository: &Repository, keep: Keep) -> Result<Pruned, ToolE
             pruned.tables += 1;
         }
     }
-    let order = |name: &str| (name.len(), name.to_owned());
-    let first_log = remaining.iter().map(|backup| order(&backup.log_first)).min();
+    let first_log = remaining.iter().map(|backup| log_order(&backup.log_first)).min();
     for name in repository.log_names()? {
-        if first_log.as_ref().is_some_and(|first| order(&name) < *first) {
+        if first_log.is_some_and(|first| log_order(&name) < first) {
             let folder = repository.log(&name);
             repository.env.remove_tree(&folder).map_err(|e| ToolError::io("remove", &folder, e))?;
             pruned.logs += 1;

@@ -16,6 +16,7 @@
 use super::manifest::Manifest;
 use super::piece::{Key, PieceReader, PieceWriter};
 use crate::log_tool::ToolError;
+use crate::tool::name_of;
 use env::Env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -145,8 +146,7 @@ impl Repository {
     /// The names of log files of which something is archived, oldest first.
     pub(super) fn log_names(&self) -> Result<Vec<String>, ToolError> {
         let mut names: Vec<String> = self.list(&self.path.join("logs"))?.iter().map(|p| name_of(p)).collect();
-        // binlog.1000000 comes after binlog.999999.
-        names.sort_by_key(|name| (name.len(), name.clone()));
+        names.sort_by(|a, b| log_order(a).cmp(&log_order(b)));
         Ok(names)
     }
 
@@ -237,8 +237,9 @@ impl Repository {
 /// The file that makes a backup of a folder.
 pub(super) const MANIFEST: &str = "backup.piece";
 
-pub(super) fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+/// Puts the names of log files in their order: binlog.1000000 comes after binlog.999999.
+pub(super) fn log_order(name: &str) -> (usize, &str) {
+    (name.len(), name)
 }
 
 /// The path of a segment in its log file's folder.

@@ -8,12 +8,13 @@
 
 use super::manifest::{Manifest, StoredFile};
 use super::piece::Content;
-use super::repository::Repository;
+use super::repository::{Repository, log_order};
 use crate::log_tool::output::NewFile;
 use crate::log_tool::point::Until;
 use crate::log_tool::replay::{Base, Recovered, Unfinished, recover_to};
 use crate::log_tool::{ToolError, end_of_log};
 use crate::progress::{Progress, Unit};
+use crate::tool::in_threads;
 use binlog::gtid::GtidSet;
 use parking_lot::Mutex;
 use std::path::Path;
@@ -59,7 +60,7 @@ fn choose(mut backups: Vec<Manifest>, until: &Until) -> Result<Manifest, ToolErr
         Until::End => true,
         Until::Time(time) => backup.until < *time,
         Until::Position { file, offset } => {
-            (backup.log_last.len(), &backup.log_last, backup.log_end) <= (file.len(), file, *offset)
+            (log_order(&backup.log_last), backup.log_end) <= (log_order(file), *offset)
         }
         Until::Gtid(gtid) => {
             let executed: Result<GtidSet, _> = backup.gtid_executed.parse();
@@ -98,15 +99,7 @@ fn unpack_files(
         }
         Ok(())
     };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (1..wanted.jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        let mut outcome = work();
-        for thread in threads {
-            let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            outcome = outcome.and(ended);
-        }
-        outcome
-    })?;
+    in_threads(wanted.jobs, work)?;
     for folder in [folder, &store] {
         repository.sync(folder)?;
     }
@@ -154,9 +147,8 @@ fn unpack_log(
     until: &Until,
 ) -> Result<(), ToolError> {
     let env = &*repository.env;
-    let order = |name: &str| (name.len(), name.to_owned());
     for name in repository.log_names()? {
-        if order(&name) < order(&backup.log_first) {
+        if log_order(&name) < log_order(&backup.log_first) {
             continue;
         }
         let path = folder.join(&name);
@@ -181,7 +173,7 @@ fn unpack_log(
                 backup.id, backup.log_end
             )));
         }
-        let is_of_backup = order(&name) < order(&backup.log_last);
+        let is_of_backup = log_order(&name) < log_order(&backup.log_last);
         if !is_of_backup && has_point(repository, &path, &name, until)? {
             break;
         }

@@ -8,9 +8,9 @@
 //! 3. The log's index and files, likewise. The log has all up to the tables' position, since tables
 //!    are never made beyond what the log holds durably.
 
-use super::repository::name_of;
 use crate::log_tool::ToolError;
 use crate::log_tool::replay::copy::is_data;
+use crate::tool::{listed_logs, log_index, name_of};
 use binlog::event::{Event, EventType, FormatDescription, LogResetEvent, decode, decode_format_description};
 use binlog::file::{FileReader, Input};
 use env::{Env, File, OpenMode};
@@ -58,8 +58,7 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     pub(super) fn open(env: &'a Arc<dyn Env>, path: &'a Path) -> Result<Self, ToolError> {
         let inside = env.read_dir(path).map_err(|e| ToolError::io("read the data directory", path, e))?;
-        let mut indexes = inside.iter().filter(|path| path.extension().is_some_and(|e| e == "index"));
-        let (Some(index), None) = (indexes.next(), indexes.next()) else {
+        let Some(index) = log_index(&inside) else {
             let path = path.display();
             return Err(ToolError::Refused(format!(
                 "'{path}' is no data directory: it has not one file *.index that lists binary logs"
@@ -181,11 +180,8 @@ impl<'a> Source<'a> {
     pub(super) fn log(&self) -> Result<Vec<OpenedLog>, ToolError> {
         let index = self.path.join(format!("{}.index", self.log_name));
         'again: for _ in 0..ATTEMPTS {
-            let text = self.read(&index)?;
-            let text = String::from_utf8_lossy(&text).into_owned();
             let mut files = Vec::new();
-            for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-                let name = line.trim_start_matches("./").to_owned();
+            for name in listed_logs(&self.read(&index)?) {
                 let path = self.path.join(&name);
                 match self.env.open(&path, OpenMode::Read) {
                     Ok(file) => files.push(OpenedLog { name, file }),

@@ -1,14 +1,15 @@
 //! Making a backup: what of a data directory the repository lacks is copied there, then the
 //! backup's manifest says what belongs to it.
 
-use super::logs::{self, ArchivedLog, number_of};
+use super::logs::{self, ArchivedLog};
 use super::manifest::{Manifest, StoredFile};
 use super::piece::{Content, to_hex};
-use super::repository::{Repository, name_of};
+use super::repository::Repository;
 use super::source::{Opened, Source};
 use crate::log_tool::ToolError;
 use crate::log_tool::end_of_log;
 use crate::progress::{Progress, Unit};
+use crate::tool::{in_threads, log_number, name_of};
 use aws_lc_rs::digest::{SHA256, digest};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -101,7 +102,8 @@ fn finish(
     manifest: Manifest,
 ) -> Result<Manifest, ToolError> {
     let nothing = || ToolError::Refused(format!("'{}' has no log file yet", source.path.display()));
-    let position_number = |name: &String| number_of(name).map(|number| i64::from(number) + log.shift);
+    let position_number =
+        |name: &String| log_number(name, &source.log_name).map(|number| i64::from(number) + log.shift);
     let first = match store_file {
         Some(wanted) => log.names.iter().find(|name| position_number(name) == Some(i64::from(wanted))),
         None => log.names.first(),
@@ -185,16 +187,7 @@ fn copy_tables(
             stored.lock().push((number, StoredFile { path: table.path.clone(), piece, content }));
         }
     };
-    let outcome = std::thread::scope(|scope| {
-        let threads: Vec<_> = (1..jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        let mut outcome = work();
-        for thread in threads {
-            let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            outcome = outcome.and(ended);
-        }
-        outcome
-    });
-    outcome?;
+    in_threads(jobs, work)?;
     let mut stored = stored.into_inner();
     stored.sort_by_key(|(number, _)| *number);
     Ok((stored.into_iter().map(|(_, stored)| stored).collect(), copied.into_inner()))

@@ -1,11 +1,12 @@
 //! Whether backups can be restored: everything is read, and a data directory is made of them.
 
 use super::manifest::Manifest;
-use super::repository::Repository;
+use super::repository::{Repository, log_order};
 use super::restore::{self, Wanted};
 use crate::log_tool::ToolError;
 use crate::log_tool::point::Until;
 use crate::progress::{Progress, Unit};
+use crate::tool::log_number;
 use binlog::gtid::GtidSet;
 use std::collections::HashSet;
 use std::path::Path;
@@ -35,10 +36,20 @@ pub(super) fn read_all(repository: &Repository, backups: &[Manifest]) -> Result<
             }
         }
     }
-    let first = backups.iter().map(|b| (b.log_first.len(), &b.log_first)).min();
+    read_log_files(repository, backups, &mut wrong)?;
+    Ok(wrong)
+}
+
+/// Reads the log from the first file on that a backup needs.
+fn read_log_files(
+    repository: &Repository,
+    backups: &[Manifest],
+    wrong: &mut Vec<String>,
+) -> Result<(), ToolError> {
+    let Some(first) = backups.iter().min_by_key(|backup| log_order(&backup.log_first)) else { return Ok(()) };
     let mut before: Option<(String, u32)> = None;
     for name in repository.log_names()? {
-        if first.is_some_and(|first| (name.len(), &name) < first) {
+        if log_order(&name) < log_order(&first.log_first) {
             continue;
         }
         if let Err(e) = repository.read_log(&name, &mut |_| Ok(())) {
@@ -51,14 +62,15 @@ pub(super) fn read_all(repository: &Repository, backups: &[Manifest]) -> Result<
                 "a file of {name} is missing: what is there from {chained} on does not follow"
             ));
         }
-        if let (Some((last, number)), Some(now)) = (&before, super::logs::number_of(&name))
-            && now != number + 1
+        let number = log_number(&name, &first.log_name);
+        if let (Some((last, before)), Some(number)) = (&before, number)
+            && number != before + 1
         {
             wrong.push(format!("log files are missing between {last} and {name}"));
         }
-        before = super::logs::number_of(&name).map(|number| (name.clone(), number));
+        before = number.map(|number| (name.clone(), number));
     }
-    Ok(wrong)
+    Ok(())
 }
 
 /// Makes a data directory of a backup in `scratch`, as it was at its end, examines it as `duramen

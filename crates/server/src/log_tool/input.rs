@@ -8,6 +8,7 @@
 use super::ToolError;
 use super::arguments::Arguments;
 use crate::remote::Remote;
+use crate::tool::{listed_logs, log_index};
 use binlog::event::{Event, EventType, FormatDescription, decode, decode_format_description};
 use binlog::file::{FileError, FileReader, Input, RawEvent};
 use binlog::gtid::GtidSet;
@@ -77,17 +78,14 @@ pub(super) fn log_files(env: &Arc<dyn Env>, arguments: &Arguments) -> Result<Vec
 
 /// The files that the index of a data directory lists.
 pub(super) fn indexed(env: &dyn Env, dir: &Path, inside: &[PathBuf]) -> Result<Vec<LogFile>, ToolError> {
-    let mut indexes = inside.iter().filter(|path| path.extension().is_some_and(|e| e == "index"));
-    let (Some(index), None) = (indexes.next(), indexes.next()) else {
+    let Some(index) = log_index(inside) else {
         let dir = dir.display();
         return Err(ToolError::Refused(format!(
             "'{dir}' has not one file *.index that lists binary logs: name the files"
         )));
     };
     let text = env.read_file(index).map_err(|e| ToolError::io("read", index, e))?;
-    let text = String::from_utf8_lossy(&text).into_owned();
-    let names = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    Ok(names.map(|name| LogFile::at(dir.join(name.trim_start_matches("./")))).collect())
+    Ok(listed_logs(&text).into_iter().map(|name| LogFile::at(dir.join(name))).collect())
 }
 
 /// Which events are wanted.

@@ -4,13 +4,14 @@
 //! first damage, until nothing is damaged any more. What is cut off stays next to the log as
 //! `binlog.NNNNNN.cut`, so that nothing is lost that a person may still read.
 
-use super::examine::{Examination, name_of, number_of};
+use super::examine::Examination;
 use super::survey::Survey;
 use crate::log_tool::ToolError;
 use crate::log_tool::output::NewFile;
 use crate::log_tool::replay::copy::is_data;
 use crate::options::{self, Command};
 use crate::progress::{Progress, Unit};
+use crate::tool::{log_number, name_of};
 use binlog::gtid::{GtidSet, Uuid};
 use binlog::log::{Examined, Log, LogError, LogOptions};
 use binlog::{FileNumber, LogPosition};
@@ -81,7 +82,7 @@ impl<'a> NewLog<'a> {
         let mut damage = found.log.damage_anywhere.clone();
         while let Some(LogError::Corrupt { file, .. }) = damage
             && found.is_file_before_tables(&file)
-            && let Some(named) = number_of(&file, self.base_name)
+            && let Some(named) = log_number(&file, self.base_name)
             && let Some(number) = found.position_number(named)
         {
             self.omit_up_to(named);
@@ -94,11 +95,11 @@ impl<'a> NewLog<'a> {
     /// which is there: the copied files up to it go, for the tables have what is in them. False if
     /// it lies elsewhere.
     fn removes_front(&mut self, file: &str, tables: LogPosition) -> Result<bool, ToolError> {
-        let (Some(survey), Some(named)) = (self.survey, number_of(file, self.base_name)) else {
+        let (Some(survey), Some(named)) = (self.survey, log_number(file, self.base_name)) else {
             return Ok(false);
         };
         let is_tables = |named: u32| survey.position_number(named) == i64::from(tables.file().0);
-        let is_there = self.files.iter().any(|name| number_of(name, self.base_name).is_some_and(is_tables));
+        let is_there = self.files.iter().any(|name| log_number(name, self.base_name).is_some_and(is_tables));
         if survey.position_number(named) >= i64::from(tables.file().0) || !is_there {
             return Ok(false);
         }
@@ -114,7 +115,7 @@ impl<'a> NewLog<'a> {
 
     fn omit_up_to(&mut self, last: u32) {
         let base_name = self.base_name;
-        let is_after = |name: &String| number_of(name, base_name).is_some_and(|n| n > last);
+        let is_after = |name: &String| log_number(name, base_name).is_some_and(|n| n > last);
         let (remaining, gone) = self.files.drain(..).partition(is_after);
         self.files = remaining;
         self.omitted.extend::<Vec<String>>(gone);
@@ -229,8 +230,8 @@ impl<'a> NewLog<'a> {
     }
 
     fn cut(&mut self, file: &str, offset: u64) -> Result<(), ToolError> {
-        let number = number_of(file, self.base_name);
-        let at = self.files.iter().position(|name| number_of(name, self.base_name) >= number);
+        let number = log_number(file, self.base_name);
+        let at = self.files.iter().position(|name| log_number(name, self.base_name) >= number);
         let Some(at) = number.and(at) else {
             return Err(ToolError::Refused(format!(
                 "the copied log is damaged in {file}, and can't be cut there"

@@ -15,6 +15,7 @@ use super::survey::Survey;
 use crate::datadir::NoUuid;
 use crate::log_tool::ToolError;
 use crate::progress::{Progress, Unit};
+use crate::tool::{log_number, name_of};
 use binlog::event::{Event, decode, decode_format_description};
 use binlog::file::{FileReader, Input};
 use binlog::gtid::{Gtid, GtidSet};
@@ -187,21 +188,10 @@ fn lock(env: &dyn Env, dir: &Path) -> Result<Vec<Box<dyn Send + Sync>>, ToolErro
     Ok(locks)
 }
 
-pub(super) fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// The number in a log file's name.
-pub(super) fn number_of(name: &str, base_name: &str) -> Option<u32> {
-    let digits = name.strip_prefix(base_name)?.strip_prefix('.')?;
-    let is_number = digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit());
-    if is_number { digits.parse().ok() } else { None }
-}
-
 fn log_names(inside: &[PathBuf], base_name: &str) -> Vec<String> {
     let mut names: Vec<String> = inside.iter().map(|path| name_of(path)).collect();
-    names.retain(|name| number_of(name, base_name).is_some());
-    names.sort_by_key(|name| number_of(name, base_name));
+    names.retain(|name| log_number(name, base_name).is_some());
+    names.sort_by_key(|name| log_number(name, base_name));
     names
 }
 
@@ -212,7 +202,7 @@ fn base_name_of(inside: &[PathBuf]) -> String {
     let numbered = || {
         names.iter().find_map(|name| {
             let (base, _) = name.rsplit_once('.')?;
-            number_of(name, base).map(|_| base)
+            log_number(name, base).map(|_| base)
         })
     };
     index.or_else(numbered).unwrap_or("binlog").to_owned()
@@ -224,7 +214,7 @@ fn listed(env: &dyn Env, dir: &Path, base: &str) -> Option<Vec<String>> {
     let names = String::from_utf8(text).ok()?;
     let names: Vec<String> =
         names.lines().map(|line| line.trim().trim_start_matches("./").to_owned()).collect();
-    names.iter().all(|name| number_of(name, base).is_some()).then_some(names)
+    names.iter().all(|name| log_number(name, base).is_some()).then_some(names)
 }
 
 /// True if a log that begins so has all that an empty store needs.
@@ -329,7 +319,7 @@ impl Examination {
                 self.log.examined = Some(examined);
             }
             Err(error) => {
-                let first = self.log.files.first().and_then(|name| number_of(name, &self.base_name));
+                let first = self.log.files.first().and_then(|name| log_number(name, &self.base_name));
                 self.log.reaches_back = first == Some(1);
                 self.log.damage = Some(error);
             }
@@ -541,14 +531,14 @@ impl Examination {
     }
 
     pub(super) fn is_file_before_tables(&self, file: &str) -> bool {
-        let Some(number) = number_of(file, &self.base_name) else { return false };
+        let Some(number) = log_number(file, &self.base_name) else { return false };
         self.position_number(number).is_some_and(|number| number < self.tables_at().file())
     }
 
     /// True if the damage lies in the file that the tables' position is in, and in front of it.
     pub(super) fn is_in_front_of_tables(&self, damage: &LogError) -> bool {
         let LogError::Corrupt { file, offset, .. } = damage else { return false };
-        let number = number_of(file, &self.base_name).and_then(|named| self.position_number(named));
+        let number = log_number(file, &self.base_name).and_then(|named| self.position_number(named));
         let tables = self.tables_at();
         number == Some(tables.file()) && *offset < tables.offset()
     }
@@ -557,7 +547,7 @@ impl Examination {
     /// makes them differ.
     pub(super) fn position_number(&self, named: u32) -> Option<FileNumber> {
         let last = self.log.examined.as_ref()?.recovered.files.last()?.0;
-        let last_named = number_of(self.log.files.last()?, &self.base_name)?;
+        let last_named = log_number(self.log.files.last()?, &self.base_name)?;
         Some(FileNumber((i64::from(named) + i64::from(last) - i64::from(last_named)).try_into().ok()?))
     }
 
@@ -801,7 +791,7 @@ impl Examination {
     /// lies after them.
     pub(super) fn tables_have_all(&self, env: &dyn Env, dir: &Path) -> bool {
         let Some(last) = self.log.files.last() else { return false };
-        let named = number_of(last, &self.base_name);
+        let named = log_number(last, &self.base_name);
         let number = named.and_then(|named| self.position_number(named));
         let len = env.open(&dir.join(last), env::OpenMode::Read).and_then(|file| file.len());
         number == Some(self.tables_at().file())

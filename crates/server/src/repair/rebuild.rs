@@ -118,7 +118,7 @@ pub(super) fn salvage(
         };
         rebuilt.damaged.push(format!(
             "{} at {}: {} to {}, keys {} to {}",
-            super::examine::name_of(&damage.file),
+            crate::tool::name_of(&damage.file),
             damage.offset,
             name(*range.start()),
             name(*range.end()),

@@ -2,7 +2,7 @@
 //! whole stops at the first file that it can't use; what is lost must be reported all the same, and
 //! so must what the files after it still have.
 
-use super::examine::number_of;
+use crate::tool::log_number;
 use binlog::LogPosition;
 use binlog::event::{Event, EventType, FormatDescription, LogResetEvent, PreviousGtids, PurgedGtids};
 use binlog::event::{decode, decode_format_description};
@@ -51,7 +51,7 @@ impl Survey {
         tables: LogPosition,
     ) -> Survey {
         let read = |name: &String| {
-            let named = number_of(name, base_name)?;
+            let named = log_number(name, base_name)?;
             let mut file = Surveyed {
                 name: name.clone(),
                 named,

@@ -5,6 +5,7 @@ use super::super::input::{LogFile, indexed};
 use super::super::point::{Side, Until};
 use super::super::transactions::{Transaction, WalkItem, Walked, walk};
 use super::{Base, say};
+use crate::tool::log_number;
 use binlog::event::EventHeader;
 use binlog::gtid::GtidSet;
 use env::{Env, File, OpenMode};
@@ -378,9 +379,7 @@ fn open(env: &dyn Env, file: &LogFile) -> Result<Arc<dyn File>, ToolError> {
 
 /// The number in a log file's name.
 fn number(file: &LogFile, base_name: &str) -> Result<u32, ToolError> {
-    let digits = file.name.strip_prefix(base_name).and_then(|rest| rest.strip_prefix('.'));
-    let digits = digits.filter(|d| d.len() >= 6 && d.bytes().all(|b| b.is_ascii_digit()));
-    digits.and_then(|d| d.parse().ok()).ok_or_else(|| {
+    log_number(&file.name, base_name).ok_or_else(|| {
         refused(format!(
             "'{}' is no log file of the base's, which are called {base_name}.000001 and so on",
             file.name

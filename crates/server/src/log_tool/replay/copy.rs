@@ -9,6 +9,7 @@ use super::super::ToolError;
 use super::super::output::NewFile;
 use super::chain::Plan;
 use super::say;
+use crate::tool::name_of;
 use env::{Env, OpenMode};
 use std::path::Path;
 use std::time::Duration;
@@ -153,10 +154,6 @@ fn write_index(env: &dyn Env, folder: &Path, plan: &Plan) -> Result<(), ToolErro
     let index: String = plan.files.iter().map(|file| format!("./{}\n", file.name)).collect();
     let path = folder.join(format!("{}.index", plan.base_name));
     env.replace_file(&path, index.as_bytes()).map_err(|e| ToolError::io("write", &path, e))
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// False for what a copy must not have, or makes itself: the log.
