@@ -2,7 +2,7 @@
 //!
 //! (L1) Only what the server has noted as flushed is archived (`binlog.durable`): what it may yet
 //!      take back, or lose in a power cut, is never in a repository. The note follows a flush by 20
-//!      milliseconds.
+//!      milliseconds. Where there is no note that can be read, all whole events are archived.
 //! (L2) What is archived of a file is its beginning, and what comes is appended, as segments. When
 //!      the next file has begun, the segments become one.
 //! (L3) A repository has one history: what is archived of the last file must be what the server

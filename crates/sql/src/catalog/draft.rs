@@ -748,7 +748,7 @@ fn as_lob(ast: &ast::ColumnDefinition) -> Option<ast::DataType> {
 }
 
 /// True if the default is a date with zeros that these rules don't take.
-pub(crate) fn has_wrong_date(column: &ColumnDef, rules: DateRules) -> bool {
+pub(crate) fn has_disallowed_zero_date(column: &ColumnDef, rules: DateRules) -> bool {
     match &column.default {
         Default::Value(Datum::Date(date)) => !date.check(rules),
         // The zero of a TIMESTAMP is kept as a date with a time, too.
@@ -757,8 +757,8 @@ pub(crate) fn has_wrong_date(column: &ColumnDef, rules: DateRules) -> bool {
     }
 }
 
-/// The warning for a default that [`has_wrong_date`].
-pub(crate) fn wrong_date(column: &ColumnDef) -> SqlError {
+/// The warning for a default that [`has_disallowed_zero_date`].
+pub(crate) fn zero_date_warning(column: &ColumnDef) -> SqlError {
     error::WARN_DATA_OUT_OF_RANGE.with(&[&column.name, &1])
 }
 

@@ -93,8 +93,8 @@ pub struct Typing {
 }
 
 impl Typing {
-    /// True if a text that is made of these can be NULL: MySQL lets all be in a strict sql_mode,
-    /// else those of operands that can be.
+    /// True if a text that is made of these operands can be NULL, as MySQL tells: in a strict
+    /// sql_mode always, else if an operand can be.
     pub(crate) fn text_is_nullable(&self, operands: &[Expr]) -> bool {
         self.strict || results::any_nullable(operands)
     }

@@ -28,7 +28,8 @@ use super::{Plan, Settings, check_name, check_not_system};
 use crate::catalog::TableDef;
 use crate::catalog::build::{Numbers, Options};
 use crate::catalog::draft::{
-    Draft, DraftColumn, Finished, conversion_note, has_wrong_date, is_unrepeatable, wrong_date,
+    Draft, DraftColumn, Finished, conversion_note, has_disallowed_zero_date, is_unrepeatable,
+    zero_date_warning,
 };
 use crate::catalog::foreign_key::TableName;
 use crate::catalog::objects::CatalogState;
@@ -372,10 +373,11 @@ impl Alter {
 /// session does not take, warnings where its sql_mode is not strict.
 fn check_dates(table: &TableDef, settings: &Settings) -> Result<Vec<SqlError>> {
     let rules = settings.dates();
-    let wrong: Vec<_> = table.columns.iter().filter(|column| has_wrong_date(column, rules)).collect();
+    let wrong: Vec<_> =
+        table.columns.iter().filter(|column| has_disallowed_zero_date(column, rules)).collect();
     match wrong.first() {
         Some(column) if settings.is_strict() => Err(error::INVALID_DEFAULT.with(&[&column.name])),
-        _ => Ok(wrong.into_iter().map(wrong_date).collect()),
+        _ => Ok(wrong.into_iter().map(zero_date_warning).collect()),
     }
 }
 

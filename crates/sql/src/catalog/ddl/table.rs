@@ -113,10 +113,10 @@ pub(super) fn create(
             let defaults = definition.columns.iter().filter_map(deprecated::of_column);
             // A strict sql_mode has refused them.
             let is_wrong = |column: &&ColumnDef| {
-                draft::has_wrong_date(column, settings.dates())
+                draft::has_disallowed_zero_date(column, settings.dates())
                     && definition.columns.iter().any(|ast| ast.name.eq_ignore_ascii_case(&column.name))
             };
-            let dates = table.columns.iter().filter(is_wrong).map(draft::wrong_date);
+            let dates = table.columns.iter().filter(is_wrong).map(draft::zero_date_warning);
             engines
                 .into_iter()
                 .chain(defaults)
