@@ -675,7 +675,7 @@ impl<'c> Resolver<'c> {
         };
         let codes = self.list(codes)?;
         let ty = Type::text(collation, Coercibility::Literal, 4 * codes.len() as u32);
-        let ty = super::functions::results::type_of(&super::functions::CHAR, &codes, self.typing(), ty);
+        let ty = Type { nullable: self.typing().text_is_nullable(&codes), ..ty };
         Ok(Expr { node: Node::Call(&super::functions::CHAR, codes), ty })
     }
 

@@ -48,7 +48,6 @@ static TABLE: &[ResultMetadata] = &[
     t("bit_length", OfOperands, 11),
     t("ceil", OfOperands, 0),
     t("ceiling", OfOperands, 0),
-    t("char", OfTexts, 0),
     t("char_length", OfOperands, 11),
     t("character_length", OfOperands, 11),
     t("charset", Strict, 0),
