@@ -131,7 +131,10 @@ impl Rounds {
             });
             let at_both = |text| format!("a {} replica has it, too: {}", kind.name(), named(text));
             outcome.lines.extend(shared.into_iter().map(at_both));
-            outcome.findings.extend(own.into_iter().map(named));
+            for finding in own.into_iter().map(named) {
+                eprintln!("{finding}\n");
+                outcome.findings.push(finding);
+            }
         }
         round.drop_databases(source)?;
         await_round(source, replica, &round, &mut Reasons::default()).map(drop)

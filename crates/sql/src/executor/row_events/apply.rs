@@ -208,12 +208,35 @@ impl Target {
         }
     }
 
-    /// An image's columns that the table has, each of them good.
+    /// True for a VIRTUAL column that is NULL in an image of a MySQL: it logs NULL for one that it has
+    /// not computed, as in an INSERT that a trigger looks at, and its readers see another value. So
+    /// it is computed here, and no row is found by it. Other values are taken as they are logged:
+    /// computed under other settings they may differ.
+    fn is_not_computed(&self, field: &Field<'_>) -> bool {
+        let generated = self.table.columns[field.column].generated.as_ref();
+        field.raw.is_none() && !self.is_mariadb && generated.is_some_and(|generated| !generated.stored)
+    }
+
+    /// The columns of an image that [`Self::is_not_computed`] is true for.
+    fn nulls_to_compute(&self, image: &RowImage<'_>) -> Vec<usize> {
+        if self.table.is_plain() {
+            return Vec::new();
+        }
+        let known = image.fields().take_while(|field| field.column < self.places.len());
+        let own = known.map(|field| Field { column: self.places[field.column], ..field });
+        own.filter(|field| self.is_not_computed(field)).map(|field| field.column).collect()
+    }
+
+    /// An image's columns that the table has, each of them good, but for those that the source has
+    /// not computed.
     fn columns<'a>(&self, image: &RowImage<'a>) -> Result<Vec<Option<Field<'a>>>> {
         let mut columns = vec![None; self.table.columns.len()];
         for field in image.fields().take_while(|field| field.column < self.places.len()) {
             let column = self.places[field.column];
             let field = Field { column, ..field };
+            if self.is_not_computed(&field) {
+                continue;
+            }
             let own = Field { ty: &self.table.column_types[column], ..field };
             if !check::is_good(&self.table.columns[column], &own) {
                 return Err(self.bad_value(&own));
@@ -265,9 +288,11 @@ impl Target {
     }
 
     /// True if a generated column that a change lacks may have another value after it. That a MySQL
-    /// does not log it says that it has not changed; a MariaDB computes it again.
-    fn must_be_computed(&self, column: usize) -> bool {
-        self.table.columns[column].generated.is_some() && (self.is_mariadb || !self.places.contains(&column))
+    /// does not log it says that it has not changed; a MariaDB computes it again. `nulls` are
+    /// those of [`Self::nulls_to_compute`].
+    fn must_be_computed(&self, column: usize, nulls: &[usize]) -> bool {
+        self.table.columns[column].generated.is_some()
+            && (self.is_mariadb || nulls.contains(&column) || !self.places.contains(&column))
     }
 
     /// How computed columns are stored that an event lacks. The source's mode is not known here;
@@ -407,6 +432,7 @@ impl Target {
             cx.count(Counter::HandlerDelete);
             return Ok(());
         };
+        let nulls = self.nulls_to_compute(&after);
         let after = self.columns(&after)?;
         let mut offsets = Offsets::default();
         offsets.find(table, found)?;
@@ -426,7 +452,7 @@ impl Target {
             columns[*column] = RawColumn::Bytes(document);
         }
         let mut image = self.build(&columns, |_, _| Err(SqlError::internal("a row without a column")))?;
-        let is_asked = |column: usize| after[column].is_none() && self.must_be_computed(column);
+        let is_asked = |column: usize| after[column].is_none() && self.must_be_computed(column, &nulls);
         if !table.is_plain() && (0..after.len()).any(is_asked) {
             let rules = Self::rules(cx);
             computed::fill_those(cx, table, &mut image, is_asked, RowRules { row: 1, rules })?;
