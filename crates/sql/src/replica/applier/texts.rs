@@ -64,11 +64,28 @@ impl<'a> Words<'a> {
         (0..self.words.len()).find(|&number| self.is(number, word))
     }
 
-    /// Any of them among the first words.
+    /// True for a word up to the first one that says what kind of object the statement is about, as in
+    /// CREATE OR REPLACE ALGORITHM=UNDEFINED DEFINER=user@host SQL SECURITY DEFINER VIEW.
     fn names(&self, word: &str) -> bool {
-        /// CREATE OR REPLACE DEFINER=user@host AGGREGATE, and one more.
-        const HEAD: usize = 8;
-        self.find(word).is_some_and(|number| number < HEAD)
+        const OBJECTS: [&str; 14] = [
+            "TABLE",
+            "TABLES",
+            "VIEW",
+            "PROCEDURE",
+            "FUNCTION",
+            "TRIGGER",
+            "EVENT",
+            "PACKAGE",
+            "DATABASE",
+            "SCHEMA",
+            "INDEX",
+            "USER",
+            "ROLE",
+            "SERVER",
+        ];
+        let object =
+            (0..self.words.len()).find(|&number| OBJECTS.iter().any(|object| self.is(number, object)));
+        self.find(word).is_some_and(|number| object.is_none_or(|object| number <= object))
     }
 }
 
@@ -426,6 +443,11 @@ mod tests {
         check("SET STATEMENT a=1 FOR DELETE FROM t", TextKind::Change);
         check("CREATE TABLE t (a INT)", TextKind::Definition);
         check("CREATE TABLE t AS SELECT 1", TextKind::Program);
+        check("CREATE TABLE t (event INT)", TextKind::Definition);
+        check(
+            "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`r`@`%` SQL SECURITY INVOKER VIEW `v` AS TABLE `t`",
+            TextKind::Program,
+        );
         check("ALTER DEFINER=`r`@`%` EVENT e DISABLE", TextKind::Program);
         check("TRUNCATE t", TextKind::Definition);
     }
@@ -438,6 +460,10 @@ mod tests {
         check("CREATE DEFINER=`r`@`%` FUNCTION `e`(a INT) RETURNS INT RETURN 'é'", false);
         check("CREATE ALGORITHM=UNDEFINED VIEW `v` (`é`) AS SELECT 1", true);
         check("CREATE ALGORITHM=UNDEFINED VIEW `v` (`e`) AS SELECT 'é'", false);
+        const HEAD: &str =
+            "CREATE OR REPLACE ALGORITHM=UNDEFINED DEFINER=`r`@`localhost` SQL SECURITY DEFINER VIEW";
+        check(&format!("{HEAD} `v`(`é`) AS SELECT 1"), true);
+        check(&format!("{HEAD} `v`(`e`) AS SELECT 'é'"), false);
         check("CREATE TABLE `é` (a INT)", false);
         check("CREATE VIEW v AS SELECT 1", false);
     }
