@@ -18,6 +18,7 @@ mod dispatch;
 mod dump;
 mod error_log;
 mod event_scheduler;
+pub mod failover;
 mod listener;
 pub mod log_tool;
 mod metrics;

@@ -21,6 +21,7 @@ duramen: a database server that speaks MySQL's protocol and whose binary log is 
     duramen check-schema     tell what of a schema written for MySQL would be refused or differ, before anything is made
     duramen replicate        copy all databases of a running server and follow it; 'duramen replicate --help' tells how
     duramen compare          tell whether two servers hold the same rows, and which differ
+    duramen failover         make a replica the source, planned or because the source is lost; 'duramen failover --help' tells how
     duramen repair           make a new data directory of one that is damaged; 'duramen repair --help' tells how
     duramen --version        tell the version
     duramen --help           tell this
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Some("check-schema") => server::check_schema::run(&args[1..]),
         Some("replicate") => server::replicate::run(&args[1..]),
         Some("compare") => server::compare::run(&args[1..]),
+        Some("failover") => server::failover::run(&args[1..]),
         Some("repair") => server::repair::repair(&args[1..]),
         Some("--version" | "-V" | "version") => version(),
         Some("--help" | "-h" | "-?" | "help") => {
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
                     "check",
                     "check-schema",
                     "compare",
+                    "failover",
                     "repair",
                     "replicate",
                     "version",

@@ -152,7 +152,7 @@ impl Arguments {
 
     /// A mistake, and where help is.
     pub(crate) fn wrong(&self, text: String) -> ToolError {
-        const OWN: [&str; 11] = [
+        const OWN: [&str; 12] = [
             "backup",
             "backup list",
             "backup prune",
@@ -161,6 +161,7 @@ impl Arguments {
             "check",
             "check-schema",
             "compare",
+            "failover",
             "repair",
             "replicate",
             "restore",

@@ -1,0 +1,179 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+const LOST: &str = "00000000-0000-0000-0000-0000000000ff";
+
+fn uuid(number: usize) -> String {
+    format!("00000000-0000-0000-0000-{number:012}")
+}
+
+fn gtids(text: &str) -> GtidSet {
+    text.parse().unwrap()
+}
+
+const ACKNOWLEDGES: Option<SemiSync> =
+    Some(SemiSync { source_enabled: false, replica_enabled: true, wait_for: 1, timeout: u64::MAX });
+
+/// A server that follows nobody.
+fn source(number: usize, executed: &str) -> Member {
+    let answers = Answers {
+        uuid: uuid(number),
+        server_id: number as u64,
+        takes_writes: true,
+        executed: gtids(executed),
+        channels: Vec::new(),
+        semi_sync: ACKNOWLEDGES.map(|s| SemiSync { source_enabled: true, replica_enabled: false, ..s }),
+    };
+    Member { name: format!("db{number}:3306"), answers: Ok(answers) }
+}
+
+/// A replica of the server with this UUID.
+fn replica(number: usize, of: &str, executed: &str) -> Member {
+    let Member { name, answers } = source(number, executed);
+    let channel = Channel {
+        source_uuid: of.to_owned(),
+        source: "db0:3306".to_owned(),
+        uses_auto_position: true,
+        is_receiving: of != LOST,
+        tries_to_receive: true,
+        is_applying: true,
+        ..Channel::default()
+    };
+    let answers = answers.map(|a| Answers {
+        takes_writes: false,
+        channels: vec![channel],
+        semi_sync: ACKNOWLEDGES,
+        ..a
+    });
+    Member { name, answers }
+}
+
+fn silent(number: usize) -> Member {
+    Member { name: format!("db{number}:3306"), answers: Err("connection refused".into()) }
+}
+
+fn change(member: &mut Member, change: impl FnOnce(&mut Answers)) {
+    change(member.answers.as_mut().unwrap());
+}
+
+fn set(last: u64) -> String {
+    format!("{LOST}:1-{last}")
+}
+
+fn refusal(members: &[Member], wishes: &Wishes) -> String {
+    plan(members, wishes).unwrap_err().to_string()
+}
+
+#[test]
+fn a_source_that_answers_is_fenced_and_follows() {
+    let members = [source(1, &set(9)), replica(2, &uuid(1), &set(7)), replica(3, &uuid(1), &set(8))];
+    let found = plan(&members, &Wishes::default()).unwrap();
+    assert_eq!((&found.fenced[..], &found.cut_off[..], found.target), (&[0][..], &[][..], 2));
+    assert_eq!(found.followers, [0, 1]);
+    assert!(!found.takes_most_advanced && found.semi_sync.unwrap().wait_for == 1);
+    let found = plan(&members, &Wishes { to: Some(1), ..Wishes::default() }).unwrap();
+    assert_eq!((found.target, &found.followers[..]), (1, &[0, 2][..]));
+}
+
+#[test]
+fn a_replica_that_has_stopped_is_not_promoted() {
+    let mut members = [source(1, &set(9)), replica(2, &uuid(1), &set(7)), replica(3, &uuid(1), &set(8))];
+    change(&mut members[2], |answers| {
+        answers.channels[0].is_applying = false;
+        answers.channels[0].error = "error 1032".into();
+    });
+    assert_eq!(plan(&members, &Wishes::default()).unwrap().target, 1);
+    let error = refusal(&members, &Wishes { to: Some(2), ..Wishes::default() });
+    assert!(error.contains("db3:3306 does not apply what it receives (error 1032)"), "{error}");
+}
+
+#[test]
+fn the_most_advanced_of_a_lost_source_is_promoted() {
+    let mut members = [silent(0), replica(2, LOST, &set(7)), replica(3, LOST, &set(5))];
+    change(&mut members[2], |answers| answers.channels[0].retrieved = gtids(&set(8)));
+    let found = plan(&members, &Wishes::default()).unwrap();
+    assert_eq!((&found.fenced[..], &found.cut_off[..], found.target), (&[][..], &[1, 2][..], 2));
+    assert!(found.takes_most_advanced);
+    assert_eq!(found.followers, [1]);
+}
+
+#[test]
+fn what_a_silent_replica_alone_may_have_is_not_lost() {
+    let mut members = [silent(0), replica(2, LOST, &set(7)), silent(3)];
+    let error = refusal(&members, &Wishes::default());
+    assert!(error.contains("of 2 replicas 1 answer, and db3:3306 does not"), "{error}");
+    let accepted = plan(&members, &Wishes { accepts_loss: true, ..Wishes::default() }).unwrap();
+    assert!(accepted.notes.iter().any(|note| note.starts_with("accepted: of 2 replicas")));
+    // Each commit has waited for both.
+    change(&mut members[1], |answers| answers.semi_sync.as_mut().unwrap().wait_for = 2);
+    assert_eq!(plan(&members, &Wishes::default()).unwrap().target, 1);
+}
+
+#[test]
+fn replicas_that_did_not_acknowledge_are_not_relied_on() {
+    for semi_sync in [None, ACKNOWLEDGES.map(|s| SemiSync { replica_enabled: false, ..s })] {
+        let mut members = [silent(0), replica(2, LOST, &set(7))];
+        change(&mut members[1], |answers| answers.semi_sync = semi_sync);
+        let error = refusal(&members, &Wishes::default());
+        assert!(error.contains("db2:3306 did not acknowledge commits"), "{error}");
+    }
+}
+
+#[test]
+fn a_source_that_is_only_cut_off_is_not_lost() {
+    let mut members = [silent(0), replica(2, LOST, &set(7))];
+    change(&mut members[1], |answers| answers.channels[0].is_receiving = true);
+    let error = refusal(&members, &Wishes::default());
+    assert!(error.contains("db2:3306 still has a connection to its source, db0:3306"), "{error}");
+    assert!(plan(&members, &Wishes { source_is_off: true, ..Wishes::default() }).is_ok());
+}
+
+#[test]
+fn an_interrupted_failover_goes_on() {
+    let mut members = [silent(0), source(2, &set(7)), replica(3, LOST, &set(7))];
+    change(&mut members[1], |answers| answers.takes_writes = false);
+    let found = plan(&members, &Wishes::default()).unwrap();
+    assert_eq!((found.target, &found.fenced[..], &found.cut_off[..]), (1, &[][..], &[2][..]));
+}
+
+#[test]
+fn a_source_that_comes_back_is_made_a_replica() {
+    let mut members = [source(1, &set(7)), source(2, &set(9)), replica(3, &uuid(2), &set(9))];
+    change(&mut members[0], |answers| answers.takes_writes = false);
+    let error = refusal(&members, &Wishes::default());
+    assert!(error.contains("db1:3306 and db2:3306 follow nobody: give --to=SERVER"), "{error}");
+    let found = plan(&members, &Wishes { to: Some(1), ..Wishes::default() }).unwrap();
+    assert_eq!((&found.fenced[..], &found.followers[..]), (&[0][..], &[0, 2][..]));
+    change(&mut members[0], |answers| answers.takes_writes = true);
+    let error = refusal(&members, &Wishes { to: Some(1), ..Wishes::default() });
+    assert!(error.contains("follow nobody and both take writes"), "{error}");
+}
+
+#[test]
+fn groups_that_are_none_are_refused() {
+    let check = |members: &[Member], text: &str| {
+        let error = refusal(members, &Wishes::default());
+        assert!(error.contains(text), "{error}");
+    };
+    check(&[source(1, ""), source(1, "")], "are one server");
+    let mut same_id = [source(1, ""), replica(2, &uuid(1), "")];
+    change(&mut same_id[1], |answers| answers.server_id = 1);
+    check(&same_id, "have one server_id, 1");
+    check(&[replica(1, &uuid(2), ""), replica(2, &uuid(1), "")], "which is a replica itself");
+    let mut by_file = [source(1, ""), replica(2, &uuid(1), "")];
+    change(&mut by_file[1], |answers| answers.channels[0].uses_auto_position = false);
+    check(&by_file, "by file and offset");
+    let mut several = [source(1, ""), replica(2, &uuid(1), "")];
+    change(&mut several[1], |answers| answers.channels.push(Channel::default()));
+    check(&several, "several sources");
+    check(&[silent(1), silent(2)], "none of these servers is a source");
+    check(&[source(1, ""), silent(2)], "no replica of db1:3306 is named");
+}
+
+#[test]
+fn of_sets_that_differ_none_is_the_most_advanced() {
+    let (a, b) = (gtids(&format!("{}:1-5", uuid(1))), gtids(&format!("{}:1-4,{}:1", uuid(1), uuid(2))));
+    let error = most_advanced(&[(0, "db1", &a), (1, "db2", &b)]).unwrap_err().to_string();
+    assert!(error.contains(&format!("db1 lacks {}:1", uuid(2))), "{error}");
+    assert!(error.contains(&format!("db2 lacks {}:5", uuid(1))), "{error}");
+}

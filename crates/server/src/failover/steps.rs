@@ -1,0 +1,420 @@
+//! The steps of a failover, each told before it is done, and taken back as far as that is possible
+//! where a later one fails.
+
+use super::fleet::Server;
+use super::plan::{self, Channel, Plan, SemiSync, Wishes};
+use crate::log_tool::{ToolError, printable};
+use crate::remote::Runs;
+use binlog::gtid::GtidSet;
+use env::Env;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often a server is asked how far it is.
+const POLL: Duration = Duration::from_millis(50);
+
+/// How long followers may take to log in at the new source.
+const LOGIN: Duration = Duration::from_secs(20);
+
+/// By which account the old source follows.
+pub(super) struct Account {
+    pub(super) user: String,
+    pub(super) password: String,
+}
+
+/// Who carries a plan out.
+pub(super) struct Failover<'a> {
+    pub(super) env: &'a Arc<dyn Env>,
+    pub(super) servers: Vec<Option<Server>>,
+    pub(super) wait: Duration,
+    pub(super) account: Option<Account>,
+    /// What undoes the steps until the point of no return, last first.
+    undo: Vec<(usize, String)>,
+    /// What went wrong without ending the failover.
+    warnings: Vec<String>,
+    number: usize,
+}
+
+impl<'a> Failover<'a> {
+    pub(super) fn new(
+        env: &'a Arc<dyn Env>,
+        servers: Vec<Option<Server>>,
+        wait: Duration,
+        account: Option<Account>,
+    ) -> Self {
+        Self { env, servers, wait, account, undo: Vec::new(), warnings: Vec::new(), number: 0 }
+    }
+
+    /// The steps, in words.
+    pub(super) fn told(&self, plan: &Plan) -> String {
+        let mut text = String::new();
+        let mut number = 0;
+        let mut tell = |what: String| {
+            number += 1;
+            let _ = writeln!(text, "{number:2}. {what}");
+        };
+        let names = |numbers: &[usize]| numbers.iter().map(|&n| self.name(n)).collect::<Vec<_>>().join(", ");
+        let target = self.name(plan.target);
+        if !plan.fenced.is_empty() {
+            tell(format!("{}: refuse writes (super_read_only = ON)", names(&plan.fenced)));
+        }
+        if !plan.cut_off.is_empty() {
+            tell(format!(
+                "{}: stop receiving from the lost source, so that nobody acknowledges its commits any more, and apply what was received",
+                names(&plan.cut_off)
+            ));
+        }
+        match plan.takes_most_advanced {
+            true => tell(format!("choose the one that has most then: as things stand {target}")),
+            false => tell(format!("{target}: apply all that the others have")),
+        }
+        tell(format!("{target}: stop being a replica"));
+        for &follower in &plan.followers {
+            match self.can_follow(follower) {
+                true => tell(format!("{}: follow {target}", self.name(follower))),
+                false => tell(format!(
+                    "{}: left as it is, refusing writes: without --replication-user it has no account to follow with",
+                    self.name(follower)
+                )),
+            }
+        }
+        match self.semi_sync_of(plan) {
+            Some(settings) => tell(format!(
+                "{target}: commits wait for {} of its replicas (rpl_semi_sync_source_enabled = ON)",
+                settings.wait_for.max(1)
+            )),
+            None => {
+                tell(format!("{target}: commits wait for no replica (rpl_semi_sync_source_enabled = OFF)"))
+            }
+        }
+        tell(format!("{target}: take writes (read_only = OFF)"));
+        text
+    }
+
+    /// Does it. Where it fails before a server was promoted, things are as before.
+    ///
+    /// # Errors
+    /// Those of servers; a replica did not catch up.
+    pub(super) fn carry_out(&mut self, plan: &Plan, wishes: &Wishes) -> Result<(), ToolError> {
+        let target = match self.prepare(plan, wishes) {
+            Ok(target) => target,
+            Err(error) => {
+                let undone = self.take_back();
+                return Err(ToolError::Refused(format!("{error}. Nothing was promoted{undone}")));
+            }
+        };
+        self.undo.clear();
+        self.promote(plan, target).map_err(|error| {
+            ToolError::Refused(format!(
+                "{error}. {} takes no writes yet: run the same command again with --to={0}",
+                self.name(target)
+            ))
+        })
+    }
+
+    /// What went wrong without ending it.
+    pub(super) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn name(&self, number: usize) -> String {
+        self.servers[number].as_ref().map(Server::name).unwrap_or_default()
+    }
+
+    fn server(&mut self, number: usize) -> Result<&mut Server, ToolError> {
+        self.servers[number]
+            .as_mut()
+            .ok_or_else(|| ToolError::Refused("a server that does not answer".into()))
+    }
+
+    fn run(&mut self, number: usize, sql: &str) -> Result<(), ToolError> {
+        self.server(number)?.session.rows(sql).map(drop)
+    }
+
+    fn tell(&mut self, number: usize, what: &str) {
+        self.number += 1;
+        println!("{:2}. {}: {}", self.number, self.name(number), printable(what));
+    }
+
+    /// Until a server can be promoted that has all.
+    fn prepare(&mut self, plan: &Plan, wishes: &Wishes) -> Result<usize, ToolError> {
+        for &number in &plan.fenced {
+            self.fence(number)?;
+        }
+        for &number in &plan.cut_off {
+            self.cut_off(number)?;
+        }
+        for &number in &plan.cut_off {
+            self.drain(number)?;
+        }
+        let mut needed = GtidSet::new();
+        for number in plan.fenced.iter().chain(&plan.cut_off) {
+            needed.union(&self.server(*number)?.executed()?);
+        }
+        let target = if plan.takes_most_advanced { self.most_advanced(&plan.cut_off)? } else { plan.target };
+        if let Some(to) = wishes.to.filter(|&to| to != target) {
+            return Err(ToolError::Refused(format!("{} was to be promoted", self.name(to))));
+        }
+        self.await_executed(target, &needed)?;
+        for &number in &plan.followers {
+            let mut own = self.server(number)?.executed()?;
+            own.subtract(&self.server(target)?.executed()?);
+            // A replica that is a transaction behind has none of its own.
+            if !own.is_empty() {
+                return Err(ToolError::Refused(format!(
+                    "{} has executed {own}, which {} has not, and could not follow it",
+                    self.name(number),
+                    self.name(target)
+                )));
+            }
+        }
+        Ok(target)
+    }
+
+    fn fence(&mut self, number: usize) -> Result<(), ToolError> {
+        self.tell(number, "refuses writes from now on (super_read_only = ON)");
+        let wait = self.wait.as_secs().max(1);
+        let before =
+            self.server(number)?.session.first::<2>("SELECT @@global.read_only, @@global.super_read_only")?;
+        let [read_only, super_read_only] = before.map(|value| value.unwrap_or_else(|| "0".to_owned()));
+        self.run(number, &format!("SET SESSION lock_wait_timeout = {wait}"))?;
+        // In this order: read_only = OFF switches the other off, too.
+        if super_read_only == "0" {
+            self.undo
+                .push((number, format!("SET GLOBAL super_read_only = OFF, GLOBAL read_only = {read_only}")));
+        }
+        self.run(number, "SET GLOBAL super_read_only = ON")
+    }
+
+    fn cut_off(&mut self, number: usize) -> Result<(), ToolError> {
+        let channel = self.channel(number)?;
+        self.tell(number, "stops receiving from the lost source");
+        let of_channel = for_channel(&channel);
+        if channel.tries_to_receive {
+            self.undo.push((number, format!("START REPLICA IO_THREAD {of_channel}")));
+        }
+        self.run(number, &format!("STOP REPLICA IO_THREAD {of_channel}"))
+    }
+
+    fn channel(&mut self, number: usize) -> Result<Channel, ToolError> {
+        let name = self.name(number);
+        let first = self.server(number)?.channels()?.into_iter().next();
+        first.ok_or_else(|| ToolError::Refused(format!("{name} is no replica any more")))
+    }
+
+    /// Waits until a replica has applied what it has received.
+    fn drain(&mut self, number: usize) -> Result<(), ToolError> {
+        let channel = self.channel(number)?;
+        self.await_executed(number, &channel.retrieved)
+    }
+
+    fn most_advanced(&mut self, replicas: &[usize]) -> Result<usize, ToolError> {
+        let mut sets = Vec::new();
+        for &number in replicas {
+            sets.push((number, self.name(number), self.server(number)?.executed()?));
+        }
+        plan::most_advanced(&sets.iter().map(|(n, name, set)| (*n, &**name, set)).collect::<Vec<_>>())
+    }
+
+    fn await_executed(&mut self, number: usize, needed: &GtidSet) -> Result<(), ToolError> {
+        let deadline = self.env.monotonic() + self.wait;
+        let mut is_told = false;
+        loop {
+            let mut lacking = needed.clone();
+            lacking.subtract(&self.server(number)?.executed()?);
+            if lacking.is_empty() {
+                return Ok(());
+            }
+            if !std::mem::replace(&mut is_told, true) {
+                self.tell(number, &format!("applies {} transactions that it lacks", lacking.count()));
+            }
+            let channel = self.server(number)?.channels()?.into_iter().next();
+            let name = self.name(number);
+            match channel {
+                None => {
+                    return Err(ToolError::Refused(format!(
+                        "{name} lacks {lacking}, and follows nobody who has that"
+                    )));
+                }
+                Some(channel) if !channel.tries_to_receive && !lacking.is_subset(&channel.retrieved) => {
+                    lacking.subtract(&channel.retrieved);
+                    return Err(ToolError::Refused(format!("{name} has not received {lacking}")));
+                }
+                Some(channel) if !channel.is_applying => {
+                    return Err(ToolError::Refused(format!(
+                        "{name} lacks {lacking}, and has stopped: {}",
+                        channel.error
+                    )));
+                }
+                Some(_) if self.env.monotonic() > deadline => {
+                    return Err(ToolError::Refused(format!(
+                        "{name} still lacks {lacking} after {} s: --wait=SECONDS waits longer",
+                        self.wait.as_secs()
+                    )));
+                }
+                Some(_) => std::thread::sleep(POLL),
+            }
+        }
+    }
+
+    /// Undoes what was done; in words.
+    fn take_back(&mut self) -> String {
+        let mut told = String::new();
+        while let Some((number, sql)) = self.undo.pop() {
+            let name = self.name(number);
+            let _ = match self.run(number, &sql) {
+                Ok(()) => write!(told, "; {name} is as before ({sql})"),
+                Err(error) => write!(told, "; {name} could NOT be set back, do it yourself: {sql} ({error})"),
+            };
+        }
+        told
+    }
+
+    fn can_follow(&self, number: usize) -> bool {
+        self.account.is_some() || self.servers[number].as_ref().is_some_and(|server| server.is_replica)
+    }
+
+    /// What the new source's commits wait for: with fewer replicas than that they would stand.
+    fn semi_sync_of(&self, plan: &Plan) -> Option<SemiSync> {
+        let followers = plan.followers.iter().filter(|&&number| self.can_follow(number)).count();
+        plan.semi_sync.filter(|settings| followers >= settings.wait_for.max(1))
+    }
+
+    fn promote(&mut self, plan: &Plan, target: usize) -> Result<(), ToolError> {
+        let mut followers = plan.followers.clone();
+        if plan.target != target {
+            followers.retain(|&number| number != target);
+            followers.push(plan.target);
+        }
+        if let Some(channel) = self.server(target)?.channels()?.into_iter().next() {
+            self.tell(target, "stops being a replica");
+            let of_channel = for_channel(&channel);
+            self.run(target, &format!("STOP REPLICA {of_channel}"))?;
+            self.run(target, &format!("RESET REPLICA ALL {of_channel}"))?;
+        }
+        let settings = self.semi_sync_of(plan);
+        self.set_semi_sync(target, settings)?;
+        let address = self.server(target)?.address()?;
+        let mut following = Vec::new();
+        for number in followers {
+            if !self.can_follow(number) {
+                self.tell(
+                    number,
+                    "is left as it is: --replication-user and --replication-password make it a replica",
+                );
+                continue;
+            }
+            match self.follow(number, target, &address, plan.semi_sync.is_some()) {
+                Ok(()) => following.push(number),
+                Err(error) => self.warnings.push(format!("{} does not follow: {error}", self.name(number))),
+            }
+        }
+        self.await_followers(following)?;
+        self.tell(target, "takes writes (super_read_only = OFF, read_only = OFF)");
+        self.run(target, "SET GLOBAL super_read_only = OFF")?;
+        self.run(target, "SET GLOBAL read_only = OFF")
+    }
+
+    fn set_semi_sync(&mut self, target: usize, settings: Option<SemiSync>) -> Result<(), ToolError> {
+        let Some(own) = self.server(target)?.answers()?.semi_sync else { return Ok(()) };
+        match settings {
+            Some(SemiSync { wait_for, timeout, .. }) => {
+                self.tell(target, &format!("its commits wait for {} of its replicas", wait_for.max(1)));
+                self.run(target, &format!("SET GLOBAL rpl_semi_sync_source_timeout = {timeout}"))?;
+                let wait_for = wait_for.max(1);
+                self.run(
+                    target,
+                    &format!("SET GLOBAL rpl_semi_sync_source_wait_for_replica_count = {wait_for}"),
+                )?;
+                self.run(target, "SET GLOBAL rpl_semi_sync_source_enabled = ON")
+            }
+            None if own.source_enabled => {
+                self.tell(target, "its commits wait for no replica: there are too few");
+                self.run(target, "SET GLOBAL rpl_semi_sync_source_enabled = OFF")
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn follow(
+        &mut self,
+        number: usize,
+        target: usize,
+        (host, port): &(String, u16),
+        acknowledges: bool,
+    ) -> Result<(), ToolError> {
+        let has_tls = self.server(target)?.session.has_tls();
+        let answers = self.server(number)?.answers()?;
+        let target_uuid = self.server(target)?.facts.server_uuid.clone();
+        if answers.channel().is_some_and(|c| c.source_uuid == target_uuid && c.is_receiving && c.is_applying)
+        {
+            return Ok(());
+        }
+        self.tell(number, &format!("follows {host}:{port}"));
+        let mut options = vec![
+            format!("SOURCE_HOST = {}", option_text(host)),
+            format!("SOURCE_PORT = {port}"),
+            "SOURCE_AUTO_POSITION = 1".to_owned(),
+        ];
+        let of_channel = match answers.channel() {
+            Some(channel) => {
+                let of_channel = for_channel(channel);
+                self.run(number, &format!("STOP REPLICA {of_channel}"))?;
+                of_channel
+            }
+            None => {
+                let Some(Account { user, password }) = &self.account else { return Ok(()) };
+                options.push(format!("SOURCE_USER = {}", option_text(user)));
+                options.push(format!("SOURCE_PASSWORD = {}", option_text(password)));
+                options.push(format!("SOURCE_SSL = {}", u8::from(has_tls)));
+                options.push("GET_SOURCE_PUBLIC_KEY = 1".to_owned());
+                "FOR CHANNEL ''".to_owned()
+            }
+        };
+        // While it is no replica yet: a source's settings would make the applier's commits wait.
+        if let Some(own) = answers.semi_sync {
+            if own.source_enabled {
+                self.run(number, "SET GLOBAL rpl_semi_sync_source_enabled = OFF")?;
+            }
+            if acknowledges && !own.replica_enabled {
+                self.run(number, "SET GLOBAL rpl_semi_sync_replica_enabled = ON")?;
+            }
+        }
+        self.run(number, &format!("CHANGE REPLICATION SOURCE TO {} {of_channel}", options.join(", ")))?;
+        self.run(number, &format!("START REPLICA {of_channel}"))
+    }
+
+    /// Waits until the followers have logged in. One that can't is told, and does not keep the new
+    /// source from work: its commits wait by themselves where they have to.
+    fn await_followers(&mut self, following: Vec<usize>) -> Result<(), ToolError> {
+        let deadline = self.env.monotonic() + LOGIN;
+        for number in following {
+            loop {
+                let channel = self.channel(number)?;
+                if channel.is_receiving && channel.is_applying {
+                    break;
+                }
+                if self.env.monotonic() > deadline {
+                    self.warnings.push(format!(
+                        "{} does not follow yet: {}",
+                        self.name(number),
+                        channel.error
+                    ));
+                    break;
+                }
+                std::thread::sleep(POLL);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn for_channel(channel: &Channel) -> String {
+    format!("FOR CHANNEL {}", option_text(&channel.name))
+}
+
+/// A text of an option, which can be no hexadecimal literal; the session's `sql_mode` is empty.
+fn option_text(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
