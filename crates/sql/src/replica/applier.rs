@@ -36,7 +36,7 @@ use super::error::ApplyError;
 use super::pending::{PendingCommits, Reached};
 use super::received::ReceivedEvent;
 use crate::executor::LoggedFile;
-use crate::executor::row_events::apply;
+use crate::executor::row_events::apply::{self, RowsOptions};
 use crate::instance::Instance;
 use crate::session::{Connection, Session};
 use crate::variables::ids;
@@ -436,7 +436,10 @@ impl Applier {
         if !is_dummy {
             let map = decoder.table_of(rows).map_err(corrupt)?;
             let pending = &mut self.pending;
-            let outcome = match self.rules.rows_options(map, self.is_mariadb) {
+            let is_mariadb = self.is_mariadb;
+            let checks_virtual = !is_mariadb && !self.is_duramen;
+            let source = RowsOptions { is_mariadb, checks_virtual, ..RowsOptions::default() };
+            let outcome = match self.rules.rows_options(map, source) {
                 Some(options) => {
                     // A row that is passed over would not be looked for again (A5).
                     if options.idempotent {

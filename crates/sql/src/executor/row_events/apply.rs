@@ -69,6 +69,8 @@ struct Target {
     /// See [`RowsOptions::idempotent`].
     idempotent: bool,
     is_mariadb: bool,
+    /// See [`RowsOptions::checks_virtual`]; false for a table without such a column.
+    checks_virtual: bool,
 }
 
 /// How a row event is applied.
@@ -81,6 +83,9 @@ pub(crate) struct RowsOptions<'a> {
     pub(crate) idempotent: bool,
     /// The source is a MariaDB, whose JSON columns are texts.
     pub(crate) is_mariadb: bool,
+    /// The source is a MySQL, whose readers compute VIRTUAL columns: where the value in its log is
+    /// not the one that is computed here, nobody knows what they see.
+    pub(crate) checks_virtual: bool,
 }
 
 /// Applies a row event. Its table is never a temporary one, of which no log has rows, unless
@@ -122,7 +127,8 @@ fn rows_of_table(
     let changes = event.iter(map, &bytes).map_err(corrupt)?;
     let changes = changes.collect::<std::result::Result<Vec<_>, _>>().map_err(corrupt)?;
     let RowsOptions { idempotent, is_mariadb, .. } = options;
-    let target = Target { table: table.clone(), places, idempotent, is_mariadb };
+    let checks_virtual = options.checks_virtual && table.columns.iter().any(is_virtual);
+    let target = Target { table: table.clone(), places, idempotent, is_mariadb, checks_virtual };
     let Some(conversions) = conversions else { return target.apply(cx, event.kind, &changes) };
     let images = conversions.convert(&table, &changes)?;
     target.apply(cx, event.kind, &conversions.converted(&changes, &images)?)
@@ -131,12 +137,14 @@ fn rows_of_table(
 /// Rows of another server have the values of VIRTUAL columns as its writers saw them, and it
 /// computes them anew for each reader. Error 1235 where these may differ.
 fn check_virtual_columns(cx: &mut Context, table: &Arc<TableDef>) -> Result<()> {
-    let is_virtual =
-        |column: &ColumnDef| column.generated.as_ref().is_some_and(|generated| !generated.stored);
     if !cx.is_applier() || !table.columns.iter().any(is_virtual) {
         return Ok(());
     }
     Computed::of(cx, table)?.time_zone_error(table).map_or(Ok(()), Err)
+}
+
+fn is_virtual(column: &ColumnDef) -> bool {
+    column.generated.as_ref().is_some_and(|generated| !generated.stored)
 }
 
 /// Where each of the event's columns is in the table, for those that the table has: by its place
@@ -213,8 +221,46 @@ impl Target {
     /// it is computed here, and no row is found by it. Other values are taken as they are logged:
     /// computed under other settings they may differ.
     fn is_not_computed(&self, field: &Field<'_>) -> bool {
-        let generated = self.table.columns[field.column].generated.as_ref();
-        field.raw.is_none() && !self.is_mariadb && generated.is_some_and(|generated| !generated.stored)
+        field.raw.is_none() && !self.is_mariadb && is_virtual(&self.table.columns[field.column])
+    }
+
+    /// Error 1235 if the source has logged another value of a VIRTUAL column than the one that is
+    /// computed here for this row. `is_logged` tells of which columns the event has a value.
+    fn check_virtual_values(
+        &self,
+        cx: &mut Context,
+        image: &[u8],
+        is_logged: impl Fn(usize) -> bool,
+    ) -> Result<()> {
+        if !self.checks_virtual {
+            return Ok(());
+        }
+        let is_asked = |column: usize| is_virtual(&self.table.columns[column]) && is_logged(column);
+        let mut computed = image.to_vec();
+        let outcome = computed::fill_those(
+            cx,
+            &self.table,
+            &mut computed,
+            is_asked,
+            RowRules { row: 1, rules: Self::rules(cx) },
+        );
+        if outcome.is_ok() && computed == image {
+            return Ok(());
+        }
+        let (mut logged, mut here) = (Offsets::default(), Offsets::default());
+        logged.find(&self.table, image)?;
+        here.find(&self.table, &computed)?;
+        let differs = |column: &usize| {
+            is_asked(*column)
+                && (outcome.is_err() || logged.raw(image, *column) != here.raw(&computed, *column))
+        };
+        let column = (0..self.table.columns.len()).find(differs).unwrap_or_default();
+        let TableDef { database, name, columns, .. } = &*self.table;
+        Err(SqlError::unsupported(format_args!(
+            "the VIRTUAL column {database}.{name}.{} in a row for which the source has logged another value than is computed here. What a \
+             MySQL logs is not always what its readers see: have the column STORED there",
+            columns[column].name
+        )))
     }
 
     /// The columns of an image that [`Self::is_not_computed`] is true for.
@@ -352,6 +398,7 @@ impl Target {
             };
             computed::fill_those(cx, table, &mut image, is_asked, RowRules { row: 1, rules })?;
         }
+        self.check_virtual_values(cx, &image, |column| raw[column] != RawColumn::Absent)?;
         let outcome = foreign_keys::insert_row(cx, table, &image);
         match self.stored(cx, outcome, &image, Counter::HandlerWrite) {
             Err(e) if self.idempotent && e.is(error::DUP_ENTRY) => {
@@ -457,6 +504,7 @@ impl Target {
             let rules = Self::rules(cx);
             computed::fill_those(cx, table, &mut image, is_asked, RowRules { row: 1, rules })?;
         }
+        self.check_virtual_values(cx, &image, |column| after[column].is_some())?;
         if image == found {
             return Ok(());
         }

@@ -63,11 +63,16 @@ impl Rules {
         }
     }
 
-    /// How rows of a table are applied; `None` if they are left out.
-    pub(super) fn rows_options(&mut self, map: &TableMapEvent, is_mariadb: bool) -> Option<RowsOptions<'_>> {
-        let idempotent = self.idempotent;
+    /// How rows of a table are applied that are of a source such as `source` says; `None` if they
+    /// are left out.
+    pub(super) fn rows_options(
+        &mut self,
+        map: &TableMapEvent,
+        source: RowsOptions<'static>,
+    ) -> Option<RowsOptions<'_>> {
+        let source = RowsOptions { idempotent: self.idempotent, ..source };
         if self.filters.is_empty() {
-            return Some(RowsOptions { database: None, idempotent, is_mariadb });
+            return Some(source);
         }
         let filters = &self.filters;
         let known = self.tables.entry((map.database.clone(), map.table.clone())).or_insert_with(|| {
@@ -82,10 +87,8 @@ impl Rules {
         });
         match known {
             Fate::LeftOut => None,
-            Fate::Applied => Some(RowsOptions { database: None, idempotent, is_mariadb }),
-            Fate::Rewritten(database) => {
-                Some(RowsOptions { database: Some(database), idempotent, is_mariadb })
-            }
+            Fate::Applied => Some(source),
+            Fate::Rewritten(database) => Some(RowsOptions { database: Some(database), ..source }),
         }
     }
 
