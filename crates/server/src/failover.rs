@@ -20,12 +20,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use steps::{Account, Failover};
 
-const OPTIONS: [Takes; 9] = [
+const OPTIONS: [Takes; 10] = [
     Takes::Value("to"),
     Takes::Nothing("dry-run"),
     Takes::Value("wait"),
     Takes::Nothing("source-is-off"),
     Takes::Nothing("accept-loss"),
+    Takes::Nothing("skip-own-transactions"),
     Takes::Value("replication-user"),
     Takes::Value("replication-password"),
     Takes::Value("user"),
@@ -61,6 +62,7 @@ fn failover(args: &[String]) -> Result<u8, ToolError> {
         to,
         source_is_off: arguments.has("source-is-off"),
         accepts_loss: arguments.has("accept-loss"),
+        skips_own: arguments.has("skip-own-transactions"),
     };
     let account = arguments.value("replication-user").map(|user| Account {
         user: user.to_owned(),

@@ -27,6 +27,8 @@ command. A source that comes back is made a replica by it, too, unless it has co
     --wait=SECONDS          how long a replica may take to apply what it lacks, and the source to end what runs; by default 60
     --source-is-off         the lost source is switched off for sure, though a replica still holds a connection to it
     --accept-loss           promote also where a commit that the lost source acknowledged may be missing
+    --skip-own-transactions the others count as executed what the promoted one has executed on its own, before or beside what it followed: the
+                            copy by which 'duramen replicate' made it
     --replication-user=NAME, --replication-password=TEXT
                             by which the old source follows the new one; without them it is left alone, and refuses writes.
                             Replicas go on with the account that they have

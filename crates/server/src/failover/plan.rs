@@ -3,6 +3,7 @@
 //! (F1) No two servers take writes: each server that follows nobody is fenced before another one is
 //!      opened, and of a source that does not answer nobody acknowledges commits any more.
 //! (F2) The promoted server has all that any server has that answers.
+//!      What a replica has executed on its own, and nobody else has, was never the group's.
 //! (F3) Where the source is lost, enough replicas answer that one of those that acknowledged a
 //!      commit is among them: of R replicas that hold what W of them acknowledge, R - W + 1.
 
@@ -75,6 +76,8 @@ pub(super) struct Wishes {
     pub(super) to: Option<usize>,
     pub(super) source_is_off: bool,
     pub(super) accepts_loss: bool,
+    /// The others are told that they have what the new source has executed on its own.
+    pub(super) skips_own: bool,
 }
 
 /// What is to be done, by the servers' numbers.
@@ -116,12 +119,32 @@ pub(super) fn plan(members: &[Member], wishes: &Wishes) -> Result<Plan, ToolErro
     }
     plan.target = fleet.target(&standing, &plan.cut_off)?;
     let target = fleet.up(plan.target)?;
+    fleet.check_own(plan.target)?;
     plan.takes_most_advanced = wishes.to.is_none() && plan.cut_off.contains(&plan.target);
     plan.fenced = standing.iter().copied().filter(|&number| number != plan.target).collect();
     plan.followers = fleet.all_up().map(|(number, _)| number).filter(|&n| n != plan.target).collect();
     fleet.check_source_of(plan.target, &plan.fenced)?;
     plan.semi_sync = fleet.semi_sync(&standing, target);
     Ok(plan)
+}
+
+/// What each of some servers, by their UUIDs, has executed on its own and no other one has.
+pub(super) fn own_transactions(of: &[(&str, &GtidSet)]) -> Vec<GtidSet> {
+    let own = |(number, (uuid, set)): (usize, &(&str, &GtidSet))| {
+        let mut own = uuid.parse().map(|uuid| set.of_server(uuid)).unwrap_or_default();
+        let others = of.iter().enumerate().filter(|(other, _)| *other != number);
+        others.for_each(|(_, (_, set))| own.subtract(set));
+        own
+    };
+    of.iter().enumerate().map(own).collect()
+}
+
+/// What is said of a new source with transactions that its replicas would fetch.
+pub(super) fn own_refused(name: &str, own: &GtidSet) -> ToolError {
+    refused(format!(
+        "{name} has executed {own} on its own, which its replicas would fetch and run. If that is the copy by which 'duramen replicate' \
+         made it, or what a new server does, --skip-own-transactions tells the others that they have it"
+    ))
 }
 
 /// The one that has all that the others have, and of equals the first.
@@ -331,10 +354,14 @@ impl Fleet<'_> {
             ([one], [_, ..]) => Ok(*one),
             ([], []) => Err(refused("none of these servers is a source: each follows another one".into())),
             ([], replicas) => {
-                let sets: Vec<(usize, &str, GtidSet)> = replicas
-                    .iter()
-                    .map(|&n| Ok((n, self.name(n), self.received(n)?)))
-                    .collect::<Result<_, ToolError>>()?;
+                let set = |&n: &usize| {
+                    let mut set = self.received(n)?;
+                    set.subtract(&self.own(n));
+                    Ok((n, self.name(n), set))
+                };
+                let mut sets = replicas.iter().map(set).collect::<Result<Vec<_>, ToolError>>()?;
+                // Of equals rather one whose replicas have nothing to skip.
+                sets.sort_by_key(|(n, ..)| !self.own(*n).is_empty());
                 most_advanced(&sets.iter().map(|(n, name, set)| (*n, *name, set)).collect::<Vec<_>>())
             }
             ([source], []) => self.best_replica_of(*source),
@@ -353,6 +380,24 @@ impl Fleet<'_> {
         Ok(set)
     }
 
+    /// What a replica has executed on its own; nothing for one that follows nobody.
+    fn own(&self, number: usize) -> GtidSet {
+        let up: Vec<(usize, &Answers)> = self.all_up().collect();
+        let sets: Vec<(&str, &GtidSet)> = up.iter().map(|(_, a)| (&*a.uuid, &a.executed)).collect();
+        let of = up.iter().zip(own_transactions(&sets));
+        let mut of = of.filter(|((other, answers), _)| *other == number && answers.channel().is_some());
+        of.next().map(|(_, own)| own).unwrap_or_default()
+    }
+
+    fn check_own(&self, target: usize) -> Result<(), ToolError> {
+        let own = self.own(target);
+        if own.is_empty() || self.wishes.skips_own {
+            Ok(())
+        } else {
+            Err(own_refused(self.name(target), &own))
+        }
+    }
+
     /// The replica that runs without errors, and lacks least.
     fn best_replica_of(&self, source: usize) -> Result<usize, ToolError> {
         let uuid = &self.up(source)?.uuid;
@@ -361,8 +406,11 @@ impl Fleet<'_> {
         let healthy = replicas.filter(|(_, _, channel)| {
             channel.source_uuid == *uuid && channel.is_receiving && channel.is_applying
         });
-        // The first of those that have most.
-        let best = healthy.min_by_key(|(_, answers, _)| std::cmp::Reverse(answers.executed.count()));
+        // The first of those that have most, rather one whose replicas have nothing to skip.
+        let best = healthy.min_by_key(|(number, answers, _)| {
+            let own = self.own(*number);
+            (!own.is_empty(), std::cmp::Reverse(answers.executed.count() - own.count()))
+        });
         best.map(|(number, _, _)| number).ok_or_else(|| {
             refused(format!(
                 "no replica of {} is named that receives and applies: see SHOW REPLICA STATUS there",

@@ -33,6 +33,8 @@ pub(super) struct Failover<'a> {
     undo: Vec<(usize, String)>,
     /// What went wrong without ending the failover.
     warnings: Vec<String>,
+    /// What the new source has executed on its own; the others are told that they have it.
+    skipped: GtidSet,
     number: usize,
 }
 
@@ -43,7 +45,16 @@ impl<'a> Failover<'a> {
         wait: Duration,
         account: Option<Account>,
     ) -> Self {
-        Self { env, servers, wait, account, undo: Vec::new(), warnings: Vec::new(), number: 0 }
+        Self {
+            env,
+            servers,
+            wait,
+            account,
+            undo: Vec::new(),
+            warnings: Vec::new(),
+            skipped: GtidSet::new(),
+            number: 0,
+        }
     }
 
     /// The steps, in words.
@@ -148,22 +159,32 @@ impl<'a> Failover<'a> {
         for &number in &plan.cut_off {
             self.drain(number)?;
         }
+        let own = self.own_transactions()?;
         let mut needed = GtidSet::new();
         for number in plan.fenced.iter().chain(&plan.cut_off) {
-            needed.union(&self.server(*number)?.executed()?);
+            let mut set = self.server(*number)?.executed()?;
+            set.subtract(&own[*number]);
+            needed.union(&set);
         }
-        let target = if plan.takes_most_advanced { self.most_advanced(&plan.cut_off)? } else { plan.target };
+        let target = match plan.takes_most_advanced {
+            true => self.most_advanced(&plan.cut_off, &own)?,
+            false => plan.target,
+        };
+        if !own[target].is_empty() && !wishes.skips_own {
+            return Err(plan::own_refused(&self.name(target), &own[target]));
+        }
+        self.skipped.clone_from(&own[target]);
         if let Some(to) = wishes.to.filter(|&to| to != target) {
             return Err(ToolError::Refused(format!("{} was to be promoted", self.name(to))));
         }
         self.await_executed(target, &needed)?;
         for &number in &plan.followers {
-            let mut own = self.server(number)?.executed()?;
-            own.subtract(&self.server(target)?.executed()?);
-            // A replica that is a transaction behind has none of its own.
-            if !own.is_empty() {
+            let mut beyond = self.server(number)?.executed()?;
+            beyond.subtract(&self.server(target)?.executed()?);
+            beyond.subtract(&own[number]);
+            if !beyond.is_empty() {
                 return Err(ToolError::Refused(format!(
-                    "{} has executed {own}, which {} has not, and could not follow it",
+                    "{} has executed {beyond}, which {} has not, and could not follow it",
                     self.name(number),
                     self.name(target)
                 )));
@@ -209,11 +230,32 @@ impl<'a> Failover<'a> {
         self.await_executed(number, &channel.retrieved)
     }
 
-    fn most_advanced(&mut self, replicas: &[usize]) -> Result<usize, ToolError> {
+    /// What each replica has executed on its own.
+    fn own_transactions(&mut self) -> Result<Vec<GtidSet>, ToolError> {
+        let mut sets = Vec::new();
+        for server in &mut self.servers {
+            let set = server.as_mut().map_or(Ok(GtidSet::new()), Server::executed)?;
+            let uuid = server.as_ref().map(|server| server.facts.server_uuid.clone());
+            sets.push((uuid.unwrap_or_default(), set));
+        }
+        let sets: Vec<(&str, &GtidSet)> = sets.iter().map(|(uuid, set)| (&**uuid, set)).collect();
+        let own = plan::own_transactions(&sets).into_iter().zip(&self.servers);
+        // What a source alone has is the group's.
+        let of = |(own, server): (GtidSet, &Option<Server>)| match server {
+            Some(server) if server.is_replica => own,
+            _ => GtidSet::new(),
+        };
+        Ok(own.map(of).collect())
+    }
+
+    fn most_advanced(&mut self, replicas: &[usize], own: &[GtidSet]) -> Result<usize, ToolError> {
         let mut sets = Vec::new();
         for &number in replicas {
-            sets.push((number, self.name(number), self.server(number)?.executed()?));
+            let mut set = self.server(number)?.executed()?;
+            set.subtract(&own[number]);
+            sets.push((number, self.name(number), set));
         }
+        sets.sort_by_key(|(number, ..)| !own[*number].is_empty());
         plan::most_advanced(&sets.iter().map(|(n, name, set)| (*n, &**name, set)).collect::<Vec<_>>())
     }
 
@@ -294,6 +336,10 @@ impl<'a> Failover<'a> {
             self.run(target, &format!("RESET REPLICA ALL {of_channel}"))?;
         }
         let settings = self.semi_sync_of(plan);
+        if settings.is_none() && plan.semi_sync.is_some() {
+            let name = self.name(target);
+            self.warnings.push(format!("commits of {name} wait for no replica now: too few follow it"));
+        }
         self.set_semi_sync(target, settings)?;
         let address = self.server(target)?.address()?;
         let mut following = Vec::new();
@@ -329,10 +375,7 @@ impl<'a> Failover<'a> {
                 )?;
                 self.run(target, "SET GLOBAL rpl_semi_sync_source_enabled = ON")
             }
-            None if own.source_enabled => {
-                self.tell(target, "its commits wait for no replica: there are too few");
-                self.run(target, "SET GLOBAL rpl_semi_sync_source_enabled = OFF")
-            }
+            None if own.source_enabled => self.run(target, "SET GLOBAL rpl_semi_sync_source_enabled = OFF"),
             None => Ok(()),
         }
     }
@@ -380,6 +423,12 @@ impl<'a> Failover<'a> {
             if acknowledges && !own.replica_enabled {
                 self.run(number, "SET GLOBAL rpl_semi_sync_replica_enabled = ON")?;
             }
+        }
+        let mut skipped = self.skipped.clone();
+        skipped.subtract(&self.server(number)?.executed()?);
+        if !skipped.is_empty() {
+            self.tell(number, &format!("counts {skipped} as executed, which the new source did on its own"));
+            self.run(number, &format!("SET GLOBAL gtid_purged = '+{skipped}'"))?;
         }
         self.run(number, &format!("CHANGE REPLICATION SOURCE TO {} {of_channel}", options.join(", ")))?;
         self.run(number, &format!("START REPLICA {of_channel}"))

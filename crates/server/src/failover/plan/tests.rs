@@ -177,3 +177,19 @@ fn of_sets_that_differ_none_is_the_most_advanced() {
     assert!(error.contains(&format!("db1 lacks {}:1", uuid(2))), "{error}");
     assert!(error.contains(&format!("db2 lacks {}:5", uuid(1))), "{error}");
 }
+
+#[test]
+fn what_a_replica_has_executed_on_its_own_is_not_the_groups() {
+    let with_own = |number: usize, last: u64| format!("{}:1-2,{}", uuid(number), set(last));
+    let mut members = [silent(0), replica(2, LOST, &with_own(2, 9)), replica(3, LOST, &set(9))];
+    // Rather the one whose replicas have nothing to skip.
+    assert_eq!(plan(&members, &Wishes::default()).unwrap().target, 2);
+    change(&mut members[2], |answers| answers.executed = gtids(&with_own(3, 8)));
+    let error = refusal(&members, &Wishes::default());
+    assert!(error.contains(&format!("db2:3306 has executed {}:1-2 on its own", uuid(2))), "{error}");
+    let skipping = Wishes { skips_own: true, ..Wishes::default() };
+    assert_eq!(plan(&members, &skipping).unwrap().target, 1);
+    // A source's last commits are nobody else's, and are the group's.
+    let members = [source(1, &format!("{}:1-9", uuid(1))), replica(2, &uuid(1), &format!("{}:1-8", uuid(1)))];
+    assert_eq!(plan(&members, &Wishes::default()).unwrap().target, 1);
+}
