@@ -20,6 +20,7 @@
 //! (B2) A backup that is broken off, by a kill or a power cut, is none, and damages no other one.
 
 mod help;
+mod key;
 mod logs;
 mod manifest;
 mod piece;
@@ -36,10 +37,10 @@ use crate::log_tool::point::Until;
 use crate::tool::{asks_for_help, exit, folder, print};
 use binlog::json_lines::moment;
 use env::{Env, RealEnv};
+use key::Key;
 use manifest::Manifest;
-use piece::Key;
 use prune::Keep;
-use repository::Repository;
+use repository::{Backups, Repository};
 use restore::Wanted;
 use source::Source;
 use std::path::{Path, PathBuf};
@@ -185,7 +186,7 @@ const LIST_OPTIONS: [Takes; 2] = [Takes::Value("from"), Takes::Value("key-file")
 fn list(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let arguments = Arguments::parse("backup list", args, &LIST_OPTIONS, &[])?;
     let repository = opened(env, &arguments)?;
-    let backups = repository.backups()?;
+    let backups = repository.backups()?.warned("backup list");
     for backup in &backups {
         let Manifest { id, until, log_last, log_end, tables, .. } = backup;
         print(&format!(
@@ -217,11 +218,12 @@ const VERIFY_OPTIONS: [Takes; 6] = [
 fn run_verify(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let arguments = Arguments::parse("backup verify", args, &VERIFY_OPTIONS, &[])?;
     let repository = opened(env, &arguments)?;
-    let backups = repository.backups()?;
+    let Backups { readable: backups, unreadable } = repository.backups()?;
     let Some(latest) = backups.last() else {
         return Err(ToolError::Refused("there is no backup in the repository".into()));
     };
     let mut wrong = verify::read_all(&repository, &backups)?;
+    wrong.extend(unreadable.into_iter().map(|(_, why)| why.to_string()));
     let mut restored = 0;
     if wrong.is_empty() && !arguments.has("read-only") {
         let scratch = arguments.value("scratch").map_or_else(std::env::temp_dir, PathBuf::from);

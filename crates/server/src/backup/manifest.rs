@@ -1,9 +1,10 @@
 //! What belongs to a backup, as text.
 
-use super::piece::{Content, from_hex, to_hex};
+use super::key::{from_hex, to_hex};
+use super::piece::Content;
 use std::fmt::Write as _;
 
-const TITLE: &str = "duramen backup 1";
+const TITLE: &str = "duramen backup 2";
 
 /// A backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +138,6 @@ mod tests {
         assert_eq!(Manifest::parse(&manifest.id, &manifest.text()).unwrap(), manifest);
         let outside = Manifest { files: vec![stored("../x")], ..manifest.clone() };
         assert!(Manifest::parse("x", &outside.text()).is_none());
-        assert!(Manifest::parse("x", &manifest.text().replace("backup 1", "backup 2")).is_none());
+        assert!(Manifest::parse("x", &manifest.text().replace("backup 2", "backup 1")).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! Old backups go, with all that only they need.
 
 use super::manifest::Manifest;
-use super::repository::{MANIFEST, Repository, log_order};
+use super::repository::{Backups, MANIFEST, Repository, log_order};
 use crate::log_tool::ToolError;
 use crate::tool::name_of;
 use std::collections::HashSet;
@@ -43,11 +43,19 @@ fn first_retained(backups: &[Manifest], keep: Keep, now: u64) -> usize {
 
 /// Removes what `keep` does not keep, and what backups that were broken off left.
 pub(super) fn prune(repository: &Repository, keep: Keep) -> Result<Pruned, ToolError> {
-    let backups = repository.backups()?;
+    let Backups { readable: backups, unreadable } = repository.backups()?;
+    if let Some((folder, why)) = unreadable.first() {
+        return Err(ToolError::Refused(format!(
+            "{why}. What this backup needs is not known, so nothing is removed: put the file back from a copy, or remove the folder \
+             '{}' to give this backup up",
+            folder.display()
+        )));
+    }
     let mut pruned = Pruned::default();
     if backups.is_empty() {
         return Ok(pruned);
     }
+    repository.sweep()?;
     let first = first_retained(&backups, keep, repository.env.now());
     let (gone, remaining) = backups.split_at(first);
     for backup in gone {

@@ -1,9 +1,10 @@
 //! Making a backup: what of a data directory the repository lacks is copied there, then the
 //! backup's manifest says what belongs to it.
 
+use super::key::to_hex;
 use super::logs::{self, ArchivedLog};
 use super::manifest::{Manifest, StoredFile};
-use super::piece::{Content, to_hex};
+use super::piece::Content;
 use super::repository::Repository;
 use super::source::{Opened, Source};
 use crate::log_tool::ToolError;
@@ -41,15 +42,17 @@ pub(super) fn take(repository: &Repository, source: &Source<'_>, jobs: usize) ->
         id = id_of(env.now());
     }
     let folder = repository.backup(&id);
+    repository.sweep()?;
+    let known = repository.backups()?.warned("backup");
+    check_server(&known, source)?;
     repository.make_folder(&folder)?;
-    check_server(repository, source)?;
     let store = source.store(&repository.scratch())?;
     let mut files = Vec::new();
     for (path, bytes) in source.small_files()?.into_iter().chain(store.small) {
         files.push(put_small(repository, &folder, path, &bytes)?);
     }
     repository.sync(&folder)?;
-    let (tables, copied) = copy_tables(repository, &store.tables, jobs)?;
+    let (tables, copied) = copy_tables(repository, known, &store.tables, jobs)?;
     repository.sync(&repository.tables())?;
     let log = logs::archive(repository, source, true, store.log_file)?;
     let manifest = finish(
@@ -83,9 +86,9 @@ fn id_of(now: u64) -> String {
 }
 
 /// A repository is one server's.
-fn check_server(repository: &Repository, source: &Source<'_>) -> Result<(), ToolError> {
+fn check_server(known: &[Manifest], source: &Source<'_>) -> Result<(), ToolError> {
     let uuid = source.server_uuid()?;
-    match repository.backups()?.last() {
+    match known.last() {
         Some(last) if last.server_uuid != uuid => Err(ToolError::Refused(format!(
             "the repository holds backups of the server {}, and this one is {uuid}: each needs a repository of its own",
             last.server_uuid
@@ -150,13 +153,12 @@ fn put_small(
 /// Copies the tables that the repository lacks; returns all, and the bytes that were copied.
 fn copy_tables(
     repository: &Repository,
+    known: Vec<Manifest>,
     tables: &[Opened],
     jobs: usize,
 ) -> Result<(Vec<StoredFile>, u64), ToolError> {
-    let mut known: HashMap<String, Content> = HashMap::new();
-    for backup in repository.backups()? {
-        known.extend(backup.tables.into_iter().map(|stored| (stored.piece, stored.content)));
-    }
+    let known = known.into_iter().flat_map(|backup| backup.tables);
+    let known: HashMap<String, Content> = known.map(|stored| (stored.piece, stored.content)).collect();
     let total = tables.iter().map(|table| table.len).sum();
     let progress = Mutex::new(Progress::new(&*repository.env, "copying tables", Unit::Bytes, total));
     let next = AtomicUsize::new(0);

@@ -1,7 +1,7 @@
 //! Whether backups can be restored: everything is read, and a data directory is made of them.
 
 use super::manifest::Manifest;
-use super::repository::{Repository, log_order};
+use super::repository::{Gap, Repository, log_order};
 use super::restore::{self, Wanted};
 use crate::log_tool::ToolError;
 use crate::log_tool::point::Until;
@@ -52,15 +52,12 @@ fn read_log_files(
         if log_order(&name) < log_order(&first.log_first) {
             continue;
         }
-        if let Err(e) = repository.read_log(&name, &mut |_| Ok(())) {
+        let (segments, gap) = repository.chain(&name)?;
+        if let Err(e) = repository.read_log(&segments, &mut |_| Ok(())) {
             wrong.push(e.to_string());
         }
-        let chained = repository.segments(&name)?.last().map_or(0, |segment| segment.to);
-        let reaches = repository.all_segments(&name)?.iter().map(|s| s.to).max().unwrap_or(0);
-        if chained < reaches {
-            wrong.push(format!(
-                "a file of {name} is missing: what is there from {chained} on does not follow"
-            ));
+        if let Some(Gap { from, to }) = gap {
+            wrong.push(format!("a piece of {name} is missing, of the bytes from {from} to {to}"));
         }
         let number = log_number(&name, &first.log_name);
         if let (Some((last, before)), Some(number)) = (&before, number)
