@@ -47,7 +47,9 @@ pub(super) fn restore(
     let unfinished = Unfinished::begin(repository.env.clone(), wanted.target)?;
     unpack_files(repository, backup, &unfinished.path, wanted)?;
     unpack_log(repository, backup, &unfinished.path, &wanted.until)?;
-    let base = Base { log_name: &backup.log_name, last: &backup.log_last, end: backup.log_end };
+    let executed = executed(backup)?;
+    let base =
+        Base { log_name: &backup.log_name, last: &backup.log_last, end: backup.log_end, executed: &executed };
     recover_to(&repository.env, unfinished, wanted.target, &base, wanted.until.clone())
 }
 
@@ -74,6 +76,12 @@ fn choose(mut backups: Vec<Manifest>, until: &Until) -> Result<Manifest, ToolErr
             "the oldest backup, {}, goes beyond {until}: it ends at {}:{}",
             oldest.id, oldest.log_last, oldest.log_end
         ))
+    })
+}
+
+fn executed(backup: &Manifest) -> Result<GtidSet, ToolError> {
+    backup.gtid_executed.parse().map_err(|_| {
+        ToolError::Refused(format!("the manifest of the backup {} is damaged: gtid_executed is no set", backup.id))
     })
 }
 

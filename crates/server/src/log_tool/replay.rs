@@ -81,6 +81,8 @@ pub(crate) struct Base<'a> {
     /// The last log file of the base, and where the base's log ends in it.
     pub(crate) last: &'a str,
     pub(crate) end: u64,
+    /// What was executed up to there.
+    pub(crate) executed: &'a binlog::gtid::GtidSet,
 }
 
 /// What a recovery came to.
