@@ -11,6 +11,7 @@
 use crate::log_tool::ToolError;
 use crate::log_tool::replay::copy::is_data;
 use crate::tool::{listed_logs, log_index, name_of};
+use binlog::LogPosition;
 use binlog::event::{Event, EventType, FormatDescription, LogResetEvent, decode, decode_format_description};
 use binlog::file::{FileReader, Input};
 use env::{Env, File, OpenMode};
@@ -38,8 +39,8 @@ pub(super) struct Store {
     /// `store/CURRENT` and the manifest.
     pub(super) small: Vec<(String, Vec<u8>)>,
     pub(super) tables: Vec<Opened>,
-    /// The number in positions of the log file that a start needs first; `None` without tables.
-    pub(super) log_file: Option<u32>,
+    /// Up to where the tables have everything; `None` without tables.
+    pub(super) position: Option<LogPosition>,
 }
 
 /// A log file.
@@ -173,7 +174,7 @@ impl<'a> Source<'a> {
         }
         let small =
             vec![(format!("{STORE_FOLDER}/CURRENT"), current), (format!("{STORE_FOLDER}/{name}"), manifest)];
-        Ok(Ok(Store { small, tables, log_file: Some(found.position().file().0) }))
+        Ok(Ok(Store { small, tables, position: Some(found.position()) }))
     }
 
     /// Step 3: the files that the index lists, oldest first.
@@ -225,9 +226,8 @@ impl OpenedLog {
         }
     }
 
-    /// What is added to the number in a log file's name for the number in positions: it is not 0
-    /// where the log was begun anew.
-    pub(super) fn shift(&self) -> Result<i64, ToolError> {
+    /// How the log was begun anew, if it was: names and positions have other numbers then.
+    pub(super) fn reset(&self) -> Result<Option<LogResetEvent>, ToolError> {
         let mut reader = FileReader::new(Input::file(self.file.clone())).map_err(|e| self.error(e))?;
         let mut format = FormatDescription::new("", 0);
         while let Some(raw) = reader.next_event().map_err(|e| self.error(e))? {
@@ -242,12 +242,12 @@ impl OpenedLog {
                     if let Event::Ignorable(body) = event
                         && let Some(reset) = LogResetEvent::decode(body).map_err(|e| self.error(e))?
                     {
-                        return Ok(reset.first as i64 - reset.named as i64);
+                        return Ok(Some(reset));
                     }
                 }
                 _ => break,
             }
         }
-        Ok(0)
+        Ok(None)
     }
 }

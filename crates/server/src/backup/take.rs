@@ -54,11 +54,10 @@ pub(super) fn take(repository: &Repository, source: &Source<'_>, jobs: usize) ->
     repository.sync(&folder)?;
     let (tables, copied) = copy_tables(repository, known, &store.tables, jobs)?;
     repository.sync(&repository.tables())?;
-    let log = logs::archive(repository, source, true, store.log_file)?;
+    let log = logs::archive(repository, source, true, store.position)?;
     let manifest = finish(
         source,
         &log,
-        store.log_file,
         Manifest {
             id,
             until: 0,
@@ -101,17 +100,16 @@ fn check_server(known: &[Manifest], source: &Source<'_>) -> Result<(), ToolError
 fn finish(
     source: &Source<'_>,
     log: &ArchivedLog,
-    store_file: Option<u32>,
     manifest: Manifest,
 ) -> Result<Manifest, ToolError> {
     let nothing = || ToolError::Refused(format!("'{}' has no log file yet", source.path.display()));
     let position_number =
         |name: &String| log_number(name, &source.log_name).map(|number| i64::from(number) + log.shift);
-    let first = match store_file {
+    let first = match log.needed {
         Some(wanted) => log.names.iter().find(|name| position_number(name) == Some(i64::from(wanted))),
         None => log.names.first(),
     };
-    let log_first = first.cloned().ok_or_else(|| match store_file {
+    let log_first = first.cloned().ok_or_else(|| match log.needed {
         Some(number) => ToolError::Refused(format!(
             "the log file that the tables need, number {number} in positions, is not flushed yet or is missing: try again"
         )),
