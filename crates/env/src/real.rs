@@ -80,6 +80,11 @@ impl Env for RealEnv {
     }
 
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+        let file = self.lock_file_alone(path)?;
+        Ok(Box::new((file, lock_folder(path)?)))
+    }
+
+    fn lock_file_alone(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         let file = fs::OpenOptions::new()
             .read(true)
             .write(true)
@@ -88,7 +93,7 @@ impl Env for RealEnv {
             .mode(FILE_MODE)
             .open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Box::new((file, lock_folder(path)?))),
+            Ok(()) => Ok(Box::new(file)),
             Err(fs::TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
             Err(fs::TryLockError::Error(e)) => Err(e),
         }

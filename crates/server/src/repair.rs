@@ -33,7 +33,7 @@ mod survey;
 
 use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
-use crate::log_tool::replay::Unfinished;
+use crate::log_tool::replay::{Unfinished, refuse_unfinished};
 use crate::tool::{asks_for_help, exit, folder, print};
 use binlog::gtid::GtidSet;
 use binlog::log::LogError;
@@ -77,6 +77,7 @@ fn run_check(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     }
     let arguments = Arguments::parse("check", args, &CHECK_OPTIONS, &[])?;
     let dir = folder(&arguments, "datadir", "the data directory to examine")?;
+    refuse_unfinished(&**env, &dir)?;
     let found = examine::examine(env, &dir, arguments.value("log-bin"), arguments.has("full"))?;
     match arguments.has("json") {
         true => print(&format!("{{{}}}\n", found.report.json_members()))?,
@@ -142,6 +143,7 @@ fn run_repair(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     }
     let arguments = Arguments::parse("repair", args, &REPAIR_OPTIONS, &[])?;
     let dir = folder(&arguments, "datadir", "the data directory to repair")?;
+    refuse_unfinished(&**env, &dir)?;
     let into = folder(&arguments, "into", "the data directory to make; a repair changes nothing in place")?;
     if real(&into).starts_with(real(&dir)) {
         let what = format!("--into={} is in the data directory, and nothing is made there", into.display());

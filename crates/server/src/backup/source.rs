@@ -10,6 +10,7 @@
 
 use crate::log_tool::ToolError;
 use crate::log_tool::replay::copy::is_data;
+use crate::log_tool::replay::refuse_unfinished;
 use crate::tool::{listed_logs, log_index, name_of};
 use binlog::LogPosition;
 use binlog::event::{Event, EventType, FormatDescription, LogResetEvent, decode, decode_format_description};
@@ -59,6 +60,7 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     pub(super) fn open(env: &'a Arc<dyn Env>, path: &'a Path) -> Result<Self, ToolError> {
         let inside = env.read_dir(path).map_err(|e| ToolError::io("read the data directory", path, e))?;
+        refuse_unfinished(&**env, path)?;
         let Some(index) = log_index(&inside) else {
             let path = path.display();
             return Err(ToolError::Refused(format!(
