@@ -83,7 +83,7 @@ pub trait Env: Send + Sync + 'static {
     ///
     /// # Errors
     /// The operating system's: `NotFound`, `AlreadyExists` for the two modes that create, and
-    /// others.
+    /// others. `InvalidInput` for a pipe that is to be read.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Makes a directory and those above it; no error if it is there.
     ///
