@@ -137,11 +137,6 @@ impl Repository {
         self.path.join("backups").join(id)
     }
 
-    /// A folder for files that are needed for a moment.
-    pub(super) fn scratch(&self) -> PathBuf {
-        self.path.join("scratch")
-    }
-
     pub(super) fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, ToolError> {
         match self.env.read_dir(folder) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),

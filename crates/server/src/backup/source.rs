@@ -15,7 +15,7 @@ use crate::tool::{listed_logs, log_index, name_of};
 use binlog::LogPosition;
 use binlog::event::{Event, EventType, FormatDescription, LogResetEvent, decode, decode_format_description};
 use binlog::file::{FileReader, Input};
-use env::{Env, File, OpenMode};
+use env::{Env, File, OpenMode, SimEnv};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -107,11 +107,11 @@ impl<'a> Source<'a> {
         Ok(found)
     }
 
-    /// Steps 1 and 2. `scratch` is a folder for the manifest, whose copy is read.
-    pub(super) fn store(&self, scratch: &Path) -> Result<Store, ToolError> {
+    /// Steps 1 and 2.
+    pub(super) fn store(&self) -> Result<Store, ToolError> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
-            match self.try_store(scratch)? {
+            match self.try_store()? {
                 Ok(store) => return Ok(store),
                 Err(gone) => last = Some(gone),
             }
@@ -124,7 +124,7 @@ impl<'a> Source<'a> {
     }
 
     /// The table that is gone is told.
-    fn try_store(&self, scratch: &Path) -> Result<Result<Store, PathBuf>, ToolError> {
+    fn try_store(&self) -> Result<Result<Store, PathBuf>, ToolError> {
         let folder = self.path.join(STORE_FOLDER);
         let current = match self.env.read_file(&folder.join("CURRENT")) {
             Ok(current) => current,
@@ -143,18 +143,16 @@ impl<'a> Source<'a> {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Err(folder.join(&name))),
             Err(e) => return Err(ToolError::io("read", &folder.join(&name), e)),
         };
-        let made = self.env.create_dir_all(scratch).and_then(|()| {
-            self.env.replace_file(&scratch.join(&name), &manifest)?;
-            self.env.replace_file(&scratch.join("CURRENT"), &current)
+        // What is read is what is copied, so it is read from memory; the data directory's may be
+        // another one by now, and nothing of it is to be on a disk that is not encrypted.
+        let memory: Arc<dyn Env> = Arc::new(SimEnv::new(0));
+        let made = memory.create_dir_all(&folder).and_then(|()| {
+            memory.replace_file(&folder.join(&name), &manifest)?;
+            memory.replace_file(&folder.join("CURRENT"), &current)
         });
-        made.map_err(|e| ToolError::io("write", scratch, e))?;
-        let found = StoreFiles::read(self.env, scratch);
-        self.env.remove_tree(scratch).map_err(|e| ToolError::io("remove", scratch, e))?;
-        let found = found.map_err(|e| {
-            // The copy is meant where the data directory's is told.
-            let text = e.to_string().replace(&scratch.display().to_string(), &folder.display().to_string());
-            ToolError::Refused(format!("{text}. 'duramen check' tells more"))
-        })?;
+        made.map_err(|e| ToolError::io("take a copy in memory of", &folder, e))?;
+        let found = StoreFiles::read(&memory, &folder)
+            .map_err(|e| ToolError::Refused(format!("{e}. 'duramen check' tells more")))?;
         let Some(found) = found else { return Ok(Ok(Store::default())) };
         let mut tables = Vec::new();
         for table in found.files() {

@@ -46,7 +46,7 @@ pub(super) fn take(repository: &Repository, source: &Source<'_>, jobs: usize) ->
     let known = repository.backups()?.warned("backup");
     check_server(&known, source)?;
     repository.make_folder(&folder)?;
-    let store = source.store(&repository.scratch())?;
+    let store = source.store()?;
     let mut files = Vec::new();
     for (path, bytes) in source.small_files()?.into_iter().chain(store.small) {
         files.push(put_small(repository, &folder, path, &bytes)?);
