@@ -50,6 +50,8 @@ use std::time::Duration;
 
 /// Threads that copy, if nothing else is said.
 const JOBS: u64 = 2;
+/// More would wait for the disk, each with its buffers.
+const JOBS_MAX: u64 = 64;
 /// How often the log is archived by `--continuous`.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -70,7 +72,7 @@ fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     if asks_for_help(args) || args.is_empty() {
         return print(help::BACKUP).map(|()| 0);
     }
-    crate::resources::raise_file_limit();
+    prepare()?;
     match args[0].as_str() {
         "list" => list(env, &args[1..]),
         "verify" => run_verify(env, &args[1..]),
@@ -86,12 +88,22 @@ fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     }
 }
 
+/// What the system lets the process do.
+fn prepare() -> Result<(), ToolError> {
+    crate::resources::raise_file_limit();
+    crate::resources::report_file_size_limit()
+        .map_err(|e| ToolError::Refused(format!("can't say how SIGXFSZ is to be handled: {e}")))
+}
+
 fn key(env: &dyn Env, arguments: &Arguments) -> Result<Option<Key>, ToolError> {
     arguments.value("key-file").map(|path| Key::read(env, Path::new(path))).transpose()
 }
 
 fn jobs(arguments: &Arguments) -> Result<usize, ToolError> {
-    Ok(usize::try_from(arguments.positive("jobs")?.unwrap_or(JOBS)).unwrap_or(1).min(256))
+    match arguments.positive("jobs")?.unwrap_or(JOBS) {
+        jobs if jobs <= JOBS_MAX => Ok(jobs as usize),
+        _ => Err(arguments.wrong(format!("--jobs is at most {JOBS_MAX}: each thread takes some megabytes"))),
+    }
 }
 
 /// The repository that `--from` names.
@@ -275,6 +287,7 @@ fn run_restore(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     if asks_for_help(args) || args.is_empty() {
         return print(help::RESTORE).map(|()| 0);
     }
+    prepare()?;
     let arguments = Arguments::parse("restore", args, &RESTORE_OPTIONS, &[])?;
     let repository = opened(env, &arguments)?;
     let target = folder(&arguments, "datadir", "the data directory to make")?;
