@@ -47,6 +47,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use take::Taken;
 
 /// Threads that copy, if nothing else is said.
 const JOBS: u64 = 2;
@@ -134,16 +135,16 @@ fn run_take(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let source = Source::open(env, &datadir)?;
     let repository = Repository::open_or_make(env, &to, key(&**env, &arguments)?)?;
     let lock = repository.lock()?;
-    take(&repository, &source, jobs)?;
+    let last = take(&repository, &source, jobs)?;
     drop(lock);
     if is_continuous {
-        archive(&repository, &source, jobs, every)?;
+        Archiver { repository, source, jobs, every, last, idle_told: false }.run()?;
     }
     Ok(0)
 }
 
 /// Takes a backup, and tells what it came to. The repository is locked.
-fn take(repository: &Repository, source: &Source<'_>, jobs: usize) -> Result<(), ToolError> {
+fn take(repository: &Repository, source: &Source<'_>, jobs: usize) -> Result<Taken, ToolError> {
     let begun = repository.env.monotonic();
     let taken = take::take(repository, source, jobs)?;
     let Manifest { id, log_last, log_end, gtid_executed, tables, .. } = &taken.manifest;
@@ -152,44 +153,75 @@ fn take(repository: &Repository, source: &Source<'_>, jobs: usize) -> Result<(),
          gtid_executed: {gtid_executed}\n",
         tables.len(),
         taken.copied / 1_000_000,
-        taken.archived / 1_000_000,
+        taken.log.added / 1_000_000,
         (repository.env.monotonic() - begun).as_secs_f64()
-    ))
+    ))?;
+    Ok(taken)
 }
 
 /// Archives the log until the program is ended, and takes backups.
-fn archive(
-    repository: &Repository,
-    source: &Source<'_>,
+struct Archiver<'a> {
+    repository: Repository,
+    source: Source<'a>,
     jobs: usize,
     every: Option<Duration>,
-) -> Result<(), ToolError> {
-    let (mut taken, mut is_first, mut was_told) = (repository.env.monotonic(), true, false);
-    eprintln!("duramen backup: archiving the log every second, until this program is ended");
-    loop {
-        std::thread::sleep(PAUSE);
-        // What goes on is told once: somebody removes old backups, or the disk is full.
-        let mut tell = |e: &ToolError| {
-            if !std::mem::replace(&mut was_told, true) {
-                eprintln!("duramen backup: {e}; trying again");
+    /// The last backup.
+    last: Taken,
+    /// It was said that nothing was committed since.
+    idle_told: bool,
+}
+
+impl Archiver<'_> {
+    fn run(mut self) -> Result<(), ToolError> {
+        let env = self.repository.env.clone();
+        let (mut due, mut is_first, mut was_told) = (self.due(), true, false);
+        eprintln!("duramen backup: archiving the log every second, until this program is ended");
+        loop {
+            std::thread::sleep(PAUSE);
+            // What goes on is told once: somebody removes old backups, or the disk is full.
+            let mut tell = |e: &ToolError| {
+                if !std::mem::replace(&mut was_told, true) {
+                    eprintln!("duramen backup: {e}; trying again");
+                }
+            };
+            let _lock = match self.repository.lock() {
+                Ok(lock) => lock,
+                Err(e) => {
+                    tell(&e);
+                    continue;
+                }
+            };
+            let is_due = due.is_some_and(|due| env.monotonic() >= due);
+            match self.archive(is_first, is_due) {
+                Ok(()) => (is_first, was_told) = (false, false),
+                Err(e @ ToolError::Io { .. }) => {
+                    tell(&e);
+                    continue;
+                }
+                Err(e) => return Err(e),
             }
-        };
-        let _lock = match repository.lock() {
-            Ok(lock) => lock,
-            Err(e) => {
-                tell(&e);
-                continue;
+            if is_due {
+                due = self.due();
             }
-        };
-        let outcome = match every.is_some_and(|every| repository.env.monotonic() - taken >= every) {
-            true => take(repository, source, jobs).map(|()| taken = repository.env.monotonic()),
-            false => logs::archive(repository, source, is_first, None).map(drop),
-        };
-        match outcome {
-            Ok(()) => (is_first, was_told) = (false, false),
-            Err(e @ ToolError::Io { .. }) => tell(&e),
-            Err(e) => return Err(e),
         }
+    }
+
+    /// When the next backup is due.
+    fn due(&self) -> Option<Duration> {
+        self.every.map(|every| self.repository.env.monotonic() + every)
+    }
+
+    /// Archives the log, and takes a backup if one is due and would have anything new.
+    fn archive(&mut self, is_first: bool, is_due: bool) -> Result<(), ToolError> {
+        let log = logs::archive(&self.repository, &self.source, is_first, None)?;
+        if is_due && log.end() != self.last.log.end() {
+            self.last = take(&self.repository, &self.source, self.jobs)?;
+            self.idle_told = false;
+        } else if is_due && !std::mem::replace(&mut self.idle_told, true) {
+            let id = &self.last.manifest.id;
+            eprintln!("duramen backup: nothing was committed since the backup {id}: there is none until something is");
+        }
+        Ok(())
     }
 }
 

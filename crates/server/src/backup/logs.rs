@@ -38,6 +38,13 @@ pub(super) struct ArchivedLog {
     pub(super) needed: Option<u32>,
 }
 
+impl ArchivedLog {
+    /// The last file, and where it ends.
+    pub(super) fn end(&self) -> (Option<&String>, u64) {
+        (self.names.last(), self.end)
+    }
+}
+
 /// Archives what the repository lacks. `is_first`: the repository is compared with the server (L3).
 /// `tables`: where a backup's tables are; log files in front of that are not archived, nor those in
 /// front of what is archived already.

@@ -28,8 +28,8 @@ pub(super) struct Taken {
     pub(super) manifest: Manifest,
     /// Bytes of tables that were copied.
     pub(super) copied: u64,
-    /// Bytes of log that were copied.
-    pub(super) archived: u64,
+    /// The log, as it was archived for it.
+    pub(super) log: ArchivedLog,
 }
 
 /// Makes a backup, with so many threads.
@@ -73,7 +73,7 @@ pub(super) fn take(repository: &Repository, source: &Source<'_>, jobs: usize) ->
         },
     )?;
     repository.put_manifest(&manifest)?;
-    Ok(Taken { manifest, copied, archived: log.added })
+    Ok(Taken { manifest, copied, log })
 }
 
 /// `20261128T021500Z`.
