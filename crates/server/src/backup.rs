@@ -34,7 +34,7 @@ mod verify;
 use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::point::Until;
-use crate::tool::{asks_for_help, exit, folder, print};
+use crate::tool::{asks_for_help, exit, folder, print, real};
 use binlog::json_lines::moment;
 use env::{Env, RealEnv};
 use key::Key;
@@ -109,8 +109,16 @@ fn jobs(arguments: &Arguments) -> Result<usize, ToolError> {
 
 /// The repository that `--from` names.
 fn opened(env: &Arc<dyn Env>, arguments: &Arguments) -> Result<Repository, ToolError> {
-    let path = folder(arguments, "from", "the folder with the backups")?;
+    let path = real(&folder(arguments, "from", "the folder with the backups")?);
     Repository::open(env, &path, key(&**env, arguments)?)
+}
+
+/// Nothing but backups is made in their folder.
+fn refuse_inside(repository: &Path, path: &Path, arguments: &Arguments) -> Result<(), ToolError> {
+    match path.starts_with(repository) {
+        true => Err(arguments.wrong(format!("'{}' is inside the folder of the backups", path.display()))),
+        false => Ok(()),
+    }
 }
 
 const TAKE_OPTIONS: [Takes; 6] = [
@@ -124,8 +132,15 @@ const TAKE_OPTIONS: [Takes; 6] = [
 
 fn run_take(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let arguments = Arguments::parse("backup", args, &TAKE_OPTIONS, &[])?;
-    let datadir = folder(&arguments, "datadir", "the server's data directory")?;
-    let to = folder(&arguments, "to", "the folder that gets the backup")?;
+    let datadir = real(&folder(&arguments, "datadir", "the server's data directory")?);
+    let to = real(&folder(&arguments, "to", "the folder that gets the backup")?);
+    if to.starts_with(&datadir) {
+        return Err(arguments.wrong(format!(
+            "'{}' is inside the data directory, with which it would be lost: --to names another place",
+            to.display()
+        )));
+    }
+    refuse_inside(&to, &datadir, &arguments)?;
     let is_continuous = arguments.has("continuous");
     let every = arguments.positive("every")?.map(Duration::from_secs);
     if every.is_some() && !is_continuous {
@@ -262,6 +277,8 @@ const VERIFY_OPTIONS: [Takes; 6] = [
 fn run_verify(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let arguments = Arguments::parse("backup verify", args, &VERIFY_OPTIONS, &[])?;
     let repository = opened(env, &arguments)?;
+    let scratch = real(&arguments.value("scratch").map_or_else(std::env::temp_dir, PathBuf::from));
+    refuse_inside(repository.path(), &scratch, &arguments)?;
     let Backups { readable: backups, unreadable } = repository.backups()?;
     let Some(latest) = backups.last() else {
         return Err(ToolError::Refused("there is no backup in the repository".into()));
@@ -270,7 +287,6 @@ fn run_verify(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     wrong.extend(unreadable.into_iter().map(|(_, why)| why.to_string()));
     let mut restored = 0;
     if wrong.is_empty() && !arguments.has("read-only") {
-        let scratch = arguments.value("scratch").map_or_else(std::env::temp_dir, PathBuf::from);
         let rehearsed = if arguments.has("all") { &backups[..] } else { std::slice::from_ref(latest) };
         for backup in rehearsed {
             wrong.extend(verify::rehearse(&repository, backup, &scratch, jobs(&arguments)?)?);
@@ -322,7 +338,8 @@ fn run_restore(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     prepare()?;
     let arguments = Arguments::parse("restore", args, &RESTORE_OPTIONS, &[])?;
     let repository = opened(env, &arguments)?;
-    let target = folder(&arguments, "datadir", "the data directory to make")?;
+    let target = real(&folder(&arguments, "datadir", "the data directory to make")?);
+    refuse_inside(repository.path(), &target, &arguments)?;
     let until = Until::parse(&arguments, "to")?;
     let wanted =
         Wanted { target: &target, until, keep_uuid: arguments.has("keep-uuid"), jobs: jobs(&arguments)? };

@@ -34,7 +34,7 @@ mod survey;
 use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::replay::{Unfinished, refuse_unfinished};
-use crate::tool::{asks_for_help, exit, folder, print};
+use crate::tool::{asks_for_help, exit, folder, print, real};
 use binlog::gtid::GtidSet;
 use binlog::log::LogError;
 use copy::{Cut, NewLog};
@@ -179,16 +179,6 @@ fn run_repair(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     unfinished.finish(&into)?;
     print(&if is_json { report } else { text_of(&repaired, &into) })?;
     Ok(u8::from(repaired.has_loss() || !repaired.rebuilt.set_aside.is_empty()))
-}
-
-/// A path without symbolic links, as far as it is there.
-fn real(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(real), ..) => real,
-        (Err(_), Some(parent), Some(name)) => real(parent).join(name),
-        _ => path,
-    }
 }
 
 /// Nothing was made.

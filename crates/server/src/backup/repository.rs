@@ -121,6 +121,10 @@ impl Repository {
         })
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(super) fn tables(&self) -> PathBuf {
         self.path.join("tables")
     }
