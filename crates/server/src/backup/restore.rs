@@ -39,18 +39,33 @@ pub(super) fn restore(
     let backup = match backup {
         Some(backup) => backup,
         None => {
+            check_archived(repository, &wanted.until)?;
             chosen = choose(repository.backups()?.warned("restore"), &wanted.until)?;
             &chosen
         }
     };
-    eprintln!("duramen restore: from the backup {}", backup.id);
     let unfinished = Unfinished::begin(repository.env.clone(), wanted.target)?;
+    eprintln!("duramen: restoring from the backup {}", backup.id);
     unpack_files(repository, backup, &unfinished.path, wanted)?;
     unpack_log(repository, backup, &unfinished.path, &wanted.until)?;
     let executed = executed(backup)?;
     let base =
         Base { log_name: &backup.log_name, last: &backup.log_last, end: backup.log_end, executed: &executed };
     recover_to(&repository.env, unfinished, wanted.target, &base, wanted.until.clone())
+}
+
+/// Refuses a position in a file of which nothing is archived.
+fn check_archived(repository: &Repository, until: &Until) -> Result<(), ToolError> {
+    let Until::Position { file, .. } = until else { return Ok(()) };
+    let names = repository.log_names()?;
+    if names.contains(file) {
+        return Ok(());
+    }
+    let which = match (names.first(), names.last()) {
+        (Some(first), Some(last)) => format!("they are {first} to {last}"),
+        _ => "there are none".to_owned(),
+    };
+    Err(ToolError::Refused(format!("{file} is not in the files of the archive: {which}")))
 }
 
 /// The latest backup that does not go beyond the point.
