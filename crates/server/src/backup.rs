@@ -346,15 +346,14 @@ fn run_restore(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let begun = env.monotonic();
     let restored = restore::restore(&repository, None, &wanted)?;
     print(&format!(
-        "restored, with {} transactions behind the backup, in {:.1} s\nended at {}:{}, {}\ngtid_executed: {}\nstart it with: \
-         duramen serve --datadir={}\n",
+        "restored, with {} transactions behind the backup, in {:.1} s\nended at {}:{}, {}\ngtid_executed: {}\nstart it with: {}\n",
         restored.transactions,
         (env.monotonic() - begun).as_secs_f64(),
         restored.last_name,
         restored.last_end,
         restored.ended_with,
         restored.executed.to_string().replace('\n', ""),
-        target.display()
+        restored.start_line
     ))?;
     Ok(0)
 }

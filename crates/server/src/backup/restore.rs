@@ -123,6 +123,10 @@ fn unpack_files(
         Ok(())
     };
     in_threads(wanted.jobs, work)?;
+    if !wanted.keep_uuid {
+        let written = crate::datadir::write_new_uuid(env, folder);
+        written.map_err(|e| ToolError::Refused(e.to_string()))?;
+    }
     for folder in [folder, &store] {
         repository.sync(folder)?;
     }

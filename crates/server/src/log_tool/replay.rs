@@ -99,6 +99,8 @@ pub(crate) struct Recovered {
     /// The last transaction, in words.
     pub(crate) ended_with: String,
     pub(crate) executed: binlog::gtid::GtidSet,
+    /// The command that starts it.
+    pub(crate) start_line: String,
 }
 
 /// Steps 1, 3 and 4 for files that lie in `unfinished` already, the log without its index: it is
@@ -120,9 +122,13 @@ pub(crate) fn recover_to(
         last_name: plan.last_name().to_owned(),
         last_end: plan.last_end,
         ended_with: plan.ended_with(),
+        start_line: start_line(&plan.base_name, target),
         executed: plan.executed,
     })
 }
+
+/// What a server's log files are called without `--log-bin`.
+const DEFAULT_LOG_NAME: &str = "binlog";
 
 /// Progress: on standard error.
 fn say(text: impl std::fmt::Display) {
@@ -137,7 +143,16 @@ fn print_summary(plan: &Plan, target: &Path, seconds: f64) {
     );
     println!("ended at {}:{}, {}", plan.last_name(), plan.last_end, plan.ended_with());
     println!("gtid_executed: {}", plan.executed.to_string().replace('\n', ""));
-    println!("start it with: duramen serve --datadir={}", target.display());
+    println!("start it with: {}", start_line(&plan.base_name, target));
+}
+
+/// The command that starts a server on a new data directory whose log is called `log_name`.
+fn start_line(log_name: &str, datadir: &Path) -> String {
+    let log_bin = match log_name {
+        DEFAULT_LOG_NAME => String::new(),
+        other => format!(" --log-bin={other}"),
+    };
+    format!("duramen serve --datadir={}{log_bin}", datadir.display())
 }
 
 impl Plan {
