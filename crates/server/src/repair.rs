@@ -42,7 +42,7 @@ use env::{Env, RealEnv};
 use examine::{Examination, StoreState, one_line};
 use rebuild::Rebuilt;
 use report::{Severity, array, members, object, quoted};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
