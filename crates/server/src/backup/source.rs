@@ -8,7 +8,8 @@
 //! 3. The log's index and files, likewise. The log has all up to the tables' position, since tables
 //!    are never made beyond what the log holds durably.
 
-use crate::log_tool::ToolError;
+use super::manifest::is_plain;
+use crate::log_tool::{ToolError, printable};
 use crate::log_tool::replay::copy::is_data;
 use crate::log_tool::replay::refuse_unfinished;
 use crate::tool::{listed_logs, log_index, name_of};
@@ -96,6 +97,12 @@ impl<'a> Source<'a> {
                 is_data(&name, &self.log_name) && !name.ends_with(".log") && !name.ends_with(".err");
             if !is_wanted || self.env.read_dir(&path).is_ok() {
                 continue;
+            }
+            if !is_plain(&name) {
+                return Err(ToolError::Refused(format!(
+                    "'{}' has a name that a backup can't hold: rename or remove it",
+                    printable(&path.display().to_string())
+                )));
             }
             match self.env.read_file(&path) {
                 Ok(content) => found.push((name, content)),

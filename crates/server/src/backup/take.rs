@@ -63,13 +63,9 @@ pub(super) fn take(repository: &Repository, source: &Source<'_>, jobs: usize) ->
             until: 0,
             server_uuid: source.server_uuid()?,
             log_name: source.log_name.clone(),
-            log_first: String::new(),
-            log_last: String::new(),
-            log_end: 0,
-            gtid_executed: String::new(),
-            gtid_last: String::new(),
             files,
             tables,
+            ..Manifest::default()
         },
     )?;
     repository.put_manifest(&manifest)?;
