@@ -283,14 +283,20 @@ fn run_verify(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let Some(latest) = backups.last() else {
         return Err(ToolError::Refused("there is no backup in the repository".into()));
     };
+    let jobs = jobs(&arguments)?;
     let mut wrong = verify::read_all(&repository, &backups)?;
     wrong.extend(unreadable.into_iter().map(|(_, why)| why.to_string()));
     let mut restored = 0;
     if wrong.is_empty() && !arguments.has("read-only") {
         let rehearsed = if arguments.has("all") { &backups[..] } else { std::slice::from_ref(latest) };
         for backup in rehearsed {
-            wrong.extend(verify::rehearse(&repository, backup, &scratch, jobs(&arguments)?)?);
+            wrong.extend(verify::rehearse(&repository, backup, &scratch, jobs)?);
             restored += 1;
+        }
+        let (replayed, bad) = verify::rehearse_log(&repository, &backups, &scratch, jobs)?;
+        wrong.extend(bad);
+        if let Some(text) = replayed {
+            print(&format!("{text}\n"))?;
         }
     }
     for text in &wrong {
