@@ -14,9 +14,9 @@
 //!
 //! Elsewhere: the repository's files (`repository.rs`) and their format (`piece.rs`).
 //!
-//! (B1) Tables and small files are verified against the manifest as they are read: what is damaged
-//!      or missing is told, and never restored. Pieces of the log are verified by themselves alone;
-//!      docs/backup.md tells what is not noticed.
+//! (B1) All that is read is verified: by itself, as what its path says, tables and small files
+//!      against the manifest, and the log as one history with the backup. What is damaged or missing
+//!      is told, and never restored.
 //! (B2) A backup that is broken off, by a kill or a power cut, is none, and damages no other one.
 
 mod help;

@@ -130,6 +130,12 @@ fn rehearse_to(
 ) -> Result<(Option<Recovered>, Vec<String>), ToolError> {
     let env = &repository.env;
     let target = scratch.join(format!("duramen-verify-{}", backup.id));
+    if env.exists(&target) {
+        return Err(ToolError::Refused(format!(
+            "'{}' is there: another verify is at work, or was ended and has left it. Remove it, or give --scratch another folder",
+            target.display()
+        )));
+    }
     let wanted = Wanted { target: &target, until, keep_uuid: true, jobs };
     let restored = match restore::restore(repository, Some(backup), &wanted) {
         Ok(restored) => restored,
