@@ -25,6 +25,7 @@ mod logs;
 mod manifest;
 mod piece;
 mod prune;
+mod rate;
 mod repository;
 mod restore;
 mod source;
@@ -40,6 +41,7 @@ use env::{Env, RealEnv};
 use key::Key;
 use manifest::Manifest;
 use prune::Keep;
+use rate::Rate;
 use repository::{Backups, Repository};
 use restore::Wanted;
 use source::Source;
@@ -121,13 +123,14 @@ fn refuse_inside(repository: &Path, path: &Path, arguments: &Arguments) -> Resul
     }
 }
 
-const TAKE_OPTIONS: [Takes; 6] = [
+const TAKE_OPTIONS: [Takes; 7] = [
     Takes::Value("datadir"),
     Takes::Value("to"),
     Takes::Value("key-file"),
     Takes::Value("jobs"),
     Takes::Nothing("continuous"),
     Takes::Value("every"),
+    Takes::Value("rate"),
 ];
 
 fn run_take(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
@@ -147,7 +150,7 @@ fn run_take(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
         return Err(arguments.wrong("--every says how often --continuous takes a backup".to_owned()));
     }
     let jobs = jobs(&arguments)?;
-    let source = Source::open(env, &datadir)?;
+    let source = Source::open(env, &datadir, Rate::new(arguments.positive("rate")?))?;
     let repository = Repository::open_or_make(env, &to, key(&**env, &arguments)?)?;
     let lock = repository.lock()?;
     let last = take(&repository, &source, jobs)?;
@@ -234,7 +237,9 @@ impl Archiver<'_> {
             self.idle_told = false;
         } else if is_due && !std::mem::replace(&mut self.idle_told, true) {
             let id = &self.last.manifest.id;
-            eprintln!("duramen backup: nothing was committed since the backup {id}: there is none until something is");
+            eprintln!(
+                "duramen backup: nothing was committed since the backup {id}: there is none until something is"
+            );
         }
         Ok(())
     }

@@ -105,7 +105,10 @@ fn a_piece_in_the_place_of_another_is_refused() {
             std::fs::copy(&from, &to).unwrap();
             let (code, out, errors) = scene.run(&["backup", "verify", &scene.from(), "--read-only"]);
             let name = to.strip_prefix(scene.repository()).unwrap().to_str().unwrap();
-            assert!(code == 1 && out.contains(name) && out.contains("it was written as"), "{name}: {out} {errors}");
+            assert!(
+                code == 1 && out.contains(name) && out.contains("it was written as"),
+                "{name}: {out} {errors}"
+            );
             std::fs::write(&to, content).unwrap();
         }
         scene.well(&["backup", "verify", &scene.from(), "--read-only"]);
@@ -142,7 +145,10 @@ fn a_damaged_manifest_is_told_and_the_others_go_on() {
     assert!(code == 0 && out.contains(&id(0)) && out.contains(&id(1)), "{out} {errors}");
     assert!(errors.contains(&id(2)) && errors.contains("damaged"), "{errors}");
     let (code, _, errors) = scene.run(&["restore", &scene.from(), &scene.target("newest good one")]);
-    assert!(code == 0 && errors.contains(&format!("backup {}", id(1))) && errors.contains(&id(2)), "{errors}");
+    assert!(
+        code == 0 && errors.contains(&format!("backup {}", id(1))) && errors.contains(&id(2)),
+        "{errors}"
+    );
     assert_same("end", &dump(&start_on(Path::new(&scene.path("newest good one")))), &points[2].dump);
     let (code, out, _) = scene.run(&["backup", "verify", &scene.from()]);
     assert!(code == 1 && out.contains(&id(2)), "{out}");
@@ -208,7 +214,9 @@ fn what_a_killed_restore_leaves_is_not_started_and_is_replaced() {
     child.wait().unwrap();
     assert!(marker.exists() && !Path::new(&scene.path("new")).exists());
     let option = format!("--datadir={unfinished}");
-    for args in [vec!["serve", "--port=0", &option], vec!["check", &option], vec!["backup", &option, "--to=x"]] {
+    for args in
+        [vec!["serve", "--port=0", &option], vec!["check", &option], vec!["backup", &option, "--to=x"]]
+    {
         let (code, out, errors) = scene.run(&args);
         assert_ne!(code, 0, "{args:?}: {out}");
         assert!(errors.contains("remove it") && errors.contains("unfinished"), "{args:?}: {errors}");
@@ -371,7 +379,10 @@ fn a_log_of_another_name_is_told_and_a_restored_server_has_its_uuid_at_once() {
     let out = scene.well(&["restore", &scene.from(), &scene.target("new")]);
     assert!(out.contains("--log-bin=other"), "{out}");
     let uuid = std::fs::read_to_string(scene.path("new/auto.cnf")).unwrap();
-    assert!(uuid.contains("server-uuid=") && !uuid.contains(server.sql("select @@server_uuid").trim()), "{uuid}");
+    assert!(
+        uuid.contains("server-uuid=") && !uuid.contains(server.sql("select @@server_uuid").trim()),
+        "{uuid}"
+    );
     scene.well(&["restore", &scene.from(), &scene.target("same"), "--keep-uuid"]);
     let uuid = std::fs::read_to_string(scene.path("same/auto.cnf")).unwrap();
     assert!(uuid.contains(server.sql("select @@server_uuid").trim()), "{uuid}");

@@ -22,6 +22,7 @@ A backup is consistent at a position of the log, which it tells. Only what the s
     --continuous       go on archiving the log, until the program is ended
     --every=SECONDS    with --continuous: take a backup so often, too, if anything was committed since
     --jobs=N           threads that copy tables, by default 2, at most 64
+    --rate=N           copy tables at N MiB a second at most, so that the server's commits have the disk first; the log is not slowed down
     --all              verify: restore each backup
     --read-only        verify: restore none
     --scratch=DIR      verify: where to restore, by default the system's temporary folder; needs the database's size

@@ -33,7 +33,8 @@ impl Key {
         }
         let mut key = [0; 32];
         let pseudo_random = hkdf::Salt::new(hkdf::HKDF_SHA256, salt).extract(&self.0);
-        let expanded = pseudo_random.expand(&[b"duramen backup 2", head], Length).and_then(|okm| okm.fill(&mut key));
+        let expanded =
+            pseudo_random.expand(&[b"duramen backup 2", head], Length).and_then(|okm| okm.fill(&mut key));
         let key = expanded.and_then(|()| UnboundKey::new(&AES_256_GCM, &key));
         LessSafeKey::new(key.unwrap_or_else(|_| unreachable!("32 bytes are a key of AES-256")))
     }

@@ -100,7 +100,8 @@ fn first_needed(
     }
     if tables < LogPosition::from_u64(reset.tables) {
         return Err(ToolError::Refused(
-            "the log was begun anew (RESET BINARY LOGS AND GTIDS) while the tables were read: try again".into(),
+            "the log was begun anew (RESET BINARY LOGS AND GTIDS) while the tables were read: try again"
+                .into(),
         ));
     }
     Ok(Some(u32::try_from(reset.first).unwrap_or(u32::MAX)))

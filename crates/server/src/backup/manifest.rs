@@ -112,7 +112,9 @@ impl Manifest {
         let is_log = |name: &str| is_plain(&self.log_name) && log_number(name, &self.log_name).is_some();
         let mut paths = HashSet::new();
         let is_stored = |stored: &StoredFile| is_plain(&stored.piece) && stored.piece.ends_with(".piece");
-        let is_table = |path: &str| path.strip_prefix(STORE).is_some_and(|name| is_plain(name) && name.ends_with(".table"));
+        let is_table = |path: &str| {
+            path.strip_prefix(STORE).is_some_and(|name| is_plain(name) && name.ends_with(".table"))
+        };
         let is_file = |path: &str| match path.strip_prefix(STORE) {
             Some(name) => name == "CURRENT" || is_plain(name) && name.ends_with(".manifest"),
             None => is_plain(path) && is_data(path, &self.log_name) && path != STORE_FOLDER,
@@ -168,9 +170,20 @@ mod tests {
         };
         assert_eq!(Manifest::parse(&manifest.id, &manifest.text()).unwrap(), manifest);
         assert!(Manifest::parse("x", &manifest.text()).is_some());
-        for path in
-            ["../x", "/x", "a/b", "", "..", "a\0b", "binlog.000001", "binlog.index", "duramen.lock", "store", "store/x", "store/../x"]
-        {
+        for path in [
+            "../x",
+            "/x",
+            "a/b",
+            "",
+            "..",
+            "a\0b",
+            "binlog.000001",
+            "binlog.index",
+            "duramen.lock",
+            "store",
+            "store/x",
+            "store/../x",
+        ] {
             let forged = Manifest { files: vec![stored(path)], ..manifest.clone() };
             assert!(Manifest::parse("x", &forged.text()).is_none(), "file {path:?}");
             let forged = Manifest { tables: vec![stored(path)], ..manifest.clone() };
@@ -187,7 +200,8 @@ mod tests {
             let forged = Manifest { log_first: first.into(), ..manifest.clone() };
             assert!(Manifest::parse("x", &forged.text()).is_none(), "{first:?}");
         }
-        let forged = Manifest { log_name: "a/binlog".into(), log_first: "a/binlog.000001".into(), ..manifest.clone() };
+        let forged =
+            Manifest { log_name: "a/binlog".into(), log_first: "a/binlog.000001".into(), ..manifest.clone() };
         assert!(Manifest::parse("x", &forged.text()).is_none());
         assert!(Manifest::parse("x", &manifest.text().replace("backup 2", "backup 1")).is_none());
     }

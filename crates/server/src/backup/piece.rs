@@ -25,8 +25,8 @@
 //! there.
 
 use super::key::Key;
-use crate::log_tool::{ToolError, printable};
 use crate::log_tool::output::NewFile;
+use crate::log_tool::{ToolError, printable};
 use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
 use aws_lc_rs::digest::{Context, SHA256};
 use env::{Env, File, OpenMode};
@@ -231,12 +231,7 @@ pub(super) struct PieceReader {
 
 impl PieceReader {
     /// `name` is the path in the repository, which must be what the file was written as.
-    pub(super) fn open(
-        env: &dyn Env,
-        path: &Path,
-        name: &str,
-        key: Option<&Key>,
-    ) -> Result<Self, ToolError> {
+    pub(super) fn open(env: &dyn Env, path: &Path, name: &str, key: Option<&Key>) -> Result<Self, ToolError> {
         let file = env.open(path, OpenMode::Read).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => {
                 ToolError::Refused(format!("'{}' is missing in the repository", path.display()))

@@ -130,11 +130,7 @@ mod tests {
 
     #[test]
     fn the_latest_and_those_of_the_days_remain() {
-        let backup = |day: u64| Manifest {
-            id: format!("{day}"),
-            until: day * DAY,
-            ..Manifest::default()
-        };
+        let backup = |day: u64| Manifest { id: format!("{day}"), until: day * DAY, ..Manifest::default() };
         let all: Vec<_> = (1..=10).map(backup).collect();
         let first = |last, days| first_retained(&all, Keep { last, days }, 10 * DAY + 5);
         assert_eq!(first(Some(3), None), 7);

@@ -96,7 +96,10 @@ fn choose(mut backups: Vec<Manifest>, until: &Until) -> Result<Manifest, ToolErr
 
 fn executed(backup: &Manifest) -> Result<GtidSet, ToolError> {
     backup.gtid_executed.parse().map_err(|_| {
-        ToolError::Refused(format!("the manifest of the backup {} is damaged: gtid_executed is no set", backup.id))
+        ToolError::Refused(format!(
+            "the manifest of the backup {} is damaged: gtid_executed is no set",
+            backup.id
+        ))
     })
 }
 
@@ -205,8 +208,7 @@ fn unpack_log(
         }
         let path = folder.join(&name);
         let (end, gap) = unpack_log_file(repository, &name, &path)?;
-        let is_in_backup =
-            (log_order(&name), end) < (log_order(&backup.log_last), backup.log_end);
+        let is_in_backup = (log_order(&name), end) < (log_order(&backup.log_last), backup.log_end);
         if !is_in_backup && has_point(repository, &path, &name, end, until)? {
             break;
         }

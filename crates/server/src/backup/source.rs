@@ -9,9 +9,10 @@
 //!    are never made beyond what the log holds durably.
 
 use super::manifest::is_plain;
-use crate::log_tool::{ToolError, printable};
+use super::rate::Rate;
 use crate::log_tool::replay::copy::is_data;
 use crate::log_tool::replay::refuse_unfinished;
+use crate::log_tool::{ToolError, printable};
 use crate::tool::{listed_logs, log_index, name_of};
 use binlog::LogPosition;
 use binlog::event::{Event, EventType, FormatDescription, LogResetEvent, decode, decode_format_description};
@@ -56,10 +57,12 @@ pub(super) struct Source<'a> {
     pub(super) path: &'a Path,
     /// What log files are called before their number.
     pub(super) log_name: String,
+    /// Of copying tables.
+    pub(super) rate: Rate,
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn open(env: &'a Arc<dyn Env>, path: &'a Path) -> Result<Self, ToolError> {
+    pub(super) fn open(env: &'a Arc<dyn Env>, path: &'a Path, rate: Rate) -> Result<Self, ToolError> {
         let inside = env.read_dir(path).map_err(|e| ToolError::io("read the data directory", path, e))?;
         refuse_unfinished(&**env, path)?;
         let Some(index) = log_index(&inside) else {
@@ -69,7 +72,7 @@ impl<'a> Source<'a> {
             )));
         };
         let log_name = index.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Self { env, path, log_name })
+        Ok(Self { env, path, log_name, rate })
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>, ToolError> {

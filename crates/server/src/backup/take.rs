@@ -5,6 +5,7 @@ use super::key::to_hex;
 use super::logs::{self, ArchivedLog};
 use super::manifest::{Manifest, StoredFile};
 use super::piece::Content;
+use super::rate::Rate;
 use super::repository::Repository;
 use super::source::{Opened, Source};
 use crate::log_tool::ToolError;
@@ -52,7 +53,7 @@ pub(super) fn take(repository: &Repository, source: &Source<'_>, jobs: usize) ->
         files.push(put_small(repository, &folder, path, &bytes)?);
     }
     repository.sync(&folder)?;
-    let (tables, copied) = copy_tables(repository, known, &store.tables, jobs)?;
+    let (tables, copied) = copy_tables(repository, known, &store.tables, &source.rate, jobs)?;
     repository.sync(&repository.tables())?;
     let log = logs::archive(repository, source, true, store.position)?;
     let manifest = finish(
@@ -93,11 +94,7 @@ fn check_server(known: &[Manifest], source: &Source<'_>) -> Result<(), ToolError
 }
 
 /// Where the log ends, and what it needs in front.
-fn finish(
-    source: &Source<'_>,
-    log: &ArchivedLog,
-    manifest: Manifest,
-) -> Result<Manifest, ToolError> {
+fn finish(source: &Source<'_>, log: &ArchivedLog, manifest: Manifest) -> Result<Manifest, ToolError> {
     let nothing = || ToolError::Refused(format!("'{}' has no log file yet", source.path.display()));
     let position_number =
         |name: &String| log_number(name, &source.log_name).map(|number| i64::from(number) + log.shift);
@@ -149,6 +146,7 @@ fn copy_tables(
     repository: &Repository,
     known: Vec<Manifest>,
     tables: &[Opened],
+    rate: &Rate,
     jobs: usize,
 ) -> Result<(Vec<StoredFile>, u64), ToolError> {
     let known = known.into_iter().flat_map(|backup| backup.tables);
@@ -176,9 +174,9 @@ fn copy_tables(
                         progress.lock().add(table.len);
                         content
                     }
-                    Err(_) => copy_table(repository, table, &path, &progress, &copied)?,
+                    Err(_) => copy_table(repository, table, rate, &path, &progress, &copied)?,
                 },
-                _ => copy_table(repository, table, &path, &progress, &copied)?,
+                _ => copy_table(repository, table, rate, &path, &progress, &copied)?,
             };
             stored.lock().push((number, StoredFile { path: table.path.clone(), piece, content }));
         }
@@ -204,6 +202,7 @@ fn piece_of(table: &Opened) -> Result<String, ToolError> {
 fn copy_table(
     repository: &Repository,
     table: &Opened,
+    rate: &Rate,
     path: &Path,
     progress: &Mutex<Progress<'_>>,
     copied: &Mutex<u64>,
@@ -213,6 +212,7 @@ fn copy_table(
     let (mut bytes, mut at) = (vec![0; PIECE], 0);
     while at < table.len {
         let n = PIECE.min((table.len - at) as usize);
+        rate.wait(&*repository.env, n as u64);
         table.file.read_exact_at(&mut bytes[..n], at).map_err(failed)?;
         writer.append(&bytes[..n])?;
         at += n as u64;

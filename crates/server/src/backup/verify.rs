@@ -148,10 +148,7 @@ fn rehearse_to(
     let mut wrong = Vec::new();
     let (verdict, text) = crate::repair::examined(env, &target)?;
     if verdict != 0 {
-        wrong.push(format!(
-            "the backup {}, restored to {}, is not sound:\n{text}",
-            backup.id, wanted.until
-        ));
+        wrong.push(format!("the backup {}, restored to {}, is not sound:\n{text}", backup.id, wanted.until));
     }
     env.remove_tree(&target).map_err(|e| ToolError::io("remove", &target, e))?;
     Ok((Some(restored), wrong))

@@ -110,7 +110,9 @@ fn lock(env: &dyn Env, path: &Path) -> Result<Box<dyn Send + Sync>, ToolError> {
     env.lock_file_alone(&marker).map_err(|e| match e.kind() {
         ErrorKind::WouldBlock => {
             let path = path.display();
-            ToolError::Refused(format!("'{path}' is being made by another program: wait for it, or name another one"))
+            ToolError::Refused(format!(
+                "'{path}' is being made by another program: wait for it, or name another one"
+            ))
         }
         _ => ToolError::io("lock", &marker, e),
     })
