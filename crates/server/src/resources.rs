@@ -15,8 +15,8 @@ pub(crate) fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Lets a write beyond the limit on files' sizes (`ulimit -f`) fail with an error, which is told; the
-/// signal would end the process without a word.
+/// Lets a write beyond the limit on files' sizes (`ulimit -f`) fail with an error, which is told;
+/// the signal would end the process without a word.
 pub(crate) fn report_file_size_limit() -> std::io::Result<()> {
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default()).map(drop)
 }

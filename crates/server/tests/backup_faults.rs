@@ -1,4 +1,5 @@
-//! What kills, full disks and other people's hands leave of backups: told, refused, or done without.
+//! What kills, full disks and other people's hands leave of backups: told, refused, or done
+//! without.
 // The disk is a real one: what is damaged on it is no business of the simulated one.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -12,8 +13,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A kill between the folder of a log file and its first piece: verify called it good, and a restore
-/// to the end failed.
+/// A kill between the folder of a log file and its first piece: verify called it good, and a
+/// restore to the end failed.
 #[test]
 fn a_log_file_without_pieces_counts_as_not_there() {
     let scene = Scene::new();

@@ -1,5 +1,5 @@
-//! `duramen backup --continuous` and `duramen restore`, killed at random moments: what they leave is
-//! a good archive, and a restore to its end has every transaction that is archived.
+//! `duramen backup --continuous` and `duramen restore`, killed at random moments: what they leave
+//! is a good archive, and a restore to its end has every transaction that is archived.
 //!
 //! `DURAMEN_KILL_ROUNDS` kills, 60 by default and fewer if that takes more than 50 seconds;
 //! `DURAMEN_SEED` draws the moments.

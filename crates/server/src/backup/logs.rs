@@ -88,8 +88,8 @@ pub(super) fn archive(
     Ok(archived)
 }
 
-/// The number in positions of the first log file that tables at this position need. Where the log was
-/// begun anew the tables have all of the old one, and may yet be called after it.
+/// The number in positions of the first log file that tables at this position need. Where the log
+/// was begun anew the tables have all of the old one, and may yet be called after it.
 fn first_needed(
     tables: Option<LogPosition>,
     reset: Option<&LogResetEvent>,

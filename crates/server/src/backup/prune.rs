@@ -41,8 +41,9 @@ fn first_retained(backups: &[Manifest], keep: Keep, now: u64) -> usize {
     first.min(backups.len().saturating_sub(1))
 }
 
-/// Log files are removed by what manifests say of the first one that is needed. It only grows from one
-/// backup to the next, so one that says a later file than a later backup is not what was written.
+/// Log files are removed by what manifests say of the first one that is needed. It only grows from
+/// one backup to the next, so one that says a later file than a later backup is not what was
+/// written.
 fn check_order(backups: &[Manifest]) -> Result<(), ToolError> {
     let mut by_end: Vec<&Manifest> = backups.iter().collect();
     by_end.sort_by_key(|backup| (log_order(&backup.log_last), backup.log_end));

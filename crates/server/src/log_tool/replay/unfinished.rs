@@ -1,6 +1,6 @@
-//! The folder that becomes a data directory: `NAME.unfinished`, with a file that says so until it is
-//! whole. A server does not start on it; the next one that makes `NAME` removes it, if the one that
-//! made it is gone, which a lock on that file tells.
+//! The folder that becomes a data directory: `NAME.unfinished`, with a file that says so until it
+//! is whole. A server does not start on it; the next one that makes `NAME` removes it, if the one
+//! that made it is gone, which a lock on that file tells.
 
 use super::super::ToolError;
 use super::say;
