@@ -77,6 +77,14 @@ fn a_gap_in_a_log_file_is_told_unless_the_point_lies_before_it() {
     scene.check("gtid before", Some(&points[0].gtid), &points[0].dump);
     let (code, out, _) = scene.run(&["backup", "verify", &scene.from(), "--read-only"]);
     assert!(code == 1 && out.contains(name), "{out}");
+    // Its beginning: nothing of the file can be read.
+    std::fs::remove_file(&pieces[0]).unwrap();
+    for to in
+        ["--to=2100-01-01".to_owned(), format!("--to={}", points[2].gtid), format!("--to={}", points[0].gtid)]
+    {
+        let errors = scene.refusal(&["restore", &scene.from(), &scene.target("gap"), &to]);
+        assert!(errors.contains("a piece is missing") && errors.contains("the file before it"), "{errors}");
+    }
 }
 
 /// Pieces of the log were not bound to their file and range, manifests not to their backup: another

@@ -64,7 +64,7 @@ pub(super) fn archive(
         compare(repository, &files)?;
     }
     let needed = first_needed(tables, reset.as_ref())?;
-    let oldest = repository.log_names()?.into_iter().next();
+    let oldest = repository.oldest_log()?;
     let mut archived = ArchivedLog { names: Vec::new(), end: 0, added: 0, shift, needed };
     for (i, file) in files.iter().enumerate() {
         let is_last = i + 1 == files.len();

@@ -192,6 +192,20 @@ impl Repository {
         Ok(names)
     }
 
+    /// The oldest of [`Self::log_names`].
+    pub(super) fn oldest_log(&self) -> Result<Option<String>, ToolError> {
+        let mut names: Vec<_> =
+            self.list(&self.path.join("logs"))?.iter().map(|path| name_of(path)).collect();
+        names.retain(|name| is_log_name(name));
+        names.sort_by(|a, b| log_order(a).cmp(&log_order(b)));
+        for name in names {
+            if !self.all_segments(&name)?.is_empty() {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
     /// What is archived of a log file, from its first byte on and without gaps.
     pub(super) fn segments(&self, name: &str) -> Result<Vec<Segment>, ToolError> {
         Ok(self.chain(name)?.0)

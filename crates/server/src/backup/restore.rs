@@ -209,7 +209,7 @@ fn unpack_log(
         let path = folder.join(&name);
         let (end, gap) = unpack_log_file(repository, &name, &path)?;
         let is_in_backup = (log_order(&name), end) < (log_order(&backup.log_last), backup.log_end);
-        if !is_in_backup && has_point(repository, &path, &name, end, until)? {
+        if !is_in_backup && end > 0 && has_point(repository, &path, &name, end, until)? {
             break;
         }
         if let Some(gap) = gap {
@@ -227,9 +227,13 @@ fn unpack_log(
 
 fn gap_in(repository: &Repository, name: &str, gap: Gap) -> ToolError {
     let Gap { from, to } = gap;
+    let point = match from {
+        0 => "(the end of the file before it)".to_owned(),
+        _ => format!("{name}:{from}"),
+    };
     ToolError::Refused(format!(
         "a piece is missing in '{}', of the bytes from {from} to {to}: what was committed there or later can't be restored. Put it \
-         back from a copy of the folder, or end in front of it, with --to={name}:{from} or earlier",
+         back from a copy of the folder, or end in front of it: --to={point} or earlier",
         repository.log(name).display()
     ))
 }
