@@ -83,7 +83,7 @@ pub trait Env: Send + Sync + 'static {
     ///
     /// # Errors
     /// The operating system's: `NotFound`, `AlreadyExists` for the two modes that create, and
-    /// others.
+    /// others. `InvalidInput` for a pipe that is to be read.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Makes a directory and those above it; no error if it is there.
     ///
@@ -125,6 +125,13 @@ pub trait Env: Send + Sync + 'static {
     /// # Errors
     /// `WouldBlock` if another holds the file or the folder; others are the operating system's.
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
+    /// As [`Env::lock_file`], of the file alone: who has it may yet lock the folder.
+    ///
+    /// # Errors
+    /// Those of [`Env::lock_file`].
+    fn lock_file_alone(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+        self.lock_file(path)
+    }
 
     /// The wall clock.
     fn now(&self) -> UnixMicros;

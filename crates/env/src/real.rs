@@ -5,7 +5,7 @@ use crate::{Env, File, OpenMode, UnixMicros, Whose, clock, cuts, lease, rare};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,13 +25,17 @@ impl Env for RealEnv {
         let mut options = fs::OpenOptions::new();
         options.read(true).mode(FILE_MODE);
         match mode {
-            OpenMode::Read => &mut options,
+            // Opening a pipe would wait for one that writes to it.
+            OpenMode::Read => options.custom_flags(libc::O_NONBLOCK),
             OpenMode::ReadWrite => options.write(true),
             OpenMode::Create => options.write(true).create(true),
             OpenMode::CreateNew => options.write(true).create_new(true),
             OpenMode::CreateNewPrivate => options.write(true).create_new(true).mode(0o600),
         };
         let file = options.open(path)?;
+        if mode == OpenMode::Read && file.metadata()?.file_type().is_fifo() {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "it is a pipe (FIFO), and no file"));
+        }
         Ok(Arc::new(RealFile(file)))
     }
 
@@ -49,7 +53,7 @@ impl Env for RealEnv {
 
     fn remove_file_of_others(&self, path: &Path) -> io::Result<()> {
         // For others' sake only: whatever fails about it, the name goes.
-        let file = fs::OpenOptions::new().write(true).open(path);
+        let file = fs::OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(path);
         fs::remove_file(path)?;
         if let Ok(file) = file
             && let Ok(what) = file.metadata()
@@ -80,6 +84,11 @@ impl Env for RealEnv {
     }
 
     fn lock_file(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
+        let file = self.lock_file_alone(path)?;
+        Ok(Box::new((file, lock_folder(path)?)))
+    }
+
+    fn lock_file_alone(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         let file = fs::OpenOptions::new()
             .read(true)
             .write(true)
@@ -88,7 +97,7 @@ impl Env for RealEnv {
             .mode(FILE_MODE)
             .open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Box::new((file, lock_folder(path)?))),
+            Ok(()) => Ok(Box::new(file)),
             Err(fs::TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
             Err(fs::TryLockError::Error(e)) => Err(e),
         }
@@ -234,6 +243,18 @@ mod tests {
 
     /// Somebody cleaned up "stale" lock files while a server ran; a second one came in and wrote to
     /// the same files.
+    /// Opening it waited until somebody wrote to it.
+    #[test]
+    fn a_pipe_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .unwrap();
+        assert_eq!(RealEnv.open(&path, OpenMode::Read).err().unwrap().kind(), ErrorKind::InvalidInput);
+        RealEnv.remove_file_of_others(&path).unwrap();
+        assert_eq!(RealEnv.read_file(Path::new("/dev/null")).unwrap(), b"");
+    }
+
     #[test]
     fn a_lock_holds_without_its_file() {
         let dir = tempfile::tempdir().unwrap();

@@ -14,16 +14,18 @@
 //!
 //! Elsewhere: the repository's files (`repository.rs`) and their format (`piece.rs`).
 //!
-//! (B1) Tables and small files are verified against the manifest as they are read: what is damaged
-//!      or missing is told, and never restored. Pieces of the log are verified by themselves alone;
-//!      docs/backup.md tells what is not noticed.
+//! (B1) All that is read is verified: by itself, as what its path says, tables and small files
+//!      against the manifest, and the log as one history with the backup. What is damaged or missing
+//!      is told, and never restored.
 //! (B2) A backup that is broken off, by a kill or a power cut, is none, and damages no other one.
 
 mod help;
+mod key;
 mod logs;
 mod manifest;
 mod piece;
 mod prune;
+mod rate;
 mod repository;
 mod restore;
 mod source;
@@ -33,22 +35,26 @@ mod verify;
 use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::point::Until;
-use crate::tool::{asks_for_help, exit, folder, print};
+use crate::tool::{asks_for_help, exit, folder, print, real};
 use binlog::json_lines::moment;
 use env::{Env, RealEnv};
+use key::Key;
 use manifest::Manifest;
-use piece::Key;
 use prune::Keep;
-use repository::Repository;
+use rate::Rate;
+use repository::{Backups, Repository};
 use restore::Wanted;
 use source::Source;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
+use take::Taken;
 
 /// Threads that copy, if nothing else is said.
 const JOBS: u64 = 2;
+/// More would wait for the disk, each with its buffers.
+const JOBS_MAX: u64 = 64;
 /// How often the log is archived by `--continuous`.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -69,7 +75,7 @@ fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     if asks_for_help(args) || args.is_empty() {
         return print(help::BACKUP).map(|()| 0);
     }
-    crate::resources::raise_file_limit();
+    prepare()?;
     match args[0].as_str() {
         "list" => list(env, &args[1..]),
         "verify" => run_verify(env, &args[1..]),
@@ -85,52 +91,78 @@ fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     }
 }
 
+/// What the system lets the process do.
+fn prepare() -> Result<(), ToolError> {
+    crate::resources::raise_file_limit();
+    crate::resources::report_file_size_limit()
+        .map_err(|e| ToolError::Refused(format!("can't say how SIGXFSZ is to be handled: {e}")))
+}
+
 fn key(env: &dyn Env, arguments: &Arguments) -> Result<Option<Key>, ToolError> {
     arguments.value("key-file").map(|path| Key::read(env, Path::new(path))).transpose()
 }
 
 fn jobs(arguments: &Arguments) -> Result<usize, ToolError> {
-    Ok(usize::try_from(arguments.positive("jobs")?.unwrap_or(JOBS)).unwrap_or(1).min(256))
+    match arguments.positive("jobs")?.unwrap_or(JOBS) {
+        jobs if jobs <= JOBS_MAX => Ok(jobs as usize),
+        _ => Err(arguments.wrong(format!("--jobs is at most {JOBS_MAX}: each thread takes some megabytes"))),
+    }
 }
 
 /// The repository that `--from` names.
 fn opened(env: &Arc<dyn Env>, arguments: &Arguments) -> Result<Repository, ToolError> {
-    let path = folder(arguments, "from", "the folder with the backups")?;
+    let path = real(&folder(arguments, "from", "the folder with the backups")?);
     Repository::open(env, &path, key(&**env, arguments)?)
 }
 
-const TAKE_OPTIONS: [Takes; 6] = [
+/// Nothing but backups is made in their folder.
+fn refuse_inside(repository: &Path, path: &Path, arguments: &Arguments) -> Result<(), ToolError> {
+    match path.starts_with(repository) {
+        true => Err(arguments.wrong(format!("'{}' is inside the folder of the backups", path.display()))),
+        false => Ok(()),
+    }
+}
+
+const TAKE_OPTIONS: [Takes; 7] = [
     Takes::Value("datadir"),
     Takes::Value("to"),
     Takes::Value("key-file"),
     Takes::Value("jobs"),
     Takes::Nothing("continuous"),
     Takes::Value("every"),
+    Takes::Value("rate"),
 ];
 
 fn run_take(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let arguments = Arguments::parse("backup", args, &TAKE_OPTIONS, &[])?;
-    let datadir = folder(&arguments, "datadir", "the server's data directory")?;
-    let to = folder(&arguments, "to", "the folder that gets the backup")?;
+    let datadir = real(&folder(&arguments, "datadir", "the server's data directory")?);
+    let to = real(&folder(&arguments, "to", "the folder that gets the backup")?);
+    if to.starts_with(&datadir) {
+        return Err(arguments.wrong(format!(
+            "'{}' is inside the data directory, with which it would be lost: --to names another place",
+            to.display()
+        )));
+    }
+    refuse_inside(&to, &datadir, &arguments)?;
     let is_continuous = arguments.has("continuous");
     let every = arguments.positive("every")?.map(Duration::from_secs);
     if every.is_some() && !is_continuous {
         return Err(arguments.wrong("--every says how often --continuous takes a backup".to_owned()));
     }
     let jobs = jobs(&arguments)?;
-    let source = Source::open(env, &datadir)?;
+    let source = Source::open(env, &datadir, Rate::new(arguments.positive("rate")?))?;
     let repository = Repository::open_or_make(env, &to, key(&**env, &arguments)?)?;
     let lock = repository.lock()?;
-    take(&repository, &source, jobs)?;
+    let last = take(&repository, &source, jobs)?;
     drop(lock);
     if is_continuous {
-        archive(&repository, &source, jobs, every)?;
+        Archiver { repository, source, jobs, every, last, idle_told: false }.run()?;
     }
     Ok(0)
 }
 
 /// Takes a backup, and tells what it came to. The repository is locked.
-fn take(repository: &Repository, source: &Source<'_>, jobs: usize) -> Result<(), ToolError> {
+fn take(repository: &Repository, source: &Source<'_>, jobs: usize) -> Result<Taken, ToolError> {
     let begun = repository.env.monotonic();
     let taken = take::take(repository, source, jobs)?;
     let Manifest { id, log_last, log_end, gtid_executed, tables, .. } = &taken.manifest;
@@ -139,44 +171,77 @@ fn take(repository: &Repository, source: &Source<'_>, jobs: usize) -> Result<(),
          gtid_executed: {gtid_executed}\n",
         tables.len(),
         taken.copied / 1_000_000,
-        taken.archived / 1_000_000,
+        taken.log.added / 1_000_000,
         (repository.env.monotonic() - begun).as_secs_f64()
-    ))
+    ))?;
+    Ok(taken)
 }
 
 /// Archives the log until the program is ended, and takes backups.
-fn archive(
-    repository: &Repository,
-    source: &Source<'_>,
+struct Archiver<'a> {
+    repository: Repository,
+    source: Source<'a>,
     jobs: usize,
     every: Option<Duration>,
-) -> Result<(), ToolError> {
-    let (mut taken, mut is_first, mut was_told) = (repository.env.monotonic(), true, false);
-    eprintln!("duramen backup: archiving the log every second, until this program is ended");
-    loop {
-        std::thread::sleep(PAUSE);
-        // What goes on is told once: somebody removes old backups, or the disk is full.
-        let mut tell = |e: &ToolError| {
-            if !std::mem::replace(&mut was_told, true) {
-                eprintln!("duramen backup: {e}; trying again");
+    /// The last backup.
+    last: Taken,
+    /// It was said that nothing was committed since.
+    idle_told: bool,
+}
+
+impl Archiver<'_> {
+    fn run(mut self) -> Result<(), ToolError> {
+        let env = self.repository.env.clone();
+        let (mut due, mut is_first, mut was_told) = (self.due(), true, false);
+        eprintln!("duramen backup: archiving the log every second, until this program is ended");
+        loop {
+            std::thread::sleep(PAUSE);
+            // What goes on is told once: somebody removes old backups, or the disk is full.
+            let mut tell = |e: &ToolError| {
+                if !std::mem::replace(&mut was_told, true) {
+                    eprintln!("duramen backup: {e}; trying again");
+                }
+            };
+            let _lock = match self.repository.lock() {
+                Ok(lock) => lock,
+                Err(e) => {
+                    tell(&e);
+                    continue;
+                }
+            };
+            let is_due = due.is_some_and(|due| env.monotonic() >= due);
+            match self.archive(is_first, is_due) {
+                Ok(()) => (is_first, was_told) = (false, false),
+                Err(e @ ToolError::Io { .. }) => {
+                    tell(&e);
+                    continue;
+                }
+                Err(e) => return Err(e),
             }
-        };
-        let _lock = match repository.lock() {
-            Ok(lock) => lock,
-            Err(e) => {
-                tell(&e);
-                continue;
+            if is_due {
+                due = self.due();
             }
-        };
-        let outcome = match every.is_some_and(|every| repository.env.monotonic() - taken >= every) {
-            true => take(repository, source, jobs).map(|()| taken = repository.env.monotonic()),
-            false => logs::archive(repository, source, is_first, None).map(drop),
-        };
-        match outcome {
-            Ok(()) => (is_first, was_told) = (false, false),
-            Err(e @ ToolError::Io { .. }) => tell(&e),
-            Err(e) => return Err(e),
         }
+    }
+
+    /// When the next backup is due.
+    fn due(&self) -> Option<Duration> {
+        self.every.map(|every| self.repository.env.monotonic() + every)
+    }
+
+    /// Archives the log, and takes a backup if one is due and would have anything new.
+    fn archive(&mut self, is_first: bool, is_due: bool) -> Result<(), ToolError> {
+        let log = logs::archive(&self.repository, &self.source, is_first, None)?;
+        if is_due && log.end() != self.last.log.end() {
+            self.last = take(&self.repository, &self.source, self.jobs)?;
+            self.idle_told = false;
+        } else if is_due && !std::mem::replace(&mut self.idle_told, true) {
+            let id = &self.last.manifest.id;
+            eprintln!(
+                "duramen backup: nothing was committed since the backup {id}: there is none until something is"
+            );
+        }
+        Ok(())
     }
 }
 
@@ -185,7 +250,7 @@ const LIST_OPTIONS: [Takes; 2] = [Takes::Value("from"), Takes::Value("key-file")
 fn list(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let arguments = Arguments::parse("backup list", args, &LIST_OPTIONS, &[])?;
     let repository = opened(env, &arguments)?;
-    let backups = repository.backups()?;
+    let backups = repository.backups()?.warned("backup list");
     for backup in &backups {
         let Manifest { id, until, log_last, log_end, tables, .. } = backup;
         print(&format!(
@@ -217,18 +282,26 @@ const VERIFY_OPTIONS: [Takes; 6] = [
 fn run_verify(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let arguments = Arguments::parse("backup verify", args, &VERIFY_OPTIONS, &[])?;
     let repository = opened(env, &arguments)?;
-    let backups = repository.backups()?;
+    let scratch = real(&arguments.value("scratch").map_or_else(std::env::temp_dir, PathBuf::from));
+    refuse_inside(repository.path(), &scratch, &arguments)?;
+    let Backups { readable: backups, unreadable } = repository.backups()?;
     let Some(latest) = backups.last() else {
         return Err(ToolError::Refused("there is no backup in the repository".into()));
     };
+    let jobs = jobs(&arguments)?;
     let mut wrong = verify::read_all(&repository, &backups)?;
+    wrong.extend(unreadable.into_iter().map(|(_, why)| why.to_string()));
     let mut restored = 0;
     if wrong.is_empty() && !arguments.has("read-only") {
-        let scratch = arguments.value("scratch").map_or_else(std::env::temp_dir, PathBuf::from);
         let rehearsed = if arguments.has("all") { &backups[..] } else { std::slice::from_ref(latest) };
         for backup in rehearsed {
-            wrong.extend(verify::rehearse(&repository, backup, &scratch, jobs(&arguments)?)?);
+            wrong.extend(verify::rehearse(&repository, backup, &scratch, jobs)?);
             restored += 1;
+        }
+        let (replayed, bad) = verify::rehearse_log(&repository, &backups, &scratch, jobs)?;
+        wrong.extend(bad);
+        if let Some(text) = replayed {
+            print(&format!("{text}\n"))?;
         }
     }
     for text in &wrong {
@@ -273,24 +346,25 @@ fn run_restore(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     if asks_for_help(args) || args.is_empty() {
         return print(help::RESTORE).map(|()| 0);
     }
+    prepare()?;
     let arguments = Arguments::parse("restore", args, &RESTORE_OPTIONS, &[])?;
     let repository = opened(env, &arguments)?;
-    let target = folder(&arguments, "datadir", "the data directory to make")?;
+    let target = real(&folder(&arguments, "datadir", "the data directory to make")?);
+    refuse_inside(repository.path(), &target, &arguments)?;
     let until = Until::parse(&arguments, "to")?;
     let wanted =
         Wanted { target: &target, until, keep_uuid: arguments.has("keep-uuid"), jobs: jobs(&arguments)? };
     let begun = env.monotonic();
     let restored = restore::restore(&repository, None, &wanted)?;
     print(&format!(
-        "restored, with {} transactions behind the backup, in {:.1} s\nended at {}:{}, {}\ngtid_executed: {}\nstart it with: \
-         duramen serve --datadir={}\n",
+        "restored, with {} transactions behind the backup, in {:.1} s\nended at {}:{}, {}\ngtid_executed: {}\nstart it with: {}\n",
         restored.transactions,
         (env.monotonic() - begun).as_secs_f64(),
         restored.last_name,
         restored.last_end,
         restored.ended_with,
         restored.executed.to_string().replace('\n', ""),
-        target.display()
+        restored.start_line
     ))?;
     Ok(0)
 }

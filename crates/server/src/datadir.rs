@@ -233,6 +233,11 @@ fn make_uuid(env: &dyn Env) -> String {
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
+/// Gives a directory that is being made a UUID of its own.
+pub(crate) fn write_new_uuid(env: &dyn Env, dir: &Path) -> Result<(), DatadirError> {
+    write_uuid(env, &dir.join("auto.cnf"), &make_uuid(env))
+}
+
 fn write_uuid(env: &dyn Env, auto: &Path, uuid: &str) -> Result<(), DatadirError> {
     let text = format!("[auto]\nserver-uuid={uuid}\n{CHECKSUM}{:08x}\n", crc32fast::hash(uuid.as_bytes()));
     env.replace_file(auto, text.as_bytes()).map_err(|e| failed("write", auto, e))

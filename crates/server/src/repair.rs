@@ -33,8 +33,8 @@ mod survey;
 
 use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
-use crate::log_tool::replay::Unfinished;
-use crate::tool::{asks_for_help, exit, folder, print};
+use crate::log_tool::replay::{Unfinished, refuse_unfinished};
+use crate::tool::{asks_for_help, exit, folder, print, real};
 use binlog::gtid::GtidSet;
 use binlog::log::LogError;
 use copy::{Cut, NewLog};
@@ -42,7 +42,7 @@ use env::{Env, RealEnv};
 use examine::{Examination, StoreState, one_line};
 use rebuild::Rebuilt;
 use report::{Severity, array, members, object, quoted};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -77,6 +77,7 @@ fn run_check(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     }
     let arguments = Arguments::parse("check", args, &CHECK_OPTIONS, &[])?;
     let dir = folder(&arguments, "datadir", "the data directory to examine")?;
+    refuse_unfinished(&**env, &dir)?;
     let found = examine::examine(env, &dir, arguments.value("log-bin"), arguments.has("full"))?;
     match arguments.has("json") {
         true => print(&format!("{{{}}}\n", found.report.json_members()))?,
@@ -142,6 +143,7 @@ fn run_repair(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     }
     let arguments = Arguments::parse("repair", args, &REPAIR_OPTIONS, &[])?;
     let dir = folder(&arguments, "datadir", "the data directory to repair")?;
+    refuse_unfinished(&**env, &dir)?;
     let into = folder(&arguments, "into", "the data directory to make; a repair changes nothing in place")?;
     if real(&into).starts_with(real(&dir)) {
         let what = format!("--into={} is in the data directory, and nothing is made there", into.display());
@@ -177,16 +179,6 @@ fn run_repair(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     unfinished.finish(&into)?;
     print(&if is_json { report } else { text_of(&repaired, &into) })?;
     Ok(u8::from(repaired.has_loss() || !repaired.rebuilt.set_aside.is_empty()))
-}
-
-/// A path without symbolic links, as far as it is there.
-fn real(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(real), ..) => real,
-        (Err(_), Some(parent), Some(name)) => real(parent).join(name),
-        _ => path,
-    }
 }
 
 /// Nothing was made.

@@ -2,6 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sql::variables::{GlobalVariables, Value, ids};
+use std::sync::Arc;
 
 /// Files that the server itself has open, at most: log files and their pool, tables, keys,
 /// listening sockets.
@@ -12,6 +13,12 @@ pub(crate) fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     // Where it stays as it is, opening a file will tell.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+/// Lets a write beyond the limit on files' sizes (`ulimit -f`) fail with an error, which is told;
+/// the signal would end the process without a word.
+pub(crate) fn report_file_size_limit() -> std::io::Result<()> {
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default()).map(drop)
 }
 
 /// Raises the limit on open files as far as it goes, and lowers `max_connections` to what it

@@ -11,6 +11,7 @@ use crate::connections::Connections;
 use crate::datadir::{Datadir, DatadirError};
 use crate::event_scheduler::EventScheduler;
 use crate::listener::Listener;
+use crate::log_tool::replay::is_unfinished;
 use crate::metrics::Endpoint;
 use crate::options::Options;
 use crate::replica::ReplicaThreads;
@@ -54,6 +55,10 @@ pub enum StartError {
     #[error("'{}' is an unfinished copy of another server, made by 'duramen replicate': call that again, it goes on where it \
         stopped; or remove the directory", .0.display())]
     UnfinishedCopy(std::path::PathBuf),
+    /// It is not whole yet.
+    #[error("'{}' is an unfinished data directory: 'duramen restore', 'duramen binlog replay' or 'duramen repair' was ended before it \
+        was whole, or is at work. Call that again, or remove it", .0.display())]
+    Unfinished(std::path::PathBuf),
     /// What was opened can't be closed again.
     #[error("can't open the database: {0}")]
     Close(sql::SqlError),
@@ -151,6 +156,10 @@ impl Running {
         }
         tracing::info!("duramen {} starts, process {}", env!("CARGO_PKG_VERSION"), std::process::id());
         resources::raise_open_files(&variables);
+        let dir = options.path(ids::DATADIR);
+        if is_unfinished(&*env, &dir) {
+            return Err(StartError::Unfinished(dir));
+        }
         let datadir = Datadir::open(env.clone(), &options.path(ids::DATADIR), &options.path(ids::PID_FILE))?;
         if crate::replicate::is_unfinished(&*env, datadir.path()) {
             return Err(StartError::UnfinishedCopy(datadir.path().to_owned()));

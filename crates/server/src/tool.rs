@@ -39,6 +39,18 @@ pub(crate) fn folder(arguments: &Arguments, name: &str, what: &str) -> Result<Pa
     value.ok_or_else(|| arguments.wrong(format!("--{name} is missing: {what}")))
 }
 
+/// A path without symbolic links and `..`, as far as it is there.
+pub(crate) fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), ..) => real,
+        (Err(_), Some(parent), Some(name)) => real(parent).join(name),
+        // It ends with `..`.
+        (Err(_), Some(parent), None) => real(parent).parent().map_or(path.clone(), Path::to_owned),
+        _ => path,
+    }
+}
+
 /// A file's name without the folder.
 pub(crate) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()

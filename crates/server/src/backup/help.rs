@@ -7,7 +7,7 @@ Backs up a server, running or not, to a folder. Nothing is locked: the server's 
     duramen backup --datadir=/srv/duramen --to=/backup --continuous --every=3600
                                               one an hour, and the log every second
     duramen backup list   --from=/backup      which there are, and up to where the log is archived
-    duramen backup verify --from=/backup      read everything, and restore the latest into a place that goes again
+    duramen backup verify --from=/backup      read everything, and restore the latest, and all of the log, into a place that goes again
     duramen backup prune  --from=/backup --keep-days=30
                                               remove old ones; each moment of 30 days remains restorable
     duramen restore --help                    how to get one back
@@ -20,8 +20,9 @@ A backup is consistent at a position of the log, which it tells. Only what the s
     --key-file=FILE    encrypt (AES-256-GCM) with this key, or read what is: 64 hexadecimal digits ('openssl rand -hex 32 > FILE'). Without the
                        file nothing can be restored: keep it elsewhere
     --continuous       go on archiving the log, until the program is ended
-    --every=SECONDS    with --continuous: take a backup so often, too
-    --jobs=N           threads that copy tables, by default 2
+    --every=SECONDS    with --continuous: take a backup so often, too, if anything was committed since
+    --jobs=N           threads that copy tables, by default 2, at most 64
+    --rate=N           copy tables at N MiB a second at most, so that the server's commits have the disk first; the log is not slowed down
     --all              verify: restore each backup
     --read-only        verify: restore none
     --scratch=DIR      verify: where to restore, by default the system's temporary folder; needs the database's size
@@ -39,9 +40,9 @@ Makes a data directory of a backup and of the log that was archived behind it.
     duramen restore --from=/backup --datadir=/srv/new --to=UUID:4711               up to this transaction
     duramen restore --from=/backup --datadir=/srv/new --to=binlog.000012:4567      what ends there or before
 
-The latest backup in front of the point is taken. What is read is verified; docs/backup.md tells which faults are not noticed. The directory
-has its name only when recovery has succeeded. Its server has a server_uuid of its own, so that it gives out no GTID that the old one gave to
-another transaction.
+The latest backup in front of the point is taken. What is read is verified, and what is damaged or missing is never restored. The directory
+has its name only when recovery has succeeded; what a killed restore leaves is replaced by the next one. Its server has a server_uuid of its
+own, so that it gives out no GTID that the old one gave to another transaction.
 
     --from=DIR         the folder of the backups
     --datadir=DIR      the data directory to make; it must not be there, or be empty
@@ -49,7 +50,7 @@ another transaction.
     --keep-uuid        the new server takes the old one's place, and has its server_uuid: only if all of the log was restored, and the old one
                        is gone
     --key-file=FILE    the key, if the backups are encrypted
-    --jobs=N           threads that copy tables, by default 2
+    --jobs=N           threads that copy tables, by default 2, at most 64
     --help             this text
 
 Exit codes: 0 done; 3 it could not be done, and nothing was made.

@@ -13,7 +13,8 @@ use super::repository::{Repository, Segment, log_order, segment_name};
 use super::source::{OpenedLog, Source};
 use crate::log_tool::ToolError;
 use crate::tool::log_number;
-use binlog::event::{EventHeader, MAGIC};
+use binlog::LogPosition;
+use binlog::event::{EventHeader, LogResetEvent, MAGIC};
 use binlog::log::durable_mark;
 
 /// Read at once, in bytes.
@@ -33,31 +34,42 @@ pub(super) struct ArchivedLog {
     pub(super) added: u64,
     /// What is added to the number in a log file's name for the number in positions.
     pub(super) shift: i64,
+    /// The number in positions of the first file that the tables need; `None` if they need all.
+    pub(super) needed: Option<u32>,
+}
+
+impl ArchivedLog {
+    /// The last file, and where it ends.
+    pub(super) fn end(&self) -> (Option<&String>, u64) {
+        (self.names.last(), self.end)
+    }
 }
 
 /// Archives what the repository lacks. `is_first`: the repository is compared with the server (L3).
-/// `first_needed`: the number in positions of the first log file that a backup needs; files in
-/// front of it are not archived, nor those in front of what is archived already.
+/// `tables`: where a backup's tables are; log files in front of that are not archived, nor those in
+/// front of what is archived already.
 pub(super) fn archive(
     repository: &Repository,
     source: &Source<'_>,
     is_first: bool,
-    first_needed: Option<u32>,
+    tables: Option<LogPosition>,
 ) -> Result<ArchivedLog, ToolError> {
     // The note is read first: the files have what it says.
     let mark = durable_mark(source.env, source.path, &source.log_name)
         .map_err(|e| ToolError::io("read the durable mark", source.path, e))?;
     let files = source.log()?;
-    let shift = files.first().map_or(Ok(0), OpenedLog::shift)?;
+    let reset = files.first().map_or(Ok(None), OpenedLog::reset)?;
+    let shift = reset.as_ref().map_or(0, |reset| reset.first as i64 - reset.named as i64);
     if is_first {
         compare(repository, &files)?;
     }
-    let oldest = repository.log_names()?.into_iter().next();
-    let mut archived = ArchivedLog { names: Vec::new(), end: 0, added: 0, shift };
+    let needed = first_needed(tables, reset.as_ref())?;
+    let oldest = repository.oldest_log()?;
+    let mut archived = ArchivedLog { names: Vec::new(), end: 0, added: 0, shift, needed };
     for (i, file) in files.iter().enumerate() {
         let is_last = i + 1 == files.len();
         let number = log_number(&file.name, &source.log_name).map(|number| i64::from(number) + shift);
-        let is_useless = match (&oldest, first_needed, number) {
+        let is_useless = match (&oldest, needed, number) {
             (Some(oldest), _, _) => log_order(&file.name) < log_order(oldest),
             (None, Some(first), Some(number)) => number < i64::from(first),
             _ => false,
@@ -74,6 +86,25 @@ pub(super) fn archive(
         archived.names.push(file.name.clone());
     }
     Ok(archived)
+}
+
+/// The number in positions of the first log file that tables at this position need. Where the log
+/// was begun anew the tables have all of the old one, and may yet be called after it.
+fn first_needed(
+    tables: Option<LogPosition>,
+    reset: Option<&LogResetEvent>,
+) -> Result<Option<u32>, ToolError> {
+    let (Some(tables), Some(reset)) = (tables, reset) else { return Ok(tables.map(|at| at.file().0)) };
+    if u64::from(tables.file().0) >= reset.first {
+        return Ok(Some(tables.file().0));
+    }
+    if tables < LogPosition::from_u64(reset.tables) {
+        return Err(ToolError::Refused(
+            "the log was begun anew (RESET BINARY LOGS AND GTIDS) while the tables were read: try again"
+                .into(),
+        ));
+    }
+    Ok(Some(u32::try_from(reset.first).unwrap_or(u32::MAX)))
 }
 
 /// Returns how many bytes of the file are archived now.

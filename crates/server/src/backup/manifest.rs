@@ -1,12 +1,19 @@
 //! What belongs to a backup, as text.
 
-use super::piece::{Content, from_hex, to_hex};
+use super::key::{from_hex, to_hex};
+use super::piece::Content;
+use super::repository::log_order;
+use crate::log_tool::replay::copy::is_data;
+use crate::tool::log_number;
+use binlog::gtid::GtidSet;
+use std::collections::HashSet;
 use std::fmt::Write as _;
+use storage::STORE_FOLDER;
 
-const TITLE: &str = "duramen backup 1";
+const TITLE: &str = "duramen backup 2";
 
 /// A backup.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Manifest {
     /// When it was begun, in UTC: the name of its folder.
     pub(super) id: String,
@@ -89,10 +96,6 @@ impl Manifest {
             let mut words = rest.splitn(4, ' ');
             let (len, sha256) = (words.next()?.parse().ok()?, from_hex(words.next()?)?);
             let (piece, path) = (words.next()?.to_owned(), words.next()?.to_owned());
-            // Nothing is written outside of the new data directory.
-            if path.split('/').any(|part| matches!(part, "" | "." | "..")) || piece.contains('/') {
-                return None;
-            }
             let stored = StoredFile { path, piece, content: Content { len, sha256 } };
             match word {
                 "file" => manifest.files.push(stored),
@@ -100,13 +103,44 @@ impl Manifest {
                 _ => return None,
             }
         }
-        Some(manifest)
+        manifest.is_plausible().then_some(manifest)
+    }
+
+    /// True if it names nothing but files of a data directory and pieces, each once, and log files
+    /// in their order: whoever can write to the folder may have made it.
+    fn is_plausible(&self) -> bool {
+        let is_log = |name: &str| is_plain(&self.log_name) && log_number(name, &self.log_name).is_some();
+        let mut paths = HashSet::new();
+        let is_stored = |stored: &StoredFile| is_plain(&stored.piece) && stored.piece.ends_with(".piece");
+        let is_table = |path: &str| {
+            path.strip_prefix(STORE).is_some_and(|name| is_plain(name) && name.ends_with(".table"))
+        };
+        let is_file = |path: &str| match path.strip_prefix(STORE) {
+            Some(name) => name == "CURRENT" || is_plain(name) && name.ends_with(".manifest"),
+            None => is_plain(path) && is_data(path, &self.log_name) && path != STORE_FOLDER,
+        };
+        is_log(&self.log_first)
+            && is_log(&self.log_last)
+            && log_order(&self.log_first) <= log_order(&self.log_last)
+            && self.gtid_executed.parse::<GtidSet>().is_ok()
+            && self.tables.iter().all(|stored| is_table(&stored.path) && is_stored(stored))
+            && self.files.iter().all(|stored| is_file(&stored.path) && is_stored(stored))
+            && self.files.iter().chain(&self.tables).all(|stored| paths.insert(&stored.path))
     }
 
     /// Bytes of all files but the log's.
     pub(super) fn size(&self) -> u64 {
         self.files.iter().chain(&self.tables).map(|stored| stored.content.len).sum()
     }
+}
+
+/// The folder of tables, as it stands in paths.
+const STORE: &str = "store/";
+const _: () = assert!(STORE.len() == STORE_FOLDER.len() + 1);
+
+/// True for the name of a file, which leads to no other folder.
+pub(super) fn is_plain(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\0', '\n', '\r'])
 }
 
 #[cfg(test)]
@@ -135,8 +169,40 @@ mod tests {
             tables: vec![stored("store/000007.table")],
         };
         assert_eq!(Manifest::parse(&manifest.id, &manifest.text()).unwrap(), manifest);
-        let outside = Manifest { files: vec![stored("../x")], ..manifest.clone() };
-        assert!(Manifest::parse("x", &outside.text()).is_none());
-        assert!(Manifest::parse("x", &manifest.text().replace("backup 1", "backup 2")).is_none());
+        assert!(Manifest::parse("x", &manifest.text()).is_some());
+        for path in [
+            "../x",
+            "/x",
+            "a/b",
+            "",
+            "..",
+            "a\0b",
+            "binlog.000001",
+            "binlog.index",
+            "duramen.lock",
+            "store",
+            "store/x",
+            "store/../x",
+        ] {
+            let forged = Manifest { files: vec![stored(path)], ..manifest.clone() };
+            assert!(Manifest::parse("x", &forged.text()).is_none(), "file {path:?}");
+            let forged = Manifest { tables: vec![stored(path)], ..manifest.clone() };
+            assert!(Manifest::parse("x", &forged.text()).is_none(), "table {path:?}");
+        }
+        for piece in ["../x.piece", "/x.piece", "x", "", "a\0.piece"] {
+            let forged = StoredFile { piece: piece.into(), ..stored("auto.cnf") };
+            let forged = Manifest { files: vec![forged], ..manifest.clone() };
+            assert!(Manifest::parse("x", &forged.text()).is_none(), "{piece:?}");
+        }
+        let twice = Manifest { files: vec![stored("auto.cnf"), stored("auto.cnf")], ..manifest.clone() };
+        assert!(Manifest::parse("x", &twice.text()).is_none());
+        for first in ["../binlog.000001", "binlog.000003", "other.000001", ""] {
+            let forged = Manifest { log_first: first.into(), ..manifest.clone() };
+            assert!(Manifest::parse("x", &forged.text()).is_none(), "{first:?}");
+        }
+        let forged =
+            Manifest { log_name: "a/binlog".into(), log_first: "a/binlog.000001".into(), ..manifest.clone() };
+        assert!(Manifest::parse("x", &forged.text()).is_none());
+        assert!(Manifest::parse("x", &manifest.text().replace("backup 2", "backup 1")).is_none());
     }
 }

@@ -3,33 +3,45 @@
 //! | part | bytes |
 //! | --- | --- |
 //! | magic | `DURPIECE` |
-//! | version | 1 (u8); flags (u8): 1 encrypted; two zeros |
+//! | version | 2 (u8) |
+//! | flags | u8: 1 encrypted |
+//! | length of the name | u16 |
 //! | salt | 32; zeros in a file that is not encrypted |
+//! | name | the file's path in the repository, with `/` |
+//! | checksum | of all before it (XXH3, 64 bits) |
 //! | chunks | length here (u32), length of the content with bit 31 for the last chunk and bit 30 for one that is compressed (u32), then the bytes |
 //!
 //! Numbers are little-endian. A chunk's content has at most 1 MiB; compressed it is one block of
 //! LZ4. Behind the bytes stands, without a key, a checksum of the chunk's head, its number and its
 //! bytes (XXH3, 64 bits). With a key the bytes are encrypted by AES-256-GCM; the chunk's number is
 //! the nonce, the head is authenticated with it, and the tag stands at the end. Each file has a key
-//! of its own, made of the key and the salt (HKDF-SHA256), so that no nonce is used twice. The last
-//! chunk's content is the SHA-256 of all before it and their length (u64): a file that was cut at a
-//! chunk, or put together of several, is told from a whole one.
+//! of its own, made of the key, the salt and all in front of the chunks (HKDF-SHA256), so that no
+//! nonce is used twice. The last chunk's content is the SHA-256 of all before it and their length
+//! (u64): a file that was cut at a chunk, or put together of several, is told from a whole one.
+//!
+//! A file is what its path in the repository says: a piece of the log is named after its log file
+//! and its range, a manifest stands in its backup's folder, a table's name has a hash. So one that
+//! stands in another one's place is refused, and with a key it can't be made to say that it belongs
+//! there.
 
-use crate::log_tool::ToolError;
+use super::key::Key;
 use crate::log_tool::output::NewFile;
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use crate::log_tool::{ToolError, printable};
+use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
 use aws_lc_rs::digest::{Context, SHA256};
-use aws_lc_rs::hkdf;
 use env::{Env, File, OpenMode};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 8] = b"DURPIECE";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const ENCRYPTED: u8 = 1;
+/// The head without the name and the checksum.
 const HEAD: usize = 44;
 const SALT: std::ops::Range<usize> = 12..HEAD;
+/// The longest name that is read, in bytes.
+const NAME_MAX: usize = 4096;
 const CHUNK_HEAD: usize = 8;
 const LAST: u32 = 1 << 31;
 const PACKED: u32 = 1 << 30;
@@ -41,59 +53,6 @@ const SUM: usize = 8;
 
 /// SHA-256 of a file's content.
 pub(super) type Sha256 = [u8; 32];
-
-/// A key of 256 bits, of which each file's own is made.
-#[derive(Clone)]
-pub(super) struct Key([u8; 32]);
-
-impl Key {
-    /// A file with 64 hexadecimal digits, which `openssl rand -hex 32` makes.
-    pub(super) fn read(env: &dyn Env, path: &Path) -> Result<Self, ToolError> {
-        let text = env.read_file(path).map_err(|e| ToolError::io("read the key file", path, e))?;
-        let key = std::str::from_utf8(&text).ok().and_then(|text| from_hex(text.trim()));
-        key.map(Self).ok_or_else(|| {
-            let path = path.display();
-            ToolError::Refused(format!(
-                "'{path}' is no key file: it has 64 hexadecimal digits ('openssl rand -hex 32' makes them)"
-            ))
-        })
-    }
-
-    /// The key of the file with this salt.
-    fn of_file(&self, salt: &[u8]) -> LessSafeKey {
-        struct Length;
-        impl hkdf::KeyType for Length {
-            fn len(&self) -> usize {
-                32
-            }
-        }
-        let mut key = [0; 32];
-        let pseudo_random = hkdf::Salt::new(hkdf::HKDF_SHA256, salt).extract(&self.0);
-        let expanded = pseudo_random.expand(&[b"duramen backup"], Length).and_then(|okm| okm.fill(&mut key));
-        let key = expanded.and_then(|()| UnboundKey::new(&AES_256_GCM, &key));
-        LessSafeKey::new(key.unwrap_or_else(|_| unreachable!("32 bytes are a key of AES-256")))
-    }
-}
-
-/// The bytes of so many hexadecimal digits.
-pub(super) fn from_hex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (i, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * i..2 * i + 2], 16).ok()?;
-    }
-    Some(bytes)
-}
-
-pub(super) fn to_hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
 
 fn nonce(number: u32) -> Nonce {
     let mut bytes = [0; 12];
@@ -130,21 +89,35 @@ pub(super) struct PieceWriter<'a> {
 }
 
 impl<'a> PieceWriter<'a> {
-    pub(super) fn create(env: &'a dyn Env, path: &Path, key: Option<&Key>) -> Result<Self, ToolError> {
+    /// `name` is the path in the repository.
+    pub(super) fn create(
+        env: &'a dyn Env,
+        path: &Path,
+        name: &str,
+        key: Option<&Key>,
+    ) -> Result<Self, ToolError> {
         let temporary = path.with_extension("tmp");
         if env.exists(&temporary) {
             env.remove_file(&temporary).map_err(|e| ToolError::io("remove", &temporary, e))?;
         }
         let mut file = NewFile::create_private(env, &temporary)?;
-        let mut head = [0; HEAD];
+        let mut head = vec![0; HEAD];
         head[..8].copy_from_slice(MAGIC);
         head[8] = VERSION;
         if key.is_some() {
             head[9] = ENCRYPTED;
             env.random(&mut head[SALT]);
         }
+        let name_len = u16::try_from(name.len()).ok().filter(|&len| usize::from(len) <= NAME_MAX);
+        let name_len = name_len.ok_or_else(|| {
+            ToolError::Refused(format!("'{}' has too long a name for a file of a backup", path.display()))
+        })?;
+        head[10..12].copy_from_slice(&name_len.to_le_bytes());
+        head.extend_from_slice(name.as_bytes());
+        let sum = xxhash_rust::xxh3::xxh3_64(&head);
+        let key = key.map(|key| key.of_file(&head[SALT], &head));
         file.append(&head)?;
-        let key = key.map(|key| key.of_file(&head[SALT]));
+        file.append(&sum.to_le_bytes())?;
         let (pending, digest) = (Vec::with_capacity(CHUNK), Context::new(&SHA256));
         Ok(Self { env, path: path.to_owned(), file, key, pending, number: 0, len: 0, digest })
     }
@@ -213,6 +186,37 @@ impl<'a> PieceWriter<'a> {
     }
 }
 
+fn damaged(path: &Path, what: &str) -> ToolError {
+    ToolError::Refused(format!("'{}' is damaged: {what}", path.display()))
+}
+
+/// The head of a piece, with its name, as far as its checksum says that it is one.
+fn read_head(file: &dyn File, path: &Path) -> Result<Vec<u8>, ToolError> {
+    let failed = |e| ToolError::io("read", path, e);
+    let mut head = vec![0; HEAD];
+    let n = file.read_at(&mut head, 0).map_err(failed)?;
+    if n < HEAD || head[..8] != *MAGIC {
+        return Err(damaged(path, "it does not begin as a file of a backup does"));
+    }
+    if head[8] != VERSION {
+        let (path, version) = (path.display(), head[8]);
+        return Err(ToolError::Refused(format!(
+            "'{path}' is of format {version}, which this version of duramen does not know: it is at {VERSION}"
+        )));
+    }
+    let name_len = usize::from(u16::from_le_bytes([head[10], head[11]]));
+    if name_len > NAME_MAX {
+        return Err(damaged(path, "its name has an impossible length"));
+    }
+    let mut rest = vec![0; name_len + SUM];
+    let n = file.read_at(&mut rest, HEAD as u64).map_err(failed)?;
+    head.extend_from_slice(&rest[..name_len]);
+    if n < rest.len() || rest[name_len..] != xxhash_rust::xxh3::xxh3_64(&head).to_le_bytes() {
+        return Err(damaged(path, "its head is not what was written"));
+    }
+    Ok(head)
+}
+
 /// A piece that is read from front to back.
 pub(super) struct PieceReader {
     path: PathBuf,
@@ -226,43 +230,42 @@ pub(super) struct PieceReader {
 }
 
 impl PieceReader {
-    pub(super) fn open(env: &dyn Env, path: &Path, key: Option<&Key>) -> Result<Self, ToolError> {
+    /// `name` is the path in the repository, which must be what the file was written as.
+    pub(super) fn open(env: &dyn Env, path: &Path, name: &str, key: Option<&Key>) -> Result<Self, ToolError> {
         let file = env.open(path, OpenMode::Read).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => {
                 ToolError::Refused(format!("'{}' is missing in the repository", path.display()))
             }
             _ => ToolError::io("open", path, e),
         })?;
-        let mut head = [0; HEAD];
-        let n = file.read_at(&mut head, 0).map_err(|e| ToolError::io("read", path, e))?;
-        let damaged = |what: &str| ToolError::Refused(format!("'{}' is damaged: {what}", path.display()));
-        if n < HEAD || head[..8] != *MAGIC {
-            return Err(damaged("it does not begin as a file of a backup does"));
-        }
-        if head[8] != VERSION {
-            let (path, version) = (path.display(), head[8]);
+        let head = read_head(&*file, path)?;
+        let found = &head[HEAD..];
+        if found != name.as_bytes() {
             return Err(ToolError::Refused(format!(
-                "'{path}' is of format {version}, which this version of duramen does not know"
+                "'{}' is another file of a repository: it was written as '{}'",
+                path.display(),
+                printable(&String::from_utf8_lossy(found))
             )));
         }
         let key = match (head[9] & ENCRYPTED != 0, key) {
             (false, None) => None,
-            (false, Some(_)) => return Err(damaged("it is not encrypted, and all others of the key are")),
-            (true, Some(key)) => Some(key.of_file(&head[SALT])),
+            (false, Some(_)) => {
+                return Err(damaged(path, "it is not encrypted, and all others of the key are"));
+            }
+            (true, Some(key)) => Some(key.of_file(&head[SALT], &head)),
             (true, None) => {
                 let path = path.display();
                 return Err(ToolError::Refused(format!("'{path}' is encrypted: --key-file says with what")));
             }
         };
-        let digest = Some(Context::new(&SHA256));
         Ok(Self {
             path: path.to_owned(),
             file,
             key,
-            at: HEAD as u64,
+            at: (head.len() + SUM) as u64,
             number: 0,
             len: 0,
-            digest,
+            digest: Some(Context::new(&SHA256)),
             content: None,
         })
     }
@@ -366,7 +369,7 @@ mod tests {
     fn written(env: &dyn Env, key: Option<&Key>, content: &[u8]) -> (PathBuf, Content) {
         let path = PathBuf::from("/repository/x.piece");
         env.create_dir_all(Path::new("/repository")).unwrap();
-        let mut writer = PieceWriter::create(env, &path, key).unwrap();
+        let mut writer = PieceWriter::create(env, &path, "x.piece", key).unwrap();
         content.chunks(700_001).for_each(|part| writer.append(part).unwrap());
         let content = writer.finish().unwrap();
         (path, content)
@@ -374,7 +377,7 @@ mod tests {
 
     fn read(env: &dyn Env, path: &Path, key: Option<&Key>) -> Result<Vec<u8>, String> {
         let mut all = Vec::new();
-        let reader = PieceReader::open(env, path, key).map_err(|e| e.to_string())?;
+        let reader = PieceReader::open(env, path, "x.piece", key).map_err(|e| e.to_string())?;
         let content = reader.read_all(&mut |bytes| {
             all.extend_from_slice(bytes);
             Ok(())
@@ -412,10 +415,6 @@ mod tests {
                 file.write_at(bytes, 0).unwrap();
             };
             for at in 0..whole.len() {
-                // The salt and the zeros of a file without a key mean nothing.
-                if key.is_none() && (10..HEAD).contains(&at) || (10..12).contains(&at) {
-                    continue;
-                }
                 let mut changed = whole.clone();
                 changed[at] ^= 1;
                 put(&changed);
@@ -428,6 +427,25 @@ mod tests {
             put(&[&whole[..], b"x"].concat());
             assert!(read(&env, &path, key).unwrap_err().contains("behind its end"));
         }
+    }
+
+    /// Whoever can write changes the name in a file, and its checksum, too.
+    #[test]
+    fn a_piece_can_not_be_made_another_one() {
+        let env = SimEnv::new(4);
+        let key = Key([7; 32]);
+        let (path, _) = written(&env, Some(&key), b"some rows");
+        let told = PieceReader::open(&env, &path, "y.piece", Some(&key)).err().unwrap().to_string();
+        assert!(told.contains("it was written as 'x.piece'"), "{told}");
+        let mut forged = env.read_file(&path).unwrap();
+        forged[HEAD] = b'y';
+        let sum = HEAD + "x.piece".len();
+        let checksum = xxhash_rust::xxh3::xxh3_64(&forged[..sum]).to_le_bytes();
+        forged[sum..sum + SUM].copy_from_slice(&checksum);
+        env.replace_file(&path, &forged).unwrap();
+        let reader = PieceReader::open(&env, &path, "y.piece", Some(&key)).unwrap();
+        let told = reader.read_all(&mut |_| Ok(())).err().unwrap().to_string();
+        assert!(told.contains("encrypted with this key"), "{told}");
     }
 
     #[test]

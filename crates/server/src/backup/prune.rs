@@ -1,7 +1,7 @@
 //! Old backups go, with all that only they need.
 
 use super::manifest::Manifest;
-use super::repository::{MANIFEST, Repository, log_order};
+use super::repository::{Backups, MANIFEST, Repository, log_order};
 use crate::log_tool::ToolError;
 use crate::tool::name_of;
 use std::collections::HashSet;
@@ -41,13 +41,39 @@ fn first_retained(backups: &[Manifest], keep: Keep, now: u64) -> usize {
     first.min(backups.len().saturating_sub(1))
 }
 
+/// Log files are removed by what manifests say of the first one that is needed. It only grows from
+/// one backup to the next, so one that says a later file than a later backup is not what was
+/// written.
+fn check_order(backups: &[Manifest]) -> Result<(), ToolError> {
+    let mut by_end: Vec<&Manifest> = backups.iter().collect();
+    by_end.sort_by_key(|backup| (log_order(&backup.log_last), backup.log_end));
+    let wrong = by_end.windows(2).find(|pair| log_order(&pair[0].log_first) > log_order(&pair[1].log_first));
+    match wrong {
+        None => Ok(()),
+        Some(pair) => Err(ToolError::Refused(format!(
+            "the backups {} and {} contradict each other: the earlier one says that it needs the log from {} on, the later one from {}. \
+             Nothing is removed: 'duramen backup verify --all' tells more",
+            pair[0].id, pair[1].id, pair[0].log_first, pair[1].log_first
+        ))),
+    }
+}
+
 /// Removes what `keep` does not keep, and what backups that were broken off left.
 pub(super) fn prune(repository: &Repository, keep: Keep) -> Result<Pruned, ToolError> {
-    let backups = repository.backups()?;
+    let Backups { readable: backups, unreadable } = repository.backups()?;
+    if let Some((folder, why)) = unreadable.first() {
+        return Err(ToolError::Refused(format!(
+            "{why}. What this backup needs is not known, so nothing is removed: put the file back from a copy, or remove the folder \
+             '{}' to give this backup up",
+            folder.display()
+        )));
+    }
     let mut pruned = Pruned::default();
     if backups.is_empty() {
         return Ok(pruned);
     }
+    check_order(&backups)?;
+    repository.sweep()?;
     let first = first_retained(&backups, keep, repository.env.now());
     let (gone, remaining) = backups.split_at(first);
     for backup in gone {
@@ -89,20 +115,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_and_those_of_the_days_remain() {
-        let backup = |day: u64| Manifest {
-            id: format!("{day}"),
-            until: day * DAY,
-            server_uuid: String::new(),
-            log_name: String::new(),
-            log_first: String::new(),
-            log_last: String::new(),
-            log_end: 0,
-            gtid_executed: String::new(),
-            gtid_last: String::new(),
-            files: Vec::new(),
-            tables: Vec::new(),
+    fn a_manifest_that_others_contradict_stops_it() {
+        let backup = |first: u32, last: u32| Manifest {
+            id: format!("{last}"),
+            log_first: format!("binlog.{first:06}"),
+            log_last: format!("binlog.{last:06}"),
+            ..Manifest::default()
         };
+        assert!(check_order(&[backup(1, 2), backup(1, 3), backup(3, 4)]).is_ok());
+        let forged = check_order(&[backup(1, 2), backup(3, 3), backup(2, 4)]);
+        let told = forged.err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(told.contains("3 and 4 contradict"), "{told}");
+        assert!(check_order(&[backup(3, 3), backup(1, 2)]).is_ok(), "whatever the clock said");
+    }
+
+    #[test]
+    fn the_latest_and_those_of_the_days_remain() {
+        let backup = |day: u64| Manifest { id: format!("{day}"), until: day * DAY, ..Manifest::default() };
         let all: Vec<_> = (1..=10).map(backup).collect();
         let first = |last, days| first_retained(&all, Keep { last, days }, 10 * DAY + 5);
         assert_eq!(first(Some(3), None), 7);

@@ -12,16 +12,19 @@
 //! (R2) `backup.piece` is written when all that it names is durable: a backup that was broken off
 //!      is none, and what it left is used by the next one.
 //! (R3) Pieces are removed only after the backups that name them.
+//! (R4) A piece is read under the path alone that it was written as (`piece.rs`).
 
+use super::key::Key;
 use super::manifest::Manifest;
-use super::piece::{Key, PieceReader, PieceWriter};
-use crate::log_tool::ToolError;
+use super::piece::{PieceReader, PieceWriter};
+use crate::log_tool::{ToolError, printable};
 use crate::tool::name_of;
 use env::Env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const TITLE: &str = "duramen backup repository 1";
+const TITLE: &str = "duramen backup repository 2";
+const TITLES: &str = "duramen backup repository ";
 
 /// An open repository.
 pub(super) struct Repository {
@@ -38,6 +41,31 @@ pub(super) struct Segment {
     pub(super) path: PathBuf,
 }
 
+/// A gap in what is archived of a log file, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gap {
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+/// The backups of a repository.
+pub(super) struct Backups {
+    /// Oldest first.
+    pub(super) readable: Vec<Manifest>,
+    /// The folders of those whose manifest can't be read, and why.
+    pub(super) unreadable: Vec<(PathBuf, ToolError)>,
+}
+
+impl Backups {
+    /// Those that can be read; the others are told.
+    pub(super) fn warned(self, command: &str) -> Vec<Manifest> {
+        for (_, why) in &self.unreadable {
+            eprintln!("duramen {command}: warning: {why}. This backup is left out");
+        }
+        self.readable
+    }
+}
+
 impl Repository {
     /// Opens one that is there.
     pub(super) fn open(env: &Arc<dyn Env>, path: &Path, key: Option<Key>) -> Result<Self, ToolError> {
@@ -51,9 +79,12 @@ impl Repository {
         })?;
         match String::from_utf8_lossy(&text).lines().next() {
             Some(TITLE) => Ok(found),
-            Some(line) if line.starts_with("duramen backup repository ") => Err(ToolError::Refused(format!(
-                "'{}' is of a format that this version of duramen does not know: {line}",
-                path.display()
+            Some(line) if line.starts_with(TITLES) => Err(ToolError::Refused(format!(
+                "'{}' is of format {}, and this version of duramen knows format {} alone: back up to a new folder, and keep the \
+                 version that made this one as long as you need its backups",
+                path.display(),
+                printable(&line[TITLES.len()..]),
+                &TITLE[TITLES.len()..]
             ))),
             _ => Err(ToolError::Refused(format!("'{}' is no repository of backups", path.display()))),
         }
@@ -90,6 +121,10 @@ impl Repository {
         })
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(super) fn tables(&self) -> PathBuf {
         self.path.join("tables")
     }
@@ -104,11 +139,6 @@ impl Repository {
 
     pub(super) fn backup(&self, id: &str) -> PathBuf {
         self.path.join("backups").join(id)
-    }
-
-    /// A folder for files that are needed for a moment.
-    pub(super) fn scratch(&self) -> PathBuf {
-        self.path.join("scratch")
     }
 
     pub(super) fn list(&self, folder: &Path) -> Result<Vec<PathBuf>, ToolError> {
@@ -136,48 +166,103 @@ impl Repository {
     }
 
     pub(super) fn read(&self, path: &Path) -> Result<PieceReader, ToolError> {
-        PieceReader::open(&*self.env, path, self.key.as_ref())
+        PieceReader::open(&*self.env, path, &self.name_in(path), self.key.as_ref())
     }
 
     pub(super) fn write(&self, path: &Path) -> Result<PieceWriter<'_>, ToolError> {
-        PieceWriter::create(&*self.env, path, self.key.as_ref())
+        PieceWriter::create(&*self.env, path, &self.name_in(path), self.key.as_ref())
     }
 
-    /// The names of log files of which something is archived, oldest first.
+    /// What a piece is called in its head: its path, from the repository's folder on (R4).
+    fn name_in(&self, path: &Path) -> String {
+        path.strip_prefix(&self.path).unwrap_or(path).to_string_lossy().into_owned()
+    }
+
+    /// The names of log files of which something is archived, oldest first. A folder without a
+    /// piece, which a kill or a full disk leaves, is none.
     pub(super) fn log_names(&self) -> Result<Vec<String>, ToolError> {
-        let mut names: Vec<String> = self.list(&self.path.join("logs"))?.iter().map(|p| name_of(p)).collect();
+        let mut names = Vec::new();
+        for folder in self.list(&self.path.join("logs"))? {
+            let name = name_of(&folder);
+            if is_log_name(&name) && !self.all_segments(&name)?.is_empty() {
+                names.push(name);
+            }
+        }
         names.sort_by(|a, b| log_order(a).cmp(&log_order(b)));
         Ok(names)
     }
 
-    /// What is archived of a log file, from its first byte on and without gaps; of several that
-    /// begin at one place the longest. What lies behind a gap is not told.
+    /// The oldest of [`Self::log_names`].
+    pub(super) fn oldest_log(&self) -> Result<Option<String>, ToolError> {
+        let mut names: Vec<_> =
+            self.list(&self.path.join("logs"))?.iter().map(|path| name_of(path)).collect();
+        names.retain(|name| is_log_name(name));
+        names.sort_by(|a, b| log_order(a).cmp(&log_order(b)));
+        for name in names {
+            if !self.all_segments(&name)?.is_empty() {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is archived of a log file, from its first byte on and without gaps.
     pub(super) fn segments(&self, name: &str) -> Result<Vec<Segment>, ToolError> {
-        let mut found: Vec<Segment> = self.list(&self.log(name))?.into_iter().filter_map(segment).collect();
+        Ok(self.chain(name)?.0)
+    }
+
+    /// The same, of several segments that begin at one place the longest; and where the first gap
+    /// is: there a piece is missing, since later ones are there.
+    pub(super) fn chain(&self, name: &str) -> Result<(Vec<Segment>, Option<Gap>), ToolError> {
+        let mut found = self.all_segments(name)?;
         found.sort_by_key(|segment| (segment.from, std::cmp::Reverse(segment.to)));
-        let (mut chain, mut end): (Vec<Segment>, u64) = (Vec::new(), 0);
+        let (mut chain, mut end, mut gap): (Vec<Segment>, u64, Option<Gap>) = (Vec::new(), 0, None);
         for segment in found {
             if segment.from == end && segment.to > end {
                 end = segment.to;
                 chain.push(segment);
+            } else if segment.to > end && gap.is_none() {
+                gap = Some(Gap { from: end, to: segment.from });
             }
         }
-        Ok(chain)
+        Ok((chain, gap))
     }
 
     /// All segments of a log file, also those that others cover.
     pub(super) fn all_segments(&self, name: &str) -> Result<Vec<Segment>, ToolError> {
-        Ok(self.list(&self.log(name))?.into_iter().filter_map(segment).collect())
+        let inside = match self.env.read_dir(&self.log(name)) {
+            // Something else of that name is none.
+            Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => Vec::new(),
+            _ => self.list(&self.log(name))?,
+        };
+        Ok(inside.into_iter().filter_map(segment).collect())
     }
 
-    /// Hands over a log file's archived bytes, and says how many there are.
+    /// Removes what backups that were broken off left half-written. The repository is locked.
+    pub(super) fn sweep(&self) -> Result<(), ToolError> {
+        let mut folders = vec![self.tables()];
+        for above in ["logs", "backups"] {
+            folders.extend(self.list(&self.path.join(above))?);
+        }
+        for folder in folders {
+            let Ok(inside) = self.env.read_dir(&folder) else { continue };
+            for path in inside {
+                if path.extension().is_some_and(|extension| extension == "tmp") {
+                    self.remove(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over the bytes of a log file's segments, and says how many there are.
     pub(super) fn read_log(
         &self,
-        name: &str,
+        segments: &[Segment],
         take: &mut dyn FnMut(&[u8]) -> Result<(), ToolError>,
     ) -> Result<u64, ToolError> {
         let mut end = 0;
-        for segment in self.segments(name)? {
+        for segment in segments {
             let content = self.read(&segment.path)?.read_all(take)?;
             if content.len != segment.to - segment.from {
                 let path = segment.path.display();
@@ -190,16 +275,23 @@ impl Repository {
         Ok(end)
     }
 
-    /// All whole backups, oldest first.
-    pub(super) fn backups(&self) -> Result<Vec<Manifest>, ToolError> {
-        let mut all = Vec::new();
+    /// All whole backups, oldest first; of those that can't be read, why. It is an error if none
+    /// can be read, though there are some: the key may be another one.
+    pub(super) fn backups(&self) -> Result<Backups, ToolError> {
+        let mut all = Backups { readable: Vec::new(), unreadable: Vec::new() };
         for folder in self.list(&self.path.join("backups"))? {
-            let path = folder.join(MANIFEST);
-            if self.env.exists(&path) {
-                all.push(self.manifest(&name_of(&folder))?);
+            if !self.env.exists(&folder.join(MANIFEST)) {
+                continue;
+            }
+            match self.manifest(&name_of(&folder)) {
+                Ok(manifest) => all.readable.push(manifest),
+                Err(e) => all.unreadable.push((folder, e)),
             }
         }
-        all.sort_by(|a, b| a.id.cmp(&b.id));
+        if all.readable.is_empty() && !all.unreadable.is_empty() {
+            return Err(all.unreadable.swap_remove(0).1);
+        }
+        all.readable.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(all)
     }
 
@@ -245,6 +337,12 @@ pub(super) fn log_order(name: &str) -> (usize, &str) {
 /// The path of a segment in its log file's folder.
 pub(super) fn segment_name(from: u64, to: u64) -> String {
     format!("{from:016}-{to:016}.piece")
+}
+
+/// True for a name of a log file, whatever comes before its number.
+fn is_log_name(name: &str) -> bool {
+    let number = name.rsplit_once('.').map_or("", |(_, number)| number);
+    number.len() >= 6 && number.bytes().all(|b| b.is_ascii_digit())
 }
 
 fn segment(path: PathBuf) -> Option<Segment> {

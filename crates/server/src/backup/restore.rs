@@ -8,7 +8,7 @@
 
 use super::manifest::{Manifest, StoredFile};
 use super::piece::Content;
-use super::repository::{Repository, log_order};
+use super::repository::{Gap, Repository, log_order};
 use crate::log_tool::output::NewFile;
 use crate::log_tool::point::Until;
 use crate::log_tool::replay::{Base, Recovered, Unfinished, recover_to};
@@ -39,16 +39,33 @@ pub(super) fn restore(
     let backup = match backup {
         Some(backup) => backup,
         None => {
-            chosen = choose(repository.backups()?, &wanted.until)?;
+            check_archived(repository, &wanted.until)?;
+            chosen = choose(repository.backups()?.warned("restore"), &wanted.until)?;
             &chosen
         }
     };
-    eprintln!("duramen restore: from the backup {}", backup.id);
     let unfinished = Unfinished::begin(repository.env.clone(), wanted.target)?;
+    eprintln!("duramen: restoring from the backup {}", backup.id);
     unpack_files(repository, backup, &unfinished.path, wanted)?;
     unpack_log(repository, backup, &unfinished.path, &wanted.until)?;
-    let base = Base { log_name: &backup.log_name, last: &backup.log_last, end: backup.log_end };
+    let executed = executed(backup)?;
+    let base =
+        Base { log_name: &backup.log_name, last: &backup.log_last, end: backup.log_end, executed: &executed };
     recover_to(&repository.env, unfinished, wanted.target, &base, wanted.until.clone())
+}
+
+/// Refuses a position in a file of which nothing is archived.
+fn check_archived(repository: &Repository, until: &Until) -> Result<(), ToolError> {
+    let Until::Position { file, .. } = until else { return Ok(()) };
+    let names = repository.log_names()?;
+    if names.contains(file) {
+        return Ok(());
+    }
+    let which = match (names.first(), names.last()) {
+        (Some(first), Some(last)) => format!("they are {first} to {last}"),
+        _ => "there are none".to_owned(),
+    };
+    Err(ToolError::Refused(format!("{file} is not in the files of the archive: {which}")))
 }
 
 /// The latest backup that does not go beyond the point.
@@ -77,6 +94,15 @@ fn choose(mut backups: Vec<Manifest>, until: &Until) -> Result<Manifest, ToolErr
     })
 }
 
+fn executed(backup: &Manifest) -> Result<GtidSet, ToolError> {
+    backup.gtid_executed.parse().map_err(|_| {
+        ToolError::Refused(format!(
+            "the manifest of the backup {} is damaged: gtid_executed is no set",
+            backup.id
+        ))
+    })
+}
+
 fn unpack_files(
     repository: &Repository,
     backup: &Manifest,
@@ -100,6 +126,10 @@ fn unpack_files(
         Ok(())
     };
     in_threads(wanted.jobs, work)?;
+    if !wanted.keep_uuid {
+        let written = crate::datadir::write_new_uuid(env, folder);
+        written.map_err(|e| ToolError::Refused(e.to_string()))?;
+    }
     for folder in [folder, &store] {
         repository.sync(folder)?;
     }
@@ -137,6 +167,32 @@ pub(super) fn check(piece: &Path, stored: &StoredFile, content: Content) -> Resu
     )))
 }
 
+/// Writes what is archived of a log file; returns how much that is, and the gap that ends it.
+fn unpack_log_file(
+    repository: &Repository,
+    name: &str,
+    path: &Path,
+) -> Result<(u64, Option<Gap>), ToolError> {
+    let env = &*repository.env;
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let (before, gap) = repository.chain(name)?;
+        let mut file = NewFile::create(env, path)?;
+        let read = repository.read_log(&before, &mut |bytes| file.append(bytes));
+        // Where segments went meanwhile, their list may have had a gap, or no end.
+        let now = repository.all_segments(name)?;
+        if attempt < ATTEMPTS && before.iter().any(|segment| !now.contains(segment)) {
+            drop(file);
+            env.remove_file(path).map_err(|e| ToolError::io("remove", path, e))?;
+            continue;
+        }
+        let end = read?;
+        file.finish()?;
+        return Ok((end, gap));
+    }
+}
+
 /// How often a log file is read again whose segments were put together meanwhile.
 const ATTEMPTS: usize = 5;
 
@@ -146,46 +202,53 @@ fn unpack_log(
     folder: &Path,
     until: &Until,
 ) -> Result<(), ToolError> {
-    let env = &*repository.env;
     for name in repository.log_names()? {
         if log_order(&name) < log_order(&backup.log_first) {
             continue;
         }
         let path = folder.join(&name);
-        let mut attempt = 0;
-        let end = loop {
-            attempt += 1;
-            let before = repository.segments(&name)?;
-            let mut file = NewFile::create(env, &path)?;
-            let read = repository.read_log(&name, &mut |bytes| file.append(bytes));
-            if read.is_err() && attempt < ATTEMPTS && repository.segments(&name)? != before {
-                drop(file);
-                env.remove_file(&path).map_err(|e| ToolError::io("remove", &path, e))?;
-                continue;
-            }
-            let end = read?;
-            file.finish()?;
-            break end;
-        };
-        if name == backup.log_last && end < backup.log_end {
+        let (end, gap) = unpack_log_file(repository, &name, &path)?;
+        let is_in_backup = (log_order(&name), end) < (log_order(&backup.log_last), backup.log_end);
+        if !is_in_backup && end > 0 && has_point(repository, &path, &name, end, until)? {
+            break;
+        }
+        if let Some(gap) = gap {
+            return Err(gap_in(repository, &name, gap));
+        }
+        if is_in_backup && name == backup.log_last {
             return Err(ToolError::Refused(format!(
                 "the repository has {end} bytes of {name}, and the backup {} needs {}: a file is missing there",
                 backup.id, backup.log_end
             )));
         }
-        let is_of_backup = log_order(&name) < log_order(&backup.log_last);
-        if !is_of_backup && has_point(repository, &path, &name, until)? {
-            break;
-        }
     }
     repository.sync(folder)
 }
 
-/// True if no later log file is needed.
-fn has_point(repository: &Repository, path: &Path, name: &str, until: &Until) -> Result<bool, ToolError> {
+fn gap_in(repository: &Repository, name: &str, gap: Gap) -> ToolError {
+    let Gap { from, to } = gap;
+    let point = match from {
+        0 => "(the end of the file before it)".to_owned(),
+        _ => format!("{name}:{from}"),
+    };
+    ToolError::Refused(format!(
+        "a piece is missing in '{}', of the bytes from {from} to {to}: what was committed there or later can't be restored. Put it \
+         back from a copy of the folder, or end in front of it: --to={point} or earlier",
+        repository.log(name).display()
+    ))
+}
+
+/// True if nothing behind the file's first `end` bytes, which are at `path`, is needed.
+fn has_point(
+    repository: &Repository,
+    path: &Path,
+    name: &str,
+    end: u64,
+    until: &Until,
+) -> Result<bool, ToolError> {
     Ok(match until {
         Until::End => false,
-        Until::Position { file, .. } => file == name,
+        Until::Position { file, offset } => file == name && *offset <= end,
         Until::Time(time) => {
             let end = end_of_log(&*repository.env, path, u64::MAX)?;
             end.last_commit.is_some_and(|commit| commit >= *time)

@@ -8,12 +8,16 @@
 //! 3. The log's index and files, likewise. The log has all up to the tables' position, since tables
 //!    are never made beyond what the log holds durably.
 
-use crate::log_tool::ToolError;
+use super::manifest::is_plain;
+use super::rate::Rate;
 use crate::log_tool::replay::copy::is_data;
+use crate::log_tool::replay::refuse_unfinished;
+use crate::log_tool::{ToolError, printable};
 use crate::tool::{listed_logs, log_index, name_of};
+use binlog::LogPosition;
 use binlog::event::{Event, EventType, FormatDescription, LogResetEvent, decode, decode_format_description};
 use binlog::file::{FileReader, Input};
-use env::{Env, File, OpenMode};
+use env::{Env, File, OpenMode, SimEnv};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,8 +42,8 @@ pub(super) struct Store {
     /// `store/CURRENT` and the manifest.
     pub(super) small: Vec<(String, Vec<u8>)>,
     pub(super) tables: Vec<Opened>,
-    /// The number in positions of the log file that a start needs first; `None` without tables.
-    pub(super) log_file: Option<u32>,
+    /// Up to where the tables have everything; `None` without tables.
+    pub(super) position: Option<LogPosition>,
 }
 
 /// A log file.
@@ -53,11 +57,14 @@ pub(super) struct Source<'a> {
     pub(super) path: &'a Path,
     /// What log files are called before their number.
     pub(super) log_name: String,
+    /// Of copying tables.
+    pub(super) rate: Rate,
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn open(env: &'a Arc<dyn Env>, path: &'a Path) -> Result<Self, ToolError> {
+    pub(super) fn open(env: &'a Arc<dyn Env>, path: &'a Path, rate: Rate) -> Result<Self, ToolError> {
         let inside = env.read_dir(path).map_err(|e| ToolError::io("read the data directory", path, e))?;
+        refuse_unfinished(&**env, path)?;
         let Some(index) = log_index(&inside) else {
             let path = path.display();
             return Err(ToolError::Refused(format!(
@@ -65,7 +72,7 @@ impl<'a> Source<'a> {
             )));
         };
         let log_name = index.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Self { env, path, log_name })
+        Ok(Self { env, path, log_name, rate })
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>, ToolError> {
@@ -94,6 +101,12 @@ impl<'a> Source<'a> {
             if !is_wanted || self.env.read_dir(&path).is_ok() {
                 continue;
             }
+            if !is_plain(&name) {
+                return Err(ToolError::Refused(format!(
+                    "'{}' has a name that a backup can't hold: rename or remove it",
+                    printable(&path.display().to_string())
+                )));
+            }
             match self.env.read_file(&path) {
                 Ok(content) => found.push((name, content)),
                 // It was a temporary one.
@@ -104,11 +117,11 @@ impl<'a> Source<'a> {
         Ok(found)
     }
 
-    /// Steps 1 and 2. `scratch` is a folder for the manifest, whose copy is read.
-    pub(super) fn store(&self, scratch: &Path) -> Result<Store, ToolError> {
+    /// Steps 1 and 2.
+    pub(super) fn store(&self) -> Result<Store, ToolError> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
-            match self.try_store(scratch)? {
+            match self.try_store()? {
                 Ok(store) => return Ok(store),
                 Err(gone) => last = Some(gone),
             }
@@ -121,7 +134,7 @@ impl<'a> Source<'a> {
     }
 
     /// The table that is gone is told.
-    fn try_store(&self, scratch: &Path) -> Result<Result<Store, PathBuf>, ToolError> {
+    fn try_store(&self) -> Result<Result<Store, PathBuf>, ToolError> {
         let folder = self.path.join(STORE_FOLDER);
         let current = match self.env.read_file(&folder.join("CURRENT")) {
             Ok(current) => current,
@@ -140,18 +153,16 @@ impl<'a> Source<'a> {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Err(folder.join(&name))),
             Err(e) => return Err(ToolError::io("read", &folder.join(&name), e)),
         };
-        let made = self.env.create_dir_all(scratch).and_then(|()| {
-            self.env.replace_file(&scratch.join(&name), &manifest)?;
-            self.env.replace_file(&scratch.join("CURRENT"), &current)
+        // What is read is what is copied, so it is read from memory; the data directory's may be
+        // another one by now, and nothing of it is to be on a disk that is not encrypted.
+        let memory: Arc<dyn Env> = Arc::new(SimEnv::new(0));
+        let made = memory.create_dir_all(&folder).and_then(|()| {
+            memory.replace_file(&folder.join(&name), &manifest)?;
+            memory.replace_file(&folder.join("CURRENT"), &current)
         });
-        made.map_err(|e| ToolError::io("write", scratch, e))?;
-        let found = StoreFiles::read(self.env, scratch);
-        self.env.remove_tree(scratch).map_err(|e| ToolError::io("remove", scratch, e))?;
-        let found = found.map_err(|e| {
-            // The copy is meant where the data directory's is told.
-            let text = e.to_string().replace(&scratch.display().to_string(), &folder.display().to_string());
-            ToolError::Refused(format!("{text}. 'duramen check' tells more"))
-        })?;
+        made.map_err(|e| ToolError::io("take a copy in memory of", &folder, e))?;
+        let found = StoreFiles::read(&memory, &folder)
+            .map_err(|e| ToolError::Refused(format!("{e}. 'duramen check' tells more")))?;
         let Some(found) = found else { return Ok(Ok(Store::default())) };
         let mut tables = Vec::new();
         for table in found.files() {
@@ -173,7 +184,7 @@ impl<'a> Source<'a> {
         }
         let small =
             vec![(format!("{STORE_FOLDER}/CURRENT"), current), (format!("{STORE_FOLDER}/{name}"), manifest)];
-        Ok(Ok(Store { small, tables, log_file: Some(found.position().file().0) }))
+        Ok(Ok(Store { small, tables, position: Some(found.position()) }))
     }
 
     /// Step 3: the files that the index lists, oldest first.
@@ -225,9 +236,8 @@ impl OpenedLog {
         }
     }
 
-    /// What is added to the number in a log file's name for the number in positions: it is not 0
-    /// where the log was begun anew.
-    pub(super) fn shift(&self) -> Result<i64, ToolError> {
+    /// How the log was begun anew, if it was: names and positions have other numbers then.
+    pub(super) fn reset(&self) -> Result<Option<LogResetEvent>, ToolError> {
         let mut reader = FileReader::new(Input::file(self.file.clone())).map_err(|e| self.error(e))?;
         let mut format = FormatDescription::new("", 0);
         while let Some(raw) = reader.next_event().map_err(|e| self.error(e))? {
@@ -242,12 +252,12 @@ impl OpenedLog {
                     if let Event::Ignorable(body) = event
                         && let Some(reset) = LogResetEvent::decode(body).map_err(|e| self.error(e))?
                     {
-                        return Ok(reset.first as i64 - reset.named as i64);
+                        return Ok(Some(reset));
                     }
                 }
                 _ => break,
             }
         }
-        Ok(0)
+        Ok(None)
     }
 }

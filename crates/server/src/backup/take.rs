@@ -1,9 +1,11 @@
 //! Making a backup: what of a data directory the repository lacks is copied there, then the
 //! backup's manifest says what belongs to it.
 
+use super::key::to_hex;
 use super::logs::{self, ArchivedLog};
 use super::manifest::{Manifest, StoredFile};
-use super::piece::{Content, to_hex};
+use super::piece::Content;
+use super::rate::Rate;
 use super::repository::Repository;
 use super::source::{Opened, Source};
 use crate::log_tool::ToolError;
@@ -27,8 +29,8 @@ pub(super) struct Taken {
     pub(super) manifest: Manifest,
     /// Bytes of tables that were copied.
     pub(super) copied: u64,
-    /// Bytes of log that were copied.
-    pub(super) archived: u64,
+    /// The log, as it was archived for it.
+    pub(super) log: ArchivedLog,
 }
 
 /// Makes a backup, with so many threads.
@@ -41,37 +43,34 @@ pub(super) fn take(repository: &Repository, source: &Source<'_>, jobs: usize) ->
         id = id_of(env.now());
     }
     let folder = repository.backup(&id);
+    repository.sweep()?;
+    let known = repository.backups()?.warned("backup");
+    check_server(&known, source)?;
     repository.make_folder(&folder)?;
-    check_server(repository, source)?;
-    let store = source.store(&repository.scratch())?;
+    let store = source.store()?;
     let mut files = Vec::new();
     for (path, bytes) in source.small_files()?.into_iter().chain(store.small) {
         files.push(put_small(repository, &folder, path, &bytes)?);
     }
     repository.sync(&folder)?;
-    let (tables, copied) = copy_tables(repository, &store.tables, jobs)?;
+    let (tables, copied) = copy_tables(repository, known, &store.tables, &source.rate, jobs)?;
     repository.sync(&repository.tables())?;
-    let log = logs::archive(repository, source, true, store.log_file)?;
+    let log = logs::archive(repository, source, true, store.position)?;
     let manifest = finish(
         source,
         &log,
-        store.log_file,
         Manifest {
             id,
             until: 0,
             server_uuid: source.server_uuid()?,
             log_name: source.log_name.clone(),
-            log_first: String::new(),
-            log_last: String::new(),
-            log_end: 0,
-            gtid_executed: String::new(),
-            gtid_last: String::new(),
             files,
             tables,
+            ..Manifest::default()
         },
     )?;
     repository.put_manifest(&manifest)?;
-    Ok(Taken { manifest, copied, archived: log.added })
+    Ok(Taken { manifest, copied, log })
 }
 
 /// `20261128T021500Z`.
@@ -83,9 +82,9 @@ fn id_of(now: u64) -> String {
 }
 
 /// A repository is one server's.
-fn check_server(repository: &Repository, source: &Source<'_>) -> Result<(), ToolError> {
+fn check_server(known: &[Manifest], source: &Source<'_>) -> Result<(), ToolError> {
     let uuid = source.server_uuid()?;
-    match repository.backups()?.last() {
+    match known.last() {
         Some(last) if last.server_uuid != uuid => Err(ToolError::Refused(format!(
             "the repository holds backups of the server {}, and this one is {uuid}: each needs a repository of its own",
             last.server_uuid
@@ -95,20 +94,15 @@ fn check_server(repository: &Repository, source: &Source<'_>) -> Result<(), Tool
 }
 
 /// Where the log ends, and what it needs in front.
-fn finish(
-    source: &Source<'_>,
-    log: &ArchivedLog,
-    store_file: Option<u32>,
-    manifest: Manifest,
-) -> Result<Manifest, ToolError> {
+fn finish(source: &Source<'_>, log: &ArchivedLog, manifest: Manifest) -> Result<Manifest, ToolError> {
     let nothing = || ToolError::Refused(format!("'{}' has no log file yet", source.path.display()));
     let position_number =
         |name: &String| log_number(name, &source.log_name).map(|number| i64::from(number) + log.shift);
-    let first = match store_file {
+    let first = match log.needed {
         Some(wanted) => log.names.iter().find(|name| position_number(name) == Some(i64::from(wanted))),
         None => log.names.first(),
     };
-    let log_first = first.cloned().ok_or_else(|| match store_file {
+    let log_first = first.cloned().ok_or_else(|| match log.needed {
         Some(number) => ToolError::Refused(format!(
             "the log file that the tables need, number {number} in positions, is not flushed yet or is missing: try again"
         )),
@@ -150,13 +144,13 @@ fn put_small(
 /// Copies the tables that the repository lacks; returns all, and the bytes that were copied.
 fn copy_tables(
     repository: &Repository,
+    known: Vec<Manifest>,
     tables: &[Opened],
+    rate: &Rate,
     jobs: usize,
 ) -> Result<(Vec<StoredFile>, u64), ToolError> {
-    let mut known: HashMap<String, Content> = HashMap::new();
-    for backup in repository.backups()? {
-        known.extend(backup.tables.into_iter().map(|stored| (stored.piece, stored.content)));
-    }
+    let known = known.into_iter().flat_map(|backup| backup.tables);
+    let known: HashMap<String, Content> = known.map(|stored| (stored.piece, stored.content)).collect();
     let total = tables.iter().map(|table| table.len).sum();
     let progress = Mutex::new(Progress::new(&*repository.env, "copying tables", Unit::Bytes, total));
     let next = AtomicUsize::new(0);
@@ -180,9 +174,9 @@ fn copy_tables(
                         progress.lock().add(table.len);
                         content
                     }
-                    Err(_) => copy_table(repository, table, &path, &progress, &copied)?,
+                    Err(_) => copy_table(repository, table, rate, &path, &progress, &copied)?,
                 },
-                _ => copy_table(repository, table, &path, &progress, &copied)?,
+                _ => copy_table(repository, table, rate, &path, &progress, &copied)?,
             };
             stored.lock().push((number, StoredFile { path: table.path.clone(), piece, content }));
         }
@@ -208,6 +202,7 @@ fn piece_of(table: &Opened) -> Result<String, ToolError> {
 fn copy_table(
     repository: &Repository,
     table: &Opened,
+    rate: &Rate,
     path: &Path,
     progress: &Mutex<Progress<'_>>,
     copied: &Mutex<u64>,
@@ -217,6 +212,7 @@ fn copy_table(
     let (mut bytes, mut at) = (vec![0; PIECE], 0);
     while at < table.len {
         let n = PIECE.min((table.len - at) as usize);
+        rate.wait(&*repository.env, n as u64);
         table.file.read_exact_at(&mut bytes[..n], at).map_err(failed)?;
         writer.append(&bytes[..n])?;
         at += n as u64;

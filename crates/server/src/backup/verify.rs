@@ -1,10 +1,11 @@
 //! Whether backups can be restored: everything is read, and a data directory is made of them.
 
 use super::manifest::Manifest;
-use super::repository::{Repository, log_order};
+use super::repository::{Gap, Repository, log_order};
 use super::restore::{self, Wanted};
 use crate::log_tool::ToolError;
 use crate::log_tool::point::Until;
+use crate::log_tool::replay::Recovered;
 use crate::progress::{Progress, Unit};
 use crate::tool::log_number;
 use binlog::gtid::GtidSet;
@@ -52,15 +53,12 @@ fn read_log_files(
         if log_order(&name) < log_order(&first.log_first) {
             continue;
         }
-        if let Err(e) = repository.read_log(&name, &mut |_| Ok(())) {
+        let (segments, gap) = repository.chain(&name)?;
+        if let Err(e) = repository.read_log(&segments, &mut |_| Ok(())) {
             wrong.push(e.to_string());
         }
-        let chained = repository.segments(&name)?.last().map_or(0, |segment| segment.to);
-        let reaches = repository.all_segments(&name)?.iter().map(|s| s.to).max().unwrap_or(0);
-        if chained < reaches {
-            wrong.push(format!(
-                "a file of {name} is missing: what is there from {chained} on does not follow"
-            ));
+        if let Some(Gap { from, to }) = gap {
+            wrong.push(format!("a piece of {name} is missing, of the bytes from {from} to {to}"));
         }
         let number = log_number(&name, &first.log_name);
         if let (Some((last, before)), Some(number)) = (&before, number)
@@ -81,27 +79,77 @@ pub(super) fn rehearse(
     scratch: &Path,
     jobs: usize,
 ) -> Result<Vec<String>, ToolError> {
-    let env = &repository.env;
-    let target = scratch.join(format!("duramen-verify-{}", backup.id));
     let until = Until::Position { file: backup.log_last.clone(), offset: backup.log_end };
-    let wanted = Wanted { target: &target, until, keep_uuid: true, jobs };
-    let restored = match restore::restore(repository, Some(backup), &wanted) {
-        Ok(restored) => restored,
-        Err(e @ ToolError::Refused(_)) => return Ok(vec![format!("the backup {}: {e}", backup.id)]),
-        Err(e) => return Err(e),
-    };
-    let mut wrong = Vec::new();
-    let (verdict, text) = crate::repair::examined(env, &target)?;
-    if verdict != 0 {
-        wrong.push(format!("the backup {}, restored, is not sound:\n{text}", backup.id));
-    }
+    let (restored, mut wrong) = rehearse_to(repository, backup, until, scratch, jobs)?;
     let planned: Result<GtidSet, _> = backup.gtid_executed.parse();
-    if planned.as_ref().ok() != Some(&restored.executed) {
+    if let Some(restored) = restored
+        && planned.as_ref().ok() != Some(&restored.executed)
+    {
         wrong.push(format!(
             "the backup {}, restored, has executed {}, and had {} when it was made",
             backup.id, restored.executed, backup.gtid_executed
         ));
     }
-    env.remove_tree(&target).map_err(|e| ToolError::io("remove", &target, e))?;
     Ok(wrong)
+}
+
+/// The same with all that is archived: the log between the backups and after them is replayed, from
+/// the oldest one on. Returns where that ends, too.
+pub(super) fn rehearse_log(
+    repository: &Repository,
+    backups: &[Manifest],
+    scratch: &Path,
+    jobs: usize,
+) -> Result<(Option<String>, Vec<String>), ToolError> {
+    let (Some(oldest), Some(latest)) = (backups.first(), backups.last()) else {
+        return Ok((None, Vec::new()));
+    };
+    let (restored, mut wrong) = rehearse_to(repository, oldest, Until::End, scratch, jobs)?;
+    let Some(restored) = restored else { return Ok((None, wrong)) };
+    let planned: Result<GtidSet, _> = latest.gtid_executed.parse();
+    if !planned.is_ok_and(|planned| planned.is_subset(&restored.executed)) {
+        wrong.push(format!(
+            "the log, replayed from the backup {} on, has executed {}, and the backup {} has {}",
+            oldest.id, restored.executed, latest.id, latest.gtid_executed
+        ));
+    }
+    let end = format!(
+        "the log was replayed from the backup {} to {}:{}, {} transactions",
+        oldest.id, restored.last_name, restored.last_end, restored.transactions
+    );
+    Ok((Some(end), wrong))
+}
+
+/// Makes a data directory of a backup, examines and removes it.
+fn rehearse_to(
+    repository: &Repository,
+    backup: &Manifest,
+    until: Until,
+    scratch: &Path,
+    jobs: usize,
+) -> Result<(Option<Recovered>, Vec<String>), ToolError> {
+    let env = &repository.env;
+    let target = scratch.join(format!("duramen-verify-{}", backup.id));
+    if env.exists(&target) {
+        return Err(ToolError::Refused(format!(
+            "'{}' is there: another verify is at work, or was ended and has left it. Remove it, or give --scratch another folder",
+            target.display()
+        )));
+    }
+    let wanted = Wanted { target: &target, until, keep_uuid: true, jobs };
+    let restored = match restore::restore(repository, Some(backup), &wanted) {
+        Ok(restored) => restored,
+        // What is wrong with the archive, and not with the place.
+        Err(e @ (ToolError::Refused(_) | ToolError::File { .. })) => {
+            return Ok((None, vec![format!("the backup {}, restored to {}: {e}", backup.id, wanted.until)]));
+        }
+        Err(e) => return Err(e),
+    };
+    let mut wrong = Vec::new();
+    let (verdict, text) = crate::repair::examined(env, &target)?;
+    if verdict != 0 {
+        wrong.push(format!("the backup {}, restored to {}, is not sound:\n{text}", backup.id, wanted.until));
+    }
+    env.remove_tree(&target).map_err(|e| ToolError::io("remove", &target, e))?;
+    Ok((Some(restored), wrong))
 }

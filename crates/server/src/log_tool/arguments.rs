@@ -182,7 +182,9 @@ fn moment(text: &str) -> Option<UnixMicros> {
     let (hour, minute) = (time.next()?.ok()?, time.next()?.ok()?);
     let second = time.next().unwrap_or(Ok(0)).ok()?;
     let is_digits = fraction.len() <= 6 && fraction.bytes().all(|b| b.is_ascii_digit());
-    let ok = (1970..=2105).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    let ok = (1970..=2105).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=days_in(year, month)).contains(&day);
     if !ok || !is_digits || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
@@ -192,10 +194,22 @@ fn moment(text: &str) -> Option<UnixMicros> {
     Some(seconds * 1_000_000 + micros)
 }
 
+fn is_leap(year: u32) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+}
+
+/// Days of a month, 1 to 12.
+fn days_in(year: u32, month: u32) -> u32 {
+    match month {
+        2 => 28 + u32::from(is_leap(year)),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
 /// Days from 1970-01-01 to the first of a month.
 fn days_before(year: u32, month: u32) -> Option<u64> {
     const BEFORE: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-    let is_leap = |y: u32| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
     let leap_days =
         (1970..year).filter(|&y| is_leap(y)).count() as u64 + u64::from(month > 2 && is_leap(year));
     Some(u64::from(year - 1970) * 365 + leap_days + BEFORE.get(month as usize - 1)?)

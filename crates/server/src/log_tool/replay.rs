@@ -11,7 +11,8 @@
 //! 4. name     The folder gets its name.
 //!
 //! (P1) The base and the log files are read only.
-//! (P2) The new data directory has its name only when it is whole and recovery has succeeded.
+//! (P2) The new data directory has its name only when it is whole and recovery has succeeded. Until
+//!      then a file in it says so, and nothing starts on it (`unfinished.rs`).
 //! (P3) No file that recovery reads comes from two histories: each file's Previous_gtids are what
 //!      is before it, and a file that the base has too begins with what the base has of it.
 
@@ -34,6 +35,9 @@ use std::time::Duration;
 
 mod chain;
 pub(crate) mod copy;
+mod unfinished;
+
+pub(crate) use unfinished::{Unfinished, is_unfinished, refuse_unfinished};
 
 const OPTIONS: [Takes; 8] = [
     Takes::Value("base"),
@@ -81,6 +85,8 @@ pub(crate) struct Base<'a> {
     /// The last log file of the base, and where the base's log ends in it.
     pub(crate) last: &'a str,
     pub(crate) end: u64,
+    /// What was executed up to there.
+    pub(crate) executed: &'a binlog::gtid::GtidSet,
 }
 
 /// What a recovery came to.
@@ -93,6 +99,8 @@ pub(crate) struct Recovered {
     /// The last transaction, in words.
     pub(crate) ended_with: String,
     pub(crate) executed: binlog::gtid::GtidSet,
+    /// The command that starts it.
+    pub(crate) start_line: String,
 }
 
 /// Steps 1, 3 and 4 for files that lie in `unfinished` already, the log without its index: it is
@@ -114,9 +122,13 @@ pub(crate) fn recover_to(
         last_name: plan.last_name().to_owned(),
         last_end: plan.last_end,
         ended_with: plan.ended_with(),
+        start_line: start_line(&plan.base_name, target),
         executed: plan.executed,
     })
 }
+
+/// What a server's log files are called without `--log-bin`.
+const DEFAULT_LOG_NAME: &str = "binlog";
 
 /// Progress: on standard error.
 fn say(text: impl std::fmt::Display) {
@@ -131,7 +143,16 @@ fn print_summary(plan: &Plan, target: &Path, seconds: f64) {
     );
     println!("ended at {}:{}, {}", plan.last_name(), plan.last_end, plan.ended_with());
     println!("gtid_executed: {}", plan.executed.to_string().replace('\n', ""));
-    println!("start it with: duramen serve --datadir={}", target.display());
+    println!("start it with: {}", start_line(&plan.base_name, target));
+}
+
+/// The command that starts a server on a new data directory whose log is called `log_name`.
+fn start_line(log_name: &str, datadir: &Path) -> String {
+    let log_bin = match log_name {
+        DEFAULT_LOG_NAME => String::new(),
+        other => format!(" --log-bin={other}"),
+    };
+    format!("duramen serve --datadir={}{log_bin}", datadir.display())
 }
 
 impl Plan {
@@ -140,53 +161,6 @@ impl Plan {
         match &self.last {
             Some(last) => format!("behind {}, committed {} UTC", last.name, moment(last.committed)),
             None => "where the base ends".to_owned(),
-        }
-    }
-}
-
-/// The folder that becomes the data directory; removed if it does not (P2).
-pub(crate) struct Unfinished {
-    env: Arc<dyn Env>,
-    pub(crate) path: PathBuf,
-    is_finished: bool,
-}
-
-impl Unfinished {
-    pub(crate) fn begin(env: Arc<dyn Env>, target: &Path) -> Result<Self, ToolError> {
-        let name = target.file_name().ok_or_else(|| {
-            ToolError::Refused(format!("'{}' is no name for a new data directory", target.display()))
-        })?;
-        let path = target.with_file_name(format!("{}.unfinished", name.to_string_lossy()));
-        for there in [target, &path] {
-            let is_empty = env.read_dir(there).is_ok_and(|inside| inside.is_empty());
-            if env.exists(there) && !is_empty {
-                let there = there.display();
-                return Err(ToolError::Refused(format!(
-                    "'{there}' is there already: name another one, or remove it"
-                )));
-            }
-        }
-        env.create_dir_all(&path).map_err(|e| ToolError::io("make the folder", &path, e))?;
-        Ok(Self { env, path, is_finished: false })
-    }
-
-    pub(crate) fn finish(mut self, target: &Path) -> Result<(), ToolError> {
-        let named = self.env.rename(&self.path, target).and_then(|()| {
-            let above = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            self.env.sync_dir(above)
-        });
-        named.map_err(|e| ToolError::io("name the new data directory", target, e))?;
-        self.is_finished = true;
-        Ok(())
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if !self.is_finished
-            && let Err(e) = self.env.remove_tree(&self.path)
-        {
-            say(format_args!("can't remove '{}': {e}", self.path.display()));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A real server in a directory of its own, and the clients that talk to it.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
+pub mod backups;
 pub mod records;
 pub mod shop;
 

@@ -3,10 +3,11 @@
 use super::super::ToolError;
 use super::super::input::{LogFile, indexed};
 use super::super::point::{Side, Until};
-use super::super::transactions::{Transaction, WalkItem, Walked, walk};
-use super::{Base, say};
+use super::super::transactions::{Name, Transaction, WalkItem, Walked, walk};
+use super::{Base, refuse_unfinished, say};
 use crate::tool::log_number;
 use binlog::event::EventHeader;
+use binlog::file::RawEvent;
 use binlog::gtid::GtidSet;
 use env::{Env, File, OpenMode};
 use std::collections::BTreeMap;
@@ -28,6 +29,8 @@ pub(super) struct Chain {
     /// Number of the base's last file, and where the base's log ends in it.
     base_last: u32,
     base_end: u64,
+    /// What the base has executed, where that is known.
+    base_executed: Option<GtidSet>,
 }
 
 /// What is copied and replayed.
@@ -59,6 +62,7 @@ impl Chain {
     pub(super) fn of(env: &dyn Env, base: &Path, logs: &[PathBuf]) -> Result<Self, ToolError> {
         let inside = env.read_dir(base).map_err(|e| ToolError::io("read the base", base, e))?;
         refuse_running(env, base)?;
+        refuse_unfinished(env, base)?;
         let listed = indexed(env, base, &inside)?;
         let first = listed.first().ok_or_else(|| refused("the base's index lists no log file"))?;
         let base_name = first.name.rsplit_once('.').map_or("", |(name, _)| name).to_owned();
@@ -76,7 +80,7 @@ impl Chain {
         let (&base_last, base_file) =
             files.last_key_value().ok_or_else(|| refused("the base has no log file"))?;
         let base_end = walk(env, base_file, &mut |_| Ok(ControlFlow::Continue(())))?.end;
-        let mut chain = Self { base_name, files, base_last, base_end };
+        let mut chain = Self { base_name, files, base_last, base_end, base_executed: None };
         chain.add_logs(env, logs)?;
         Ok(chain)
     }
@@ -95,7 +99,13 @@ impl Chain {
         if !files.contains_key(&base_last) {
             return Err(refused(format!("{} is missing", base.last)));
         }
-        let chain = Self { base_name: base.log_name.to_owned(), files, base_last, base_end: base.end };
+        let chain = Self {
+            base_name: base.log_name.to_owned(),
+            files,
+            base_last,
+            base_end: base.end,
+            base_executed: Some(base.executed.clone()),
+        };
         chain.check_gaps()?;
         Ok(chain)
     }
@@ -230,10 +240,14 @@ impl Chain {
         let (mut is_over, mut rotated) = (false, false);
         for (&number, file) in self.files.range(self.base_last..) {
             let base_end = if number == self.base_last { self.base_end } else { 0 };
+            let in_base = GtidSet::new();
             let mut search =
-                Search { until: &until, file, base_end, plan: &mut plan, end: None, is_over: false };
+                Search { until: &until, file, base_end, plan: &mut plan, in_base, end: None, is_over: false };
             let walked = search.walk(env, rotated)?;
-            let (end, over) = (search.end, search.is_over);
+            let (end, over, in_base) = (search.end, search.is_over, search.in_base);
+            if number == self.base_last {
+                self.check_base(in_base, &walked, file)?;
+            }
             rotated = walked.rotates;
             is_over = over || until.ends_with(file);
             // A file of which nothing is wanted is omitted, but for the base's.
@@ -256,6 +270,23 @@ impl Chain {
             self.check_not_met(&plan, &until)?;
         }
         Ok(plan)
+    }
+
+    /// The log must be the one that the base was made with (P3).
+    fn check_base(&self, mut in_base: GtidSet, walked: &Walked, file: &LogFile) -> Result<(), ToolError> {
+        let Some(expected) = &self.base_executed else { return Ok(()) };
+        walked.previous.iter().for_each(|previous| in_base.union(previous));
+        if in_base == *expected {
+            return Ok(());
+        }
+        let one_line = |set: &GtidSet| set.to_string().replace('\n', "");
+        Err(refused(format!(
+            "{} is of another history than the base: at {} it has executed {}, and the base {}",
+            file.name,
+            self.base_end,
+            one_line(&in_base),
+            one_line(expected)
+        )))
     }
 
     /// All files were read, and the point is after them, or nowhere.
@@ -285,6 +316,8 @@ struct Search<'a> {
     /// What is before this offset is in the base.
     base_end: u64,
     plan: &'a mut Plan,
+    /// The file's transactions that are in the base.
+    in_base: GtidSet,
     /// After the last transaction that is wanted, and not in the base.
     end: Option<u64>,
     is_over: bool,
@@ -298,6 +331,11 @@ impl Search<'_> {
         let file = self.file;
         let mut executed = GtidSet::new();
         let walked = walk(env, file, &mut |item| match item {
+            // Bytes of another place, or another file.
+            WalkItem::Event(event) if !stands_right(&event) => Err(refused(format!(
+                "{}: at {}: the event says that it ends at {}: it belongs elsewhere. Get the file anew from where it was copied",
+                file.name, event.start, event.header.end_log_pos
+            ))),
             WalkItem::Event(_) => Ok(ControlFlow::Continue(())),
             WalkItem::Transaction(transaction) => self.transaction(transaction, &mut executed),
         })?;
@@ -328,6 +366,11 @@ impl Search<'_> {
                 self.until, file.name, walked.end
             )));
         }
+        let mut again = executed.clone();
+        again.subtract(previous);
+        if again != executed {
+            return Err(refused(format!("{}: it has transactions of the files before it again", file.name)));
+        }
         self.plan.executed.union(previous);
         self.plan.executed.union(&executed);
         Ok(walked)
@@ -347,8 +390,15 @@ impl Search<'_> {
             self.is_over = true;
             return Ok(ControlFlow::Break(()));
         }
+        let is_again = matches!(&transaction.name, Name::Mysql(gtid) if executed.contains(*gtid));
+        if is_again {
+            let (name, start) = (&transaction.name, transaction.start);
+            return Err(refused(format!("{}: at {start}: {name} is there twice", self.file.name)));
+        }
         transaction.name.add_to(executed);
-        if !is_in_base {
+        if is_in_base {
+            transaction.name.add_to(&mut self.in_base);
+        } else {
             self.end = Some(transaction.end);
             self.plan.transactions += 1;
             self.plan.last = Some(transaction.clone());
@@ -356,6 +406,12 @@ impl Search<'_> {
         self.is_over = side == Side::Last;
         Ok(if self.is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
+}
+
+/// True if the event is where it says. One without a position, which tools make, may be anywhere;
+/// the field has 32 bits.
+fn stands_right(event: &RawEvent<'_>) -> bool {
+    event.header.end_log_pos == 0 || event.header.end_log_pos == event.end() as u32
 }
 
 /// A server that runs would write while the base is read.
