@@ -9,6 +9,7 @@ use stdx::histogram::Histogram;
 use storage::{Engine, EngineOptions, LockManager, StoreStats};
 
 use crate::catalog::{CatalogState, SetAside};
+use crate::status::engine::bytes_after;
 use crate::variables::{GlobalVariables, ids};
 
 pub(super) fn transactions(engine: &Engine) -> String {
@@ -100,14 +101,6 @@ pub(super) fn checkpoint(log: &Log, at: LogPosition, stats: &StoreStats, options
         let _ = writeln!(out, "THE LAST ONE FAILED and is tried again: {error}");
     }
     out
-}
-
-/// Bytes of log after a position.
-fn bytes_after(log: &Log, at: LogPosition) -> u64 {
-    let later = log.files().into_iter().filter(|file| file.number >= at.file());
-    later
-        .map(|file| if file.number == at.file() { file.size.saturating_sub(at.offset()) } else { file.size })
-        .sum()
 }
 
 pub(super) fn memtables(stats: &StoreStats, options: &EngineOptions) -> String {
