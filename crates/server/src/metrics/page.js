@@ -56,6 +56,7 @@ const ratio = (above, below, factor) => (now, before) => {
   const n = before ? now[below] - before[below] : 0;
   return n > 0 ? factor * (now[above] - before[above]) / n : null;
 };
+const where = (isSo, value) => (now, before) => isSo(now) ? value(now, before) : null;
 const time = (at) => (now) => now[at] || null;
 
 function charts() {
@@ -85,8 +86,8 @@ function charts() {
     chart("memtables", "Memtables", bytes, [["bytes", gauge(col("Duramen_store_memtable_bytes"))]]),
     chart("cache", "Blocks found in the cache", percent, [["found", found]], 100),
     chart("compaction", "Read by compactions a second", bytes, [["bytes", rate(col("Duramen_store_compacted_bytes"))]]),
-    chart("lag", "Seconds after the source", count, [["seconds", gauge(col("Duramen_replica_lag_seconds"))]]),
-    chart("unsent", "Log not yet sent to replicas", bytes, [["most", gauge(col("Duramen_replica_unsent_bytes"))]]),
+    chart("lag", "Seconds after the source", count, [["seconds", where(() => lists.channels.length, gauge(col("Duramen_replica_lag_seconds")))]]),
+    chart("unsent", "Log not yet sent to replicas", bytes, [["most", where((now) => now[col("Duramen_replicas")], gauge(col("Duramen_replica_unsent_bytes")))]]),
     chart("disk", "Disk in use", percent, [["used", used]], 100),
   ];
 }
@@ -98,7 +99,7 @@ function card(chart) {
   made.plot = make("svg", { class: "plot", viewBox: "0 0 300 60", preserveAspectRatio: "none", role: "img" }, made.area);
   made.paths = chart.series.map((_, i) => make("path", { class: "s" + i }));
   made.plot.append(...made.paths);
-  const scale = make("div", { class: "scale" }, make("span", {}, "5 min ago"), made.top);
+  const scale = make("div", { class: "scale" }, make("span", {}, "−5 min"), made.top);
   byId("charts").append(
     make("div", { class: "card", id: "chart-" + chart.id }, make("h3", {}, chart.title), made.now, made.plot, scale));
   cards.set(chart.id, made);
@@ -126,11 +127,12 @@ function draw(chart) {
   series.forEach((points, i) => parts.paths[i].setAttribute("d", pieces(points).map((piece) => text(piece) + "h0").join("")));
   parts.area.setAttribute("d", pieces(series[0]).map(under).join(""));
   const last = series.map((points) => points.length ? points[points.length - 1][1] : null);
-  const spans = chart.series.map(([name], i) => make("span", { class: "more t" + i }, chart.show(last[i]) + " " + name));
+  const spans = chart.series.map(([name], i) => make("span", { class: "more t" + i }, name + " " + chart.show(last[i])));
   spans[0] = make("span", { class: "value t0" }, chart.show(last[0]));
   if (spans.length > 1) spans.splice(1, 0, make("span", { class: "more t0" }, chart.series[0][0]));
   parts.now.replaceChildren(...spans);
-  const most = highest > 0 ? "highest " + chart.show(highest) : "nothing";
+  const isKnown = series.some((points) => points.some(([, y]) => y != null));
+  const most = isKnown ? "max " + chart.show(highest) : "nothing to show";
   parts.top.textContent = most;
   parts.plot.setAttribute("aria-label", `${chart.title}: now ${chart.show(last[0])}, ${most} in five minutes`);
 }
@@ -239,7 +241,7 @@ function waitsText(waits) {
   const first = [...new Set(waits.flatMap((w) => w.blockers))].filter((b) => !waiting.has(b));
   return plural(waits.length, "session waits", "sessions wait") + " for locks"
     + (longest ? `, the longest for ${span(longest / 1000)}` : "")
-    + (first.length ? `; all begins with session ${first.join(", ")}.` : ".");
+    + (first.length ? `; in front of them is session ${first.join(", ")}.` : ".");
 }
 
 function findings() {
@@ -292,7 +294,8 @@ function take(answer) {
   columns = Object.fromEntries(answer.columns.map((name, at) => [name, at]));
   uptime = answer.server.uptime_seconds;
   lists = answer;
-  samples.push(...answer.samples);
+  const last = samples.length ? newest()[col("number")] : 0;
+  samples.push(...answer.samples.filter((sample) => sample[col("number")] > last));
   const end = samples.length ? newest()[col("at_ms")] : 0;
   samples = samples.filter((sample) => sample[col("at_ms")] >= end - SPAN_MS);
   return true;
