@@ -62,7 +62,7 @@ impl Instance {
             log_files: files.len(),
             log_file_bytes: files.iter().map(|file| file.size).sum(),
             durable_position: format!("{}:{}", log.file_name(durable.file()), durable.offset()),
-            recovery_distance_bytes: bytes_after(log, store.checkpoint_position()),
+            recovery_distance_bytes: bytes_after(&files, store.checkpoint_position()),
             recovery_distance_max: options.log_distance_max,
             memtable_bytes: stats.memtable_bytes as u64,
             memtable_size: options.memtable_size as u64,

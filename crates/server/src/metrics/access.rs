@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn without_a_token_only_names_of_loopback_are_answered() {
         let access = Access { token: None };
-        let is_seen = |host, is_loopback| access.check(&request(host, None), is_loopback).is_ok();
+        let is_seen =
+            |host: Option<&str>, is_loopback| access.check(&request(host, None), is_loopback).is_ok();
         for host in ["localhost", "LOCALHOST:9104", "127.0.0.1:9104", "127.8.9.1", "[::1]:80", "[::1]"] {
             assert!(is_seen(Some(host), true), "{host}");
             assert!(!is_seen(Some(host), false), "{host}");
@@ -148,7 +149,7 @@ mod tests {
     #[test]
     fn a_token_is_asked_for_everywhere() {
         let access = Access { token: Some(hash(b"0123456789abcdef")) };
-        let is_seen = |authorization| {
+        let is_seen = |authorization: Option<&str>| {
             [true, false].map(|is_loopback| {
                 access.check(&request(Some("proxy.example"), authorization), is_loopback).is_ok()
             }) == [true, true]

@@ -1,7 +1,6 @@
 //! Who follows this server, and whom it follows.
 
 use binlog::LogPosition;
-use binlog::log::Log;
 
 use crate::Instance;
 use crate::replica::channel::Running;
@@ -45,15 +44,17 @@ pub struct ChannelSummary {
     pub is_stopped: bool,
 }
 
-/// Durable bytes after a position.
-fn unsent(log: &Log, sent: LogPosition) -> u64 {
-    bytes_after(log, sent).saturating_sub(bytes_after(log, log.durable()))
-}
-
 impl Instance {
     /// Connections that are sent the log, by their ids; `max` at most.
     pub fn followers(&self, max: usize) -> Vec<FollowerSummary> {
         let (log, replicas) = (self.log(), self.replicas());
+        let streams = replicas.sent();
+        if streams.is_empty() {
+            return Vec::new();
+        }
+        let files = log.files();
+        let not_durable = bytes_after(&files, log.durable());
+        let unsent = |at: LogPosition| bytes_after(&files, at).saturating_sub(not_durable);
         let of = |stream: crate::replicas::SentLog| {
             let introduced = replicas.introduced(stream.connection).filter(|r| !r.host.is_empty());
             let host = match introduced {
@@ -66,10 +67,10 @@ impl Instance {
                 uuid: stream.uuid,
                 host,
                 sent: stream.position.map(|at| format!("{}:{}", log.file_name(at.file()), at.offset())),
-                unsent_bytes: stream.position.map(|at| unsent(log, at)),
+                unsent_bytes: stream.position.map(unsent),
             }
         };
-        replicas.sent().into_iter().take(max).map(of).collect()
+        streams.into_iter().take(max).map(of).collect()
     }
 
     /// Channels that have a source, by name.

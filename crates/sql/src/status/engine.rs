@@ -6,7 +6,7 @@
 
 use super::{Rows, Status};
 use binlog::LogPosition;
-use binlog::log::Log;
+use binlog::log::{FileInfo, Log};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 use storage::{Engine, LockManager};
@@ -32,9 +32,9 @@ fn add_engine(engine: &Engine, rows: &mut Rows) {
     rows.push("Duramen_ddl_committed", status.ddl.load(Relaxed));
 }
 
-/// Bytes of log after a position.
-pub(crate) fn bytes_after(log: &Log, at: LogPosition) -> u64 {
-    let later = log.files().into_iter().filter(|file| file.number >= at.file());
+/// Bytes of log after a position; `files` are [`Log::files`].
+pub(crate) fn bytes_after(files: &[FileInfo], at: LogPosition) -> u64 {
+    let later = files.iter().filter(|file| file.number >= at.file());
     later
         .map(|file| if file.number == at.file() { file.size.saturating_sub(at.offset()) } else { file.size })
         .sum()
@@ -43,7 +43,10 @@ pub(crate) fn bytes_after(log: &Log, at: LogPosition) -> u64 {
 fn add_store(engine: &Engine, rows: &mut Rows) {
     let store = engine.store();
     let stats = store.stats();
-    rows.gauge("Duramen_recovery_distance_bytes", bytes_after(engine.log(), store.checkpoint_position()));
+    rows.gauge(
+        "Duramen_recovery_distance_bytes",
+        bytes_after(&engine.log().files(), store.checkpoint_position()),
+    );
     rows.gauge("Innodb_buffer_pool_bytes_data", stats.cache_bytes + stats.memtable_bytes as u64);
     rows.push("Innodb_buffer_pool_read_requests", stats.cache_hits + stats.cache_misses);
     rows.push("Innodb_buffer_pool_reads", stats.cache_misses);

@@ -93,7 +93,7 @@ pub(super) fn checkpoint(log: &Log, at: LogPosition, stats: &StoreStats, options
     let mut out = format!(
         "A restart replays {} of log: {place}\nA checkpoint is made at the latest \
          after {} (duramen_recovery_distance_max)\n{} checkpoints since the start\n",
-        size(bytes_after(log, at)),
+        size(bytes_after(&log.files(), at)),
         size(options.log_distance_max),
         stats.flushes
     );
@@ -166,7 +166,7 @@ pub(super) fn snapshots(log: &Log, stats: &StoreStats) -> String {
             stats.snapshots,
             log.file_name(oldest.file()),
             oldest.offset(),
-            size(bytes_after(log, oldest))
+            size(bytes_after(&log.files(), oldest))
         ),
     }
 }
