@@ -6,7 +6,8 @@
 //! 3. shoot  Chromium, without a screen: wide and as on a phone, light and dark.
 //!
 //! The pictures are in target/page; the one of the documentation is written over.
-//! `crates/server/tests/page_in_browser.rs` compares what the page says with what the server counts.
+//! `crates/server/tests/page_in_browser.rs` compares what the page says with what the server
+//! counts.
 
 use crate::Result;
 use crate::packages::{self, Program};
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 const FOLDER: &str = "target/page";
 const PICTURE: &str = "docs/status-page.png";
-const HELP: &str = "cargo xtask page [--seconds N]   load for so long before the pictures; 90 unless said";
+const HELP: &str = "cargo xtask page [--seconds N]   load for so long before the pictures; 300 unless said: as much as the page shows";
 
 /// Name, width and height in pixels, and whether it is dark.
 const PICTURES: [(&str, u32, u32, bool); 4] = [
@@ -40,7 +41,7 @@ const PROGRAMS: &[Program] = &[
 /// Takes the pictures.
 pub fn run(args: &[String]) -> Result<()> {
     let seconds = match args {
-        [] => 90,
+        [] => 300,
         [flag, n] if flag == "--seconds" => n.parse()?,
         _ => return Err(HELP.into()),
     };
@@ -125,6 +126,8 @@ fn begin_load(source: &Running, replica: &Running, seconds: u64, load: &mut Load
     for _ in 0..2 {
         session("SET innodb_lock_wait_timeout = 600; UPDATE shop.stock SET n = n - 1 WHERE id = 1")?;
     }
+    // These wait for the row; a definition that came first would be in front of them.
+    std::thread::sleep(Duration::from_secs(1));
     session("SET lock_wait_timeout = 600; ALTER TABLE shop.stock ADD price INT")
 }
 

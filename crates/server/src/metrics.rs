@@ -2,8 +2,8 @@
 //! `duramen_metrics_address` says where.
 //!
 //! A thread accepts, and one for each request reads its head, answers, and hangs up. What is
-//! reported is what `SHOW GLOBAL STATUS` counts: to Prometheus as text (`text`), to people as a page
-//! (`page`) with its history (`history`) and lists of who waits for whom (`lists`).
+//! reported is what `SHOW GLOBAL STATUS` counts: to Prometheus as text (`text`), to people as a
+//! page (`page`) with its history (`history`) and lists of who waits for whom (`lists`).
 //!
 //! (P1) A request takes bounded time and memory: a client that is slow or says too much is hung up
 //!      on, and [`REQUESTS_MAX`] are answered at the same time.

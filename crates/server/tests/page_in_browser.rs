@@ -31,8 +31,8 @@ fn opened(server: &Server) -> (String, String) {
 /// The text of a part of the page, without its tags.
 fn text_of(page: &str, id: &str) -> String {
     let from = page.split(&format!("id=\"{id}\"")).nth(1).unwrap_or_else(|| panic!("no {id} in {page}"));
-    // What follows is the next section, card or paragraph.
-    let end = ["<section", "id=\"chart-", "</p>"].iter().filter_map(|end| from.find(end)).min();
+    // What follows is the next section, card, or the main part.
+    let end = ["<section", "id=\"chart-", "<main"].iter().filter_map(|end| from.find(end)).min();
     let mut text = String::new();
     for piece in from[from.find('>').unwrap() + 1..end.unwrap_or(from.len())].split('<') {
         text.push_str(piece.split_once('>').map_or(piece, |(_, text)| text));
