@@ -8,6 +8,7 @@ mod docs;
 mod drivers;
 mod languages;
 mod packages;
+mod page;
 mod programs;
 mod readers;
 mod test;
@@ -32,6 +33,7 @@ cargo xtask soak                 random nonsense from several sessions; `.. soak
 cargo xtask definitions          definitions at the edges, kept through stops and kills; `.. definitions help` says more
 cargo xtask stalls               small commits beside rotation, checkpoints and a large transaction; `.. stalls help`
 cargo xtask topologies ..        chains, channels, rings and switches of real servers under load and kills; `.. topologies help`
+cargo xtask page                pictures of the status page under load, in a real browser: docs/status-page.png
 cargo xtask drivers             fetches the drivers of other languages that the tests of the server run
 cargo xtask readers             fetches the change readers that the tests of followers run
 cargo xtask tidy                what no compiler checks: each file opens with its story, no dead files
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
             programs::run(name, "checked", rest)
         }
         Some(name @ "stalls") => programs::run(name, "release", rest),
+        Some("page") => page::run(rest),
         Some("tidy") => tidy::run(),
         Some("docs") => docs::run(),
         None | Some("help" | "--help" | "-h") => {

@@ -13,7 +13,8 @@ pub struct Program {
     package: &'static str,
 }
 
-const fn program(name: &'static str, package: &'static str) -> Program {
+/// A program, and the package that brings it.
+pub const fn program(name: &'static str, package: &'static str) -> Program {
     Program { name, package }
 }
 
@@ -27,6 +28,7 @@ pub const FOR_TESTS: &[Program] = &[
     program("sysbench", "sysbench"),
     program("strace", "strace"),
     program("pt-online-schema-change", "percona-toolkit"),
+    program("chromium", "chromium"),
     program("cc", "gcc"),
     program("cmake", "cmake"),
 ];

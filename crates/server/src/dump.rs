@@ -14,7 +14,9 @@ use crate::dispatch::Next;
 use crate::results::{self, Results};
 use crate::session::{Client, End};
 use acknowledged::Acknowledged;
+use binlog::LogPosition;
 use binlog::gtid::GtidSet;
+use binlog::log::Log;
 use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use datum::types::{Collation, code};
 use protocol::{BinlogDump, Connection, ErrorReply, Login, RegisterReplica};
@@ -23,7 +25,7 @@ use sql::variables::ids;
 use sql::{Datum, Kill, Replica, Session};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// MySQL's number for whatever ends a dump.
@@ -101,12 +103,14 @@ fn run(client: &mut Client<'_>, request: &BinlogDump<'_>, has: Option<GtidSet>) 
     log_request(client.id(), &wanted);
     let replaced = replace_stream(client, request.server_id, wanted.has.is_some());
     let acknowledges = acknowledges(&client.session);
+    let sent = client.server.database.replicas().sent_mark(client.id());
     let mut packets = Packets {
         connection: &mut client.connection,
         session: &client.session,
         stop: &client.server.stop,
         slot: client.slot,
         replaced: &replaced,
+        sent,
     };
     let send = |stream: &mut dyn Stream| match mariadb {
         Some(wishes) => source::mariadb::dump(&log, &wanted, wishes, stream),
@@ -287,6 +291,15 @@ struct Packets<'a> {
     stop: &'a crate::stop::Stop,
     slot: &'a ConnectionSlot,
     replaced: &'a AtomicBool,
+    /// For monitoring: how far the reader was sent the log.
+    sent: Arc<AtomicU64>,
+}
+
+impl Packets<'_> {
+    /// The reader was sent all before `position` that it lacks.
+    fn note_sent(&self, position: LogPosition) {
+        self.sent.store(position.to_u64(), Relaxed);
+    }
 }
 
 impl Stream for Packets<'_> {
@@ -304,5 +317,14 @@ impl Stream for Packets<'_> {
 
     fn is_gone(&mut self) -> bool {
         self.slot.peer_has_closed()
+    }
+
+    fn reaches(&mut self, end: LogPosition) {
+        self.note_sent(end);
+    }
+
+    fn wait_for_more(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
+        self.note_sent(from);
+        Ok(log.wait_durable_past(from, patience))
     }
 }

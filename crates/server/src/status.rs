@@ -5,6 +5,7 @@ use crate::server::Server;
 use protocol::Identity;
 use protocol::identity::{SESSIONS_MAX, TlsCounters};
 use sql::status::{Counter, Rows};
+use sql::variables::ids;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
@@ -29,8 +30,40 @@ fn add_rows(server: &Server, rows: &mut Rows) {
     rows.gauge("Max_used_connections", server.connections.most());
     rows.gauge("Open_tables", 0_u64);
     rows.push("Opened_tables", 0_u64);
+    add_disk_rows(server, rows);
+    add_replication_rows(server, rows);
     add_tls_rows(server, rows);
     semi_sync::add_rows(&server.semi_sync.status(), rows);
+}
+
+/// The disk of the data directory, as far as the system says.
+fn add_disk_rows(server: &Server, rows: &mut Rows) {
+    let disk = rustix::fs::statvfs(&*server.variables.text(ids::DATADIR)).ok();
+    let bytes = |blocks: Option<u64>| {
+        let size = disk.as_ref().map_or(0, |disk| disk.f_frsize);
+        blocks.unwrap_or(0).saturating_mul(size)
+    };
+    rows.gauge("Duramen_disk_available_bytes", bytes(disk.as_ref().map(|disk| disk.f_bavail)));
+    rows.gauge("Duramen_disk_bytes", bytes(disk.as_ref().map(|disk| disk.f_blocks)));
+}
+
+/// Who follows this server and whom it follows, and the transaction that is open the longest.
+fn add_replication_rows(server: &Server, rows: &mut Rows) {
+    let database = &server.database;
+    let channels = database.channel_summaries();
+    let lag = channels.iter().filter_map(|channel| channel.lag_seconds).max();
+    rows.gauge("Duramen_replica_channels", channels.len());
+    rows.gauge(
+        "Duramen_replica_channels_stopped",
+        channels.iter().filter(|channel| channel.is_stopped).count(),
+    );
+    rows.gauge("Duramen_replica_lag_seconds", lag.unwrap_or(0));
+    let followers = database.followers(usize::MAX);
+    let unsent = followers.iter().filter_map(|follower| follower.unsent_bytes).max();
+    rows.gauge("Duramen_replica_unsent_bytes", unsent.unwrap_or(0));
+    rows.gauge("Duramen_replicas", followers.len());
+    let open_us = database.oldest_transaction().map(|since| server.env.now().saturating_sub(since));
+    rows.gauge("Duramen_oldest_transaction_seconds", open_us.unwrap_or(0) / 1_000_000);
 }
 
 /// TLS for all connections. The server asks for no certificates and connects to no other server.

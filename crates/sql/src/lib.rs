@@ -24,8 +24,9 @@
 //! form cost), [`statement_log`] (general and slow query log), [`system_tables`]
 //! (`information_schema` and its like; [`system_schemas`]: their names), [`listing`] (what SHOW
 //! shows, for these as well), [`instance`] (what the sessions share), [`replicas`] (who follows
-//! this server), [`replica`] (whom it follows). Below: [`syntax`] (texts and trees) and [`datum`]
-//! (types, values, errors, and what a statement may take).
+//! this server), [`replica`] (whom it follows), [`monitor`] (who waits, what is slow, who lags, as
+//! the status page lists it). Below: [`syntax`] (texts and trees) and [`datum`] (types, values,
+//! errors, and what a statement may take).
 //!
 //! Modules import downwards in the order of the journey: `session`, `executor`, `planner`,
 //! `expression`, `catalog`, `variables`. These arrows run back up:
@@ -60,6 +61,7 @@ mod instance;
 mod like;
 mod listing;
 mod locale;
+pub mod monitor;
 mod output;
 mod planner;
 mod privilege;

@@ -5,10 +5,11 @@
 //! comes with the UUID (or, having none, with the server id) of one that is sent the log takes its
 //! place: the older stream ends.
 
+use binlog::LogPosition;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// How SHOW REPLICAS lists a replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,18 @@ struct Stream {
     server_id: u32,
     by_gtids: bool,
     replaced: Arc<AtomicBool>,
+    /// A [`LogPosition`]; 0 until something was sent.
+    sent: Arc<AtomicU64>,
+}
+
+/// How far a connection was sent the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SentLog {
+    pub(crate) connection: u64,
+    pub(crate) server_id: u32,
+    pub(crate) uuid: String,
+    /// `None` before the first event.
+    pub(crate) position: Option<LogPosition>,
 }
 
 /// All followers, by the ids of their connections.
@@ -77,9 +90,36 @@ impl Replicas {
             }
         }
         let replaced = Arc::<AtomicBool>::default();
-        let stream = Stream { uuid: uuid.to_owned(), server_id, by_gtids, replaced: replaced.clone() };
+        let stream = Stream {
+            uuid: uuid.to_owned(),
+            server_id,
+            by_gtids,
+            replaced: replaced.clone(),
+            sent: Arc::default(),
+        };
         streams.insert(connection, stream);
         (replaced, older)
+    }
+
+    /// Where the connection's stream notes how far it is: the packed form of the [`LogPosition`] up
+    /// to which it was sent the log. Nothing is ordered by it, so it is relaxed.
+    pub fn sent_mark(&self, connection: u64) -> Arc<AtomicU64> {
+        self.streams.lock().get(&connection).map(|stream| stream.sent.clone()).unwrap_or_default()
+    }
+
+    /// How far each connection was sent the log, by connection.
+    pub(crate) fn sent(&self) -> Vec<SentLog> {
+        let of = |(&connection, stream): (&u64, &Stream)| {
+            let sent = stream.sent.load(Relaxed);
+            let position = (sent != 0).then(|| LogPosition::from_u64(sent));
+            SentLog { connection, server_id: stream.server_id, uuid: stream.uuid.clone(), position }
+        };
+        self.streams.lock().iter().map(of).collect()
+    }
+
+    /// The replica that the connection has introduced itself as.
+    pub(crate) fn introduced(&self, connection: u64) -> Option<Replica> {
+        self.registered.lock().get(&connection).cloned()
     }
 
     /// True while the connection is sent the log.

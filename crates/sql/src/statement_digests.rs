@@ -14,9 +14,11 @@
 //!      in a row without a name. 0 turns all of it off.
 //! (D3) TRUNCATE begins a new generation: tallies of earlier ones are counted no more.
 
+mod costs;
 mod quick;
 mod summary;
 
+pub(crate) use costs::FormCost;
 pub(crate) use summary::Summary;
 
 use std::collections::HashMap;
@@ -335,10 +337,7 @@ impl StatementDigests {
 
     /// The forms with what their statements have cost.
     pub(crate) fn summaries(&self) -> Vec<Summary> {
-        let forms = self.forms.lock();
-        let all: Vec<_> = forms.others.iter().chain(forms.table.iter()).cloned().collect();
-        drop(forms);
-        let mut all: Vec<_> = all.iter().map(|form| Summary::of(form)).collect();
+        let mut all: Vec<_> = self.forms().iter().map(|form| Summary::of(form)).collect();
         // Those that run for the first time have cost nothing yet.
         all.retain(|summary| summary.sum(Sum::Count) > 0);
         all.sort_by_key(|summary| summary.first_seen);

@@ -141,6 +141,7 @@ impl Stream for Acknowledged<'_> {
 
     fn reaches(&mut self, end: LogPosition) {
         self.next_end = end;
+        self.packets.reaches(end);
     }
 
     fn holds(&mut self, position: LogPosition) {
@@ -150,6 +151,7 @@ impl Stream for Acknowledged<'_> {
     }
 
     fn wait_for_more(&mut self, log: &Log, from: LogPosition, patience: Duration) -> io::Result<bool> {
+        self.packets.note_sent(from);
         let patience = if log.durable() > from { Duration::ZERO } else { patience };
         let (has_answer, has_rung) = self.packets.slot.wait_readable(self.rung.as_fd(), patience)?;
         if has_rung {

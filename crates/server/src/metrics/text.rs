@@ -45,17 +45,29 @@ const FAMILIES: [Family; 3] = [
 ];
 
 /// What this server's own numbers mean, by their names in `SHOW GLOBAL STATUS` after `Duramen_`.
-const HELP: [(&str, &str); 26] = [
+const HELP: [(&str, &str); 35] = [
     ("ddl_committed", "Changes of definitions that were committed."),
+    ("disk_available_bytes", "Bytes of the data directory's disk that are free for the server."),
+    ("disk_bytes", "Bytes of the data directory's disk."),
     ("log_background_flushes", "Flushes of the log that no commit waited for."),
     ("log_flushes", "Flushes of the log."),
     ("log_refused", "Transactions that the log refused."),
     ("log_rotations", "Log files begun since the start."),
     ("log_slow_groups", "Groups that took duramen_slow_commit_time or longer."),
+    ("oldest_transaction_seconds", "Since when the oldest open transaction is open."),
     ("prealloc_files", "Log files that are made ahead."),
     ("prealloc_hits", "Rotations that found a log file made ahead."),
     ("prealloc_made", "Log files that were made ahead."),
     ("prealloc_misses", "Rotations that found none though binlog_prealloc_num asks for them."),
+    ("recovery_distance_bytes", "Bytes of log that a restart would replay."),
+    ("replica_channels", "Channels that have a source."),
+    ("replica_channels_stopped", "Those of them that have a thread which does not run though it should."),
+    ("replica_lag_seconds", "Seconds_Behind_Source, the greatest of all channels."),
+    (
+        "replica_unsent_bytes",
+        "Durable bytes of log that a reader of the log was not sent yet, the most of all.",
+    ),
+    ("replicas", "Connections that are sent the log."),
     ("row_lock_gathered", "Times that a session moved to the processor of others who wait for the same row."),
     ("row_lock_timeouts", "Waits for row locks that lasted too long."),
     ("row_locks", "Row locks that are held."),

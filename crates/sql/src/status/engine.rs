@@ -5,10 +5,11 @@
 //! microseconds.
 
 use super::{Rows, Status};
-use binlog::log::Log;
+use binlog::LogPosition;
+use binlog::log::{FileInfo, Log};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
-use storage::{Engine, LockManager, Store};
+use storage::{Engine, LockManager};
 
 /// Adds the engine's rows to the status.
 pub(crate) fn register(status: &Status, engine: &Arc<Engine>) {
@@ -17,7 +18,7 @@ pub(crate) fn register(status: &Status, engine: &Arc<Engine>) {
         if let Some(engine) = Weak::upgrade(&engine) {
             add_engine(&engine, rows);
             add_log(engine.log(), rows);
-            add_store(engine.store(), rows);
+            add_store(&engine, rows);
             add_pages(&engine, rows);
             add_locks(engine.locks(), rows);
         }
@@ -31,8 +32,21 @@ fn add_engine(engine: &Engine, rows: &mut Rows) {
     rows.push("Duramen_ddl_committed", status.ddl.load(Relaxed));
 }
 
-fn add_store(store: &Store, rows: &mut Rows) {
+/// Bytes of log after a position; `files` are [`Log::files`].
+pub(crate) fn bytes_after(files: &[FileInfo], at: LogPosition) -> u64 {
+    let later = files.iter().filter(|file| file.number >= at.file());
+    later
+        .map(|file| if file.number == at.file() { file.size.saturating_sub(at.offset()) } else { file.size })
+        .sum()
+}
+
+fn add_store(engine: &Engine, rows: &mut Rows) {
+    let store = engine.store();
     let stats = store.stats();
+    rows.gauge(
+        "Duramen_recovery_distance_bytes",
+        bytes_after(&engine.log().files(), store.checkpoint_position()),
+    );
     rows.gauge("Innodb_buffer_pool_bytes_data", stats.cache_bytes + stats.memtable_bytes as u64);
     rows.push("Innodb_buffer_pool_read_requests", stats.cache_hits + stats.cache_misses);
     rows.push("Innodb_buffer_pool_reads", stats.cache_misses);
@@ -113,8 +127,7 @@ fn add_log(log: &Log, rows: &mut Rows) {
         rows.push_histogram(name, help, histogram);
     }
     rows.push_histogram("Duramen_log_group_size", "Transactions in a group.", &status.group_size);
-    let place =
-        |position: binlog::LogPosition| format!("{}:{}", log.file_name(position.file()), position.offset());
+    let place = |position: LogPosition| format!("{}:{}", log.file_name(position.file()), position.offset());
     rows.text("Duramen_log_durable_position", place(log.durable()));
     rows.text("Duramen_log_visible_position", place(log.visible()));
     rows.text("Duramen_log_end_position", place(log.end()));

@@ -49,6 +49,7 @@ names! {
     DURAMEN_MEMTABLES_MAX = "duramen_memtables_max";
     DURAMEN_RECOVERY_DISTANCE_MAX = "duramen_recovery_distance_max";
     DURAMEN_METRICS_ADDRESS = "duramen_metrics_address";
+    DURAMEN_METRICS_TOKEN_FILE = "duramen_metrics_token_file";
     EVENT_SCHEDULER = "event_scheduler";
     DURAMEN_REPLICA_STATEMENTS = "duramen_replica_statements";
     DURAMEN_ROW_LOCKS_MAX = "duramen_row_locks_max";

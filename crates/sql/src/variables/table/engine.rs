@@ -26,7 +26,10 @@ pub(super) const VARIABLES: &[Variable] = &[
         .read_only()
         .help_text("Memtables in memory at most; writers are slowed as this number comes near"),
     text("duramen_metrics_address", "").read_only().help_text(
-        "Where metrics for Prometheus are answered, [HOST:]PORT, on loopback without a host; empty: nowhere",
+        "Where metrics for Prometheus and the status page are answered, [HOST:]PORT, on loopback without a host; empty: nowhere",
+    ),
+    text("duramen_metrics_token_file", "").read_only().help_text(
+        "File whose first line is the token that the status page asks for; without it the page is for loopback only",
     ),
     uint("duramen_recovery_distance_max", 256 << 20, 1 << 20, 1 << 40)
         .block(4096)

@@ -9,6 +9,7 @@ use stdx::histogram::Histogram;
 use storage::{Engine, EngineOptions, LockManager, StoreStats};
 
 use crate::catalog::{CatalogState, SetAside};
+use crate::status::engine::bytes_after;
 use crate::variables::{GlobalVariables, ids};
 
 pub(super) fn transactions(engine: &Engine) -> String {
@@ -92,7 +93,7 @@ pub(super) fn checkpoint(log: &Log, at: LogPosition, stats: &StoreStats, options
     let mut out = format!(
         "A restart replays {} of log: {place}\nA checkpoint is made at the latest \
          after {} (duramen_recovery_distance_max)\n{} checkpoints since the start\n",
-        size(bytes_after(log, at)),
+        size(bytes_after(&log.files(), at)),
         size(options.log_distance_max),
         stats.flushes
     );
@@ -100,14 +101,6 @@ pub(super) fn checkpoint(log: &Log, at: LogPosition, stats: &StoreStats, options
         let _ = writeln!(out, "THE LAST ONE FAILED and is tried again: {error}");
     }
     out
-}
-
-/// Bytes of log after a position.
-fn bytes_after(log: &Log, at: LogPosition) -> u64 {
-    let later = log.files().into_iter().filter(|file| file.number >= at.file());
-    later
-        .map(|file| if file.number == at.file() { file.size.saturating_sub(at.offset()) } else { file.size })
-        .sum()
 }
 
 pub(super) fn memtables(stats: &StoreStats, options: &EngineOptions) -> String {
@@ -173,7 +166,7 @@ pub(super) fn snapshots(log: &Log, stats: &StoreStats) -> String {
             stats.snapshots,
             log.file_name(oldest.file()),
             oldest.offset(),
-            size(bytes_after(log, oldest))
+            size(bytes_after(&log.files(), oldest))
         ),
     }
 }
