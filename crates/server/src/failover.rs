@@ -73,7 +73,7 @@ fn failover(args: &[String]) -> Result<u8, ToolError> {
     plan.notes.iter().for_each(|note| println!("Note: {}", printable(note)));
     let mut failover = Failover::new(&env, servers, wait, account);
     if arguments.has("dry-run") {
-        print!("{}", printable(&failover.told(&plan)));
+        print!("{}", printable(&failover.explanation(&plan)));
         println!("Nothing was done (--dry-run).");
         return Ok(0);
     }

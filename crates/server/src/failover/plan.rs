@@ -63,9 +63,8 @@ impl Answers {
 /// A server that was named.
 #[derive(Debug, Clone)]
 pub(super) struct Member {
-    /// As it was named.
     pub(super) name: String,
-    /// Why it does not answer.
+    /// Or why it does not answer.
     pub(super) answers: Result<Answers, String>,
 }
 
@@ -271,7 +270,7 @@ impl Fleet<'_> {
             }
         }
         for (number, answers) in self.all_up() {
-            if answers.takes_writes && answers.channels.first().is_some() {
+            if answers.takes_writes && !answers.channels.is_empty() {
                 let name = self.name(number);
                 notes.push(format!(
                     "{name} is a replica and takes writes of others: have super_read_only = ON there"

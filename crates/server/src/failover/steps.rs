@@ -58,48 +58,48 @@ impl<'a> Failover<'a> {
     }
 
     /// The steps, in words.
-    pub(super) fn told(&self, plan: &Plan) -> String {
+    pub(super) fn explanation(&self, plan: &Plan) -> String {
         let mut text = String::new();
         let mut number = 0;
-        let mut tell = |what: String| {
+        let mut add = |what: String| {
             number += 1;
             let _ = writeln!(text, "{number:2}. {what}");
         };
         let names = |numbers: &[usize]| numbers.iter().map(|&n| self.name(n)).collect::<Vec<_>>().join(", ");
         let target = self.name(plan.target);
         if !plan.fenced.is_empty() {
-            tell(format!("{}: refuse writes (super_read_only = ON)", names(&plan.fenced)));
+            add(format!("{}: refuse writes (super_read_only = ON)", names(&plan.fenced)));
         }
         if !plan.cut_off.is_empty() {
-            tell(format!(
+            add(format!(
                 "{}: stop receiving from the lost source, so that nobody acknowledges its commits any more, and apply what was received",
                 names(&plan.cut_off)
             ));
         }
         match plan.takes_most_advanced {
-            true => tell(format!("choose the one that has most then: as things stand {target}")),
-            false => tell(format!("{target}: apply all that the others have")),
+            true => add(format!("choose the one that has most then: as things stand {target}")),
+            false => add(format!("{target}: apply all that the others have")),
         }
-        tell(format!("{target}: stop being a replica"));
+        add(format!("{target}: stop being a replica"));
         for &follower in &plan.followers {
             match self.can_follow(follower) {
-                true => tell(format!("{}: follow {target}", self.name(follower))),
-                false => tell(format!(
+                true => add(format!("{}: follow {target}", self.name(follower))),
+                false => add(format!(
                     "{}: left as it is, refusing writes: without --replication-user it has no account to follow with",
                     self.name(follower)
                 )),
             }
         }
         match self.semi_sync_of(plan) {
-            Some(settings) => tell(format!(
+            Some(settings) => add(format!(
                 "{target}: commits wait for {} of its replicas (rpl_semi_sync_source_enabled = ON)",
                 settings.wait_for.max(1)
             )),
             None => {
-                tell(format!("{target}: commits wait for no replica (rpl_semi_sync_source_enabled = OFF)"))
+                add(format!("{target}: commits wait for no replica (rpl_semi_sync_source_enabled = OFF)"))
             }
         }
-        tell(format!("{target}: take writes (read_only = OFF)"));
+        add(format!("{target}: take writes (read_only = OFF)"));
         text
     }
 
@@ -143,7 +143,7 @@ impl<'a> Failover<'a> {
         self.server(number)?.session.rows(sql).map(drop)
     }
 
-    fn tell(&mut self, number: usize, what: &str) {
+    fn report(&mut self, number: usize, what: &str) {
         self.number += 1;
         println!("{:2}. {}: {}", self.number, self.name(number), printable(what));
     }
@@ -194,7 +194,7 @@ impl<'a> Failover<'a> {
     }
 
     fn fence(&mut self, number: usize) -> Result<(), ToolError> {
-        self.tell(number, "refuses writes from now on (super_read_only = ON)");
+        self.report(number, "refuses writes from now on (super_read_only = ON)");
         let wait = self.wait.as_secs().max(1);
         let before =
             self.server(number)?.session.first::<2>("SELECT @@global.read_only, @@global.super_read_only")?;
@@ -210,7 +210,7 @@ impl<'a> Failover<'a> {
 
     fn cut_off(&mut self, number: usize) -> Result<(), ToolError> {
         let channel = self.channel(number)?;
-        self.tell(number, "stops receiving from the lost source");
+        self.report(number, "stops receiving from the lost source");
         let of_channel = for_channel(&channel);
         if channel.tries_to_receive {
             self.undo.push((number, format!("START REPLICA IO_THREAD {of_channel}")));
@@ -261,15 +261,15 @@ impl<'a> Failover<'a> {
 
     fn await_executed(&mut self, number: usize, needed: &GtidSet) -> Result<(), ToolError> {
         let deadline = self.env.monotonic() + self.wait;
-        let mut is_told = false;
+        let mut is_reported = false;
         loop {
             let mut lacking = needed.clone();
             lacking.subtract(&self.server(number)?.executed()?);
             if lacking.is_empty() {
                 return Ok(());
             }
-            if !std::mem::replace(&mut is_told, true) {
-                self.tell(number, &format!("applies {} transactions that it lacks", lacking.count()));
+            if !std::mem::replace(&mut is_reported, true) {
+                self.report(number, &format!("applies {} transactions that it lacks", lacking.count()));
             }
             let channel = self.server(number)?.channels()?.into_iter().next();
             let name = self.name(number);
@@ -302,15 +302,17 @@ impl<'a> Failover<'a> {
 
     /// Undoes what was done; in words.
     fn take_back(&mut self) -> String {
-        let mut told = String::new();
+        let mut report = String::new();
         while let Some((number, sql)) = self.undo.pop() {
             let name = self.name(number);
             let _ = match self.run(number, &sql) {
-                Ok(()) => write!(told, "; {name} is as before ({sql})"),
-                Err(error) => write!(told, "; {name} could NOT be set back, do it yourself: {sql} ({error})"),
+                Ok(()) => write!(report, "; {name} is as before ({sql})"),
+                Err(error) => {
+                    write!(report, "; {name} could NOT be set back, do it yourself: {sql} ({error})")
+                }
             };
         }
-        told
+        report
     }
 
     fn can_follow(&self, number: usize) -> bool {
@@ -330,7 +332,7 @@ impl<'a> Failover<'a> {
             followers.push(plan.target);
         }
         if let Some(channel) = self.server(target)?.channels()?.into_iter().next() {
-            self.tell(target, "stops being a replica");
+            self.report(target, "stops being a replica");
             let of_channel = for_channel(&channel);
             self.run(target, &format!("STOP REPLICA {of_channel}"))?;
             self.run(target, &format!("RESET REPLICA ALL {of_channel}"))?;
@@ -345,7 +347,7 @@ impl<'a> Failover<'a> {
         let mut following = Vec::new();
         for number in followers {
             if !self.can_follow(number) {
-                self.tell(
+                self.report(
                     number,
                     "is left as it is: --replication-user and --replication-password make it a replica",
                 );
@@ -357,7 +359,7 @@ impl<'a> Failover<'a> {
             }
         }
         self.await_followers(following)?;
-        self.tell(target, "takes writes (super_read_only = OFF, read_only = OFF)");
+        self.report(target, "takes writes (super_read_only = OFF, read_only = OFF)");
         self.run(target, "SET GLOBAL super_read_only = OFF")?;
         self.run(target, "SET GLOBAL read_only = OFF")
     }
@@ -366,7 +368,7 @@ impl<'a> Failover<'a> {
         let Some(own) = self.server(target)?.answers()?.semi_sync else { return Ok(()) };
         match settings {
             Some(SemiSync { wait_for, timeout, .. }) => {
-                self.tell(target, &format!("its commits wait for {} of its replicas", wait_for.max(1)));
+                self.report(target, &format!("its commits wait for {} of its replicas", wait_for.max(1)));
                 self.run(target, &format!("SET GLOBAL rpl_semi_sync_source_timeout = {timeout}"))?;
                 let wait_for = wait_for.max(1);
                 self.run(
@@ -394,7 +396,7 @@ impl<'a> Failover<'a> {
         {
             return Ok(());
         }
-        self.tell(number, &format!("follows {host}:{port}"));
+        self.report(number, &format!("follows {host}:{port}"));
         let mut options = vec![
             format!("SOURCE_HOST = {}", option_text(host)),
             format!("SOURCE_PORT = {port}"),
@@ -427,7 +429,10 @@ impl<'a> Failover<'a> {
         let mut skipped = self.skipped.clone();
         skipped.subtract(&self.server(number)?.executed()?);
         if !skipped.is_empty() {
-            self.tell(number, &format!("counts {skipped} as executed, which the new source did on its own"));
+            self.report(
+                number,
+                &format!("counts {skipped} as executed, which the new source did on its own"),
+            );
             self.run(number, &format!("SET GLOBAL gtid_purged = '+{skipped}'"))?;
         }
         self.run(number, &format!("CHANGE REPLICATION SOURCE TO {} {of_channel}", options.join(", ")))?;

@@ -1,3 +1,4 @@
+//! Groups in all states that a failover may find them in, and what is decided for each.
 #![allow(clippy::unwrap_used)]
 use super::*;
 

@@ -216,10 +216,9 @@ impl Target {
         }
     }
 
-    /// True for a VIRTUAL column that is NULL in an image of a MySQL: it logs NULL for one that it has
-    /// not computed, as in an INSERT that a trigger looks at, and its readers see another value. So
-    /// it is computed here, and no row is found by it. Other values are taken as they are logged:
-    /// computed under other settings they may differ.
+    /// True for a VIRTUAL column that is NULL in an image of a MySQL: it logs NULL for one that it
+    /// has not computed, as in an INSERT that a trigger looks at, and its readers see another
+    /// value. So it is computed here, and no row is found by it.
     fn is_not_computed(&self, field: &Field<'_>) -> bool {
         field.raw.is_none() && !self.is_mariadb && is_virtual(&self.table.columns[field.column])
     }

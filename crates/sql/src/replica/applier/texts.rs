@@ -64,8 +64,8 @@ impl<'a> Words<'a> {
         (0..self.words.len()).find(|&number| self.is(number, word))
     }
 
-    /// True for a word up to the first one that says what kind of object the statement is about, as in
-    /// CREATE OR REPLACE ALGORITHM=UNDEFINED DEFINER=user@host SQL SECURITY DEFINER VIEW.
+    /// True for a word up to the first one that says what kind of object the statement is about, as
+    /// in CREATE OR REPLACE ALGORITHM=UNDEFINED DEFINER=user@host SQL SECURITY DEFINER VIEW.
     fn names(&self, word: &str) -> bool {
         const OBJECTS: [&str; 14] = [
             "TABLE",
