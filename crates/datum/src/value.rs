@@ -232,6 +232,11 @@ impl<'a> Datum<'a> {
     pub fn into_bytes(self) -> Cow<'a, [u8]> {
         match self {
             Datum::Bytes(b) | Datum::Bits(b) | Datum::Label(_, b) => b,
+            Datum::Float(v) => {
+                let mut out = Vec::new();
+                text::write_f32_as_text(v, &mut out);
+                Cow::Owned(out)
+            }
             other => {
                 let mut out = Vec::new();
                 text::write(&other, &mut out);

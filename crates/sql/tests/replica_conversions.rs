@@ -370,6 +370,16 @@ fn virtual_columns_that_a_mysql_has_logged_otherwise_stop() {
     assert_eq!(pair.shown(), "2,,5");
 }
 
+/// A MySQL keeps the bytes of an ENUM's members where a table's character set is converted.
+#[test]
+fn members_that_a_mysql_does_not_convert_stop() {
+    let mut pair = Pair::new("");
+    pair.is_of_mysql = true;
+    pair.create("e ENUM('é', 'b')", "e ENUM('é', 'b')");
+    let error = pair.run("ALTER TABLE d.t CONVERT TO CHARACTER SET latin1").unwrap_err();
+    assert!(error.number == 1235 && error.message.contains("CONVERT TO"), "{}", error.message);
+}
+
 /// Rows that are looked for without a lock are those of the transactions before, which may have
 /// their places in the log and not be in the tables yet: a busy replica stopped with error 1032.
 #[test]

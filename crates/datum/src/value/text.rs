@@ -81,6 +81,20 @@ pub(crate) fn write_f32(v: f32, out: &mut Vec<u8>) {
     write_scientific(&format!("{:.5e}", f64::from(v)), out);
 }
 
+/// A FLOAT as string functions and text columns see it, which have 12 characters for it: where it
+/// is longer it has an exponent. Results show it in full.
+pub(crate) fn write_f32_as_text(v: f32, out: &mut Vec<u8>) {
+    const WIDTH: usize = 12;
+    let start = out.len();
+    write_f32(v, out);
+    if out.len() - start > WIDTH {
+        out.truncate(start);
+        let text = format!("{:.5e}", f64::from(v));
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        print(out, format_args!("{}e{exponent}", mantissa.trim_end_matches('0').trim_end_matches('.')));
+    }
+}
+
 /// A double with a fixed number of digits after the point, as DOUBLE(m, d) and ROUND(x, d) show
 /// it.
 pub fn write_fixed(v: f64, decimals: u8, out: &mut Vec<u8>) {
@@ -172,6 +186,18 @@ mod tests {
         assert_eq!(show(Datum::Float(3.151_592_7)), "3.15159");
         assert_eq!(show(Datum::Float(16_777_216.0)), "16777200");
         assert_eq!(show(Datum::Float(0.1)), "0.1");
+        let show = |v| String::from_utf8(Datum::Float(v).into_bytes().into_owned()).unwrap();
+        for (v, text) in [
+            (20_231_231_000_000.0, "2.02312e13"),
+            (1e12, "1e12"),
+            (123_456_789_012.0, "123457000000"),
+            (-123_456_789_012.0, "-1.23457e11"),
+            (0.000_000_123_456_7, "1.23457e-7"),
+            (1e14, "1e14"),
+            (20_231_231.0, "20231200"),
+        ] {
+            assert_eq!(show(v), text);
+        }
     }
 
     #[test]

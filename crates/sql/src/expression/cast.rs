@@ -8,7 +8,7 @@ use datum::error::{self, Result};
 use datum::types::{Charset, Collation, DataType, Family, Type};
 use datum::value::json::{self, convert, convert::Origin};
 use datum::value::temporal::DateRules;
-use datum::value::{DateTime, Datum, Decimal, Time, number, temporal_text, text};
+use datum::value::{Date, DateTime, Datum, Decimal, Time, number, temporal_text, text};
 
 /// What a value is cast to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -320,9 +320,30 @@ pub(crate) fn datetime_parts(cx: &mut Context, value: &Datum<'_>, kind: &str) ->
     found
 }
 
+/// Where only a date is asked for, numbers up to 100 are one of the year 2000, without a month or
+/// a day: 0 is 2000-00-00. With a time 0 is the zero date, and the others are none.
+fn date_of_short_number(value: &Datum<'_>) -> Option<Date> {
+    let number = match value {
+        Datum::Decimal(d) => d.truncate(0).to_i64()?,
+        Datum::Int(_) | Datum::UInt(_) | Datum::Bits(_) | Datum::Double(_) | Datum::Float(_) => {
+            i64::try_from(value.to_integer().value).ok()?
+        }
+        _ => return None,
+    };
+    match number {
+        0..=31 | 100 => Some(Date { year: 2000, month: (number / 100) as u8, day: (number % 100) as u8 }),
+        _ => None,
+    }
+}
+
 /// A date with a time that these rules allow; a text that goes on after it gives a warning.
 fn read_datetime(cx: &mut Context, value: &Datum<'_>, kind: &str, rules: DateRules) -> Option<DateTime> {
     let (Datum::Bytes(text) | Datum::Label(_, text)) = value else {
+        if kind == "date"
+            && let Some(date) = date_of_short_number(value)
+        {
+            return Some(date.midnight()).filter(|d| d.date.check(rules));
+        }
         return value.to_datetime(|| cx.today()).filter(|d| d.date.check(rules));
     };
     let read = temporal_text::parse_datetime_in(text, cx.settings.zone());

@@ -2,13 +2,26 @@
 
 use super::Resolver;
 use crate::expression::members::RowMembers;
-use crate::expression::{Expr, Node};
+use crate::expression::{Expr, Node, cast};
 use datum::error::{self, Result, SqlError};
-use datum::types::Type;
+use datum::types::{Family, Type};
 use syntax::ast::{self, BinaryOp};
 
 /// The most nodes that the copies of a statement's row operands may have together.
 const COPIED_MAX: usize = 1 << 18;
+
+/// A number beside a text on the left, as its text: lists of rows compare by the left side's type.
+fn text_next_to(left: &Expr, right: Expr) -> Expr {
+    let is_number =
+        matches!(right.ty.family, Family::Integer | Family::Decimal | Family::Double | Family::Float);
+    if !left.ty.family.is_text() || !is_number {
+        return right;
+    }
+    let charset = left.ty.collation.charset();
+    let to = cast::To::Char(charset, charset, None);
+    let ty = Type { nullable: right.ty.nullable, ..cast::result_type(&to, &right.ty, left.ty.collation) };
+    Expr { node: Node::Cast(to, Box::new(right)), ty }
+}
 
 impl Resolver<'_> {
     /// `left op right`, column by column.
@@ -70,8 +83,12 @@ impl Resolver<'_> {
         let operands = self.row_operands(operand)?;
         let mut alternatives = Vec::with_capacity(list.len());
         for candidate in list {
-            let candidate = self.row_operands(candidate)?;
-            let operands = operands.iter().map(|e| self.copy(e)).collect::<Result<_>>()?;
+            let mut candidate = self.row_operands(candidate)?;
+            let operands: Vec<Expr> = operands.iter().map(|e| self.copy(e)).collect::<Result<_>>()?;
+            // A list of one row is a comparison.
+            if list.len() > 1 {
+                candidate = operands.iter().zip(candidate).map(|(left, e)| text_next_to(left, e)).collect();
+            }
             alternatives.push(self.row_comparison(BinaryOp::Equal, operands, candidate)?);
         }
         let node = match RowMembers::of(&alternatives) {
