@@ -22,6 +22,15 @@ pub fn copied<'a>(
     if value.is_null() {
         return Ok(value);
     }
+    let value = match before {
+        // With all digits after the point that the column has.
+        D::Floating { digits: Some((_, decimals)), .. } if after.is_string() => {
+            let mut out = Vec::new();
+            text::write_fixed(value.to_f64().value, *decimals, &mut out);
+            Datum::Bytes(out.into())
+        }
+        _ => value,
+    };
     if before.is_zerofill() && after.is_string() {
         return Ok(Datum::Bytes(text::zero_filled(value.into_bytes(), before.display_length() as usize)));
     }

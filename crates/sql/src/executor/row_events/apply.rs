@@ -216,13 +216,6 @@ impl Target {
         }
     }
 
-    /// True for a VIRTUAL column that is NULL in an image of a MySQL: it logs NULL for one that it
-    /// has not computed, as in an INSERT that a trigger looks at, and its readers see another
-    /// value. So it is computed here, and no row is found by it.
-    fn is_not_computed(&self, field: &Field<'_>) -> bool {
-        field.raw.is_none() && !self.is_mariadb && is_virtual(&self.table.columns[field.column])
-    }
-
     /// Error 1235 if the source has logged another value of a VIRTUAL column than the one that is
     /// computed here for this row. `is_logged` tells of which columns the event has a value.
     fn check_virtual_values(
@@ -262,26 +255,12 @@ impl Target {
         )))
     }
 
-    /// The columns of an image that [`Self::is_not_computed`] is true for.
-    fn nulls_to_compute(&self, image: &RowImage<'_>) -> Vec<usize> {
-        if self.table.is_plain() {
-            return Vec::new();
-        }
-        let known = image.fields().take_while(|field| field.column < self.places.len());
-        let own = known.map(|field| Field { column: self.places[field.column], ..field });
-        own.filter(|field| self.is_not_computed(field)).map(|field| field.column).collect()
-    }
-
-    /// An image's columns that the table has, each of them good, but for those that the source has
-    /// not computed.
+    /// An image's columns that the table has, each of them good.
     fn columns<'a>(&self, image: &RowImage<'a>) -> Result<Vec<Option<Field<'a>>>> {
         let mut columns = vec![None; self.table.columns.len()];
         for field in image.fields().take_while(|field| field.column < self.places.len()) {
             let column = self.places[field.column];
             let field = Field { column, ..field };
-            if self.is_not_computed(&field) {
-                continue;
-            }
             let own = Field { ty: &self.table.column_types[column], ..field };
             if !check::is_good(&self.table.columns[column], &own) {
                 return Err(self.bad_value(&own));
@@ -333,11 +312,9 @@ impl Target {
     }
 
     /// True if a generated column that a change lacks may have another value after it. That a MySQL
-    /// does not log it says that it has not changed; a MariaDB computes it again. `nulls` are
-    /// those of [`Self::nulls_to_compute`].
-    fn must_be_computed(&self, column: usize, nulls: &[usize]) -> bool {
-        self.table.columns[column].generated.is_some()
-            && (self.is_mariadb || nulls.contains(&column) || !self.places.contains(&column))
+    /// does not log it says that it has not changed; a MariaDB computes it again.
+    fn must_be_computed(&self, column: usize) -> bool {
+        self.table.columns[column].generated.is_some() && (self.is_mariadb || !self.places.contains(&column))
     }
 
     /// How computed columns are stored that an event lacks. The source's mode is not known here;
@@ -478,7 +455,6 @@ impl Target {
             cx.count(Counter::HandlerDelete);
             return Ok(());
         };
-        let nulls = self.nulls_to_compute(&after);
         let after = self.columns(&after)?;
         let mut offsets = Offsets::default();
         offsets.find(table, found)?;
@@ -498,7 +474,7 @@ impl Target {
             columns[*column] = RawColumn::Bytes(document);
         }
         let mut image = self.build(&columns, |_, _| Err(SqlError::internal("a row without a column")))?;
-        let is_asked = |column: usize| after[column].is_none() && self.must_be_computed(column, &nulls);
+        let is_asked = |column: usize| after[column].is_none() && self.must_be_computed(column);
         if !table.is_plain() && (0..after.len()).any(is_asked) {
             let rules = Self::rules(cx);
             computed::fill_those(cx, table, &mut image, is_asked, RowRules { row: 1, rules })?;

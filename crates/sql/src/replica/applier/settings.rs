@@ -51,6 +51,12 @@ impl Applier {
                 "names beyond ASCII of routines and views that a session without UTF-8 made",
             ));
         }
+        if !query.sql.is_ascii() && !is_utf8(client) && texts::has_generated_key(&query.sql) {
+            return Err(SqlError::unsupported(
+                "names beyond ASCII of a table that a session without UTF-8 made and MySQL gave a primary key \
+                 (sql_generate_invisible_primary_key)",
+            ));
+        }
         let is_known =
             |number: &u16| Collation::by_id(*number).is_some() || self.is_mariadb && UCA1400.contains(number);
         match [client, connection].into_iter().find(|number| !is_known(number)) {

@@ -207,6 +207,13 @@ pub(super) fn has_name_in_utf8(sql: &[u8]) -> bool {
     !sql[start..at.min(sql.len())].is_ascii()
 }
 
+/// True for a table that MySQL gave an invisible primary key, and wrote the text of: in UTF-8,
+/// whatever character set the text is said to have.
+pub(super) fn has_generated_key(sql: &[u8]) -> bool {
+    const KEY: &[u8] = b"`my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */";
+    sql[..sql.len().min(HEAD_MAX)].windows(KEY.len()).any(|window| window == KEY)
+}
+
 /// True for a definition of a generated TIMESTAMP column that says neither NULL nor NOT NULL.
 pub(super) fn generates_timestamp(sql: &[u8], sql_mode: u64) -> bool {
     let is_such = |column: &ColumnDefinition| {
@@ -466,6 +473,14 @@ mod tests {
         check(&format!("{HEAD} `v`(`e`) AS SELECT 'é'"), false);
         check("CREATE TABLE `é` (a INT)", false);
         check("CREATE VIEW v AS SELECT 1", false);
+    }
+
+    #[test]
+    fn generated_keys_are_found() {
+        const KEY: &str = "`my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */";
+        let check = |sql: &str, expected| assert_eq!(has_generated_key(sql.as_bytes()), expected, "{sql}");
+        check(&format!("CREATE TABLE `é` (\n  {KEY},\n  `a` int"), true);
+        check("CREATE TABLE `é` (`my_row_id` INT)", false);
     }
 
     #[test]

@@ -88,7 +88,9 @@ pub(super) fn valid<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let charset = Origin::of(&call.arguments[0].ty).charset;
     Ok(match call.value(cx, 0)? {
         // What is neither text nor a document is none, NULL or not.
-        Datum::Null if call.arguments[0].ty.family == Family::Label => Datum::from_bool(false),
+        Datum::Null if !matches!(call.arguments[0].ty.family, Family::Text | Family::Json | Family::Null) => {
+            Datum::from_bool(false)
+        }
         Datum::Null => Datum::Null,
         Datum::Json(_) => Datum::from_bool(true),
         Datum::Bytes(text) | Datum::Label(_, text) if charset != Charset::Binary => {
