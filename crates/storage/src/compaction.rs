@@ -2,7 +2,8 @@
 //!
 //! 1. Pick: the level that is fullest against its limit gives a table (level 0: a group of tables
 //!    that overlap each other); tables of the next level that overlap it are added. A dropped
-//!    tree's tables go first; tables that are mostly garbage are picked when no level is full.
+//!    tree's tables go first; tables that are mostly garbage, and small ones that begin or end with
+//!    a dropped tree, are picked when no level is full.
 //! 2. Move: a table that overlaps nothing in the next level just changes its level, in the manifest
 //!    only. So rows loaded in key order are written once (U2 of `output.rs`).
 //! 3. Merge: otherwise all are merged, versions that nobody needs are dropped, and one edit
@@ -33,6 +34,8 @@ const LEVEL0_TABLES: usize = 24;
 const LAST_UNPACKED_LEVEL: usize = 1;
 /// A table with fewer entries is never merged for its garbage alone.
 const GARBAGE_ENTRIES_MIN: u64 = 256;
+/// A larger table is never merged only because a tree in it was dropped, in bytes.
+const SMALL_TABLE: u64 = 1 << 20;
 
 /// Work to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -65,6 +68,7 @@ pub(crate) fn pick(version: &Version, drops: &Drops, limits: &Limits) -> Option<
             _ => None,
         })
         .or_else(|| pick_garbage(version, limits))
+        .or_else(|| pick_dropped(version, drops, limits))
 }
 
 /// How full a level is against its limit; 1 and more is too full.
@@ -76,11 +80,17 @@ fn fullness(version: &Version, level: usize, limits: &Limits) -> f64 {
     version.level_size(level) as f64 / (limits.level1_size as f64 * 10_f64.powi(level as i32 - 1))
 }
 
+/// True if the tree of a table's key was dropped before every snapshot, and after all that the
+/// table has.
+fn is_dropped(table: &Table, key: &[u8], drops: &Drops, limits: &Limits) -> bool {
+    table.meta.position_max < drops.floor(TreeId::of(key), limits.oldest)
+}
+
 /// Tables that hold nothing but a tree that was dropped before every snapshot.
 fn forgettable(version: &Version, drops: &Drops, limits: &Limits) -> Option<Job> {
     let is_gone = |t: &Table| {
-        let tree = TreeId::of(&t.meta.smallest);
-        tree == TreeId::of(&t.meta.largest) && t.meta.position_max < drops.floor(tree, limits.oldest)
+        TreeId::of(&t.meta.smallest) == TreeId::of(&t.meta.largest)
+            && is_dropped(t, &t.meta.smallest, drops, limits)
     };
     let gone = version.tables().filter(|(_, t)| is_gone(t)).map(|(level, t)| (level, t.meta.number));
     let tables: Vec<_> = gone.collect();
@@ -140,12 +150,35 @@ fn merge_down(version: &Version, level: usize, table: &Arc<Table>) -> Job {
 fn pick_garbage(version: &Version, limits: &Limits) -> Option<Job> {
     let is_worth = |t: &Arc<Table>| is_mostly_garbage(&t.meta) && t.meta.position_max <= limits.oldest;
     let (level, table) = version.tables().find(|(level, t)| *level > 0 && is_worth(t))?;
+    Some(merge_alone(version, level, table))
+}
+
+/// A small table that begins or ends with a dropped tree. Several small trees share a table, which
+/// no full level would ever ask for: where tables are made and dropped all the time, their files
+/// would become ever more. What is left begins and ends with trees that are there.
+fn pick_dropped(version: &Version, drops: &Drops, limits: &Limits) -> Option<Job> {
+    let is_worth = |t: &Arc<Table>| {
+        t.meta.size <= SMALL_TABLE
+            && [&t.meta.smallest, &t.meta.largest].iter().any(|key| is_dropped(t, key, drops, limits))
+    };
+    let (level, table) = version.tables().find(|(level, t)| *level > 0 && is_worth(t))?;
+    Some(merge_alone(version, level, table))
+}
+
+/// One table, merged for what it holds that nobody needs: within its level, or with those below
+/// that it overlaps.
+fn merge_alone(version: &Version, level: usize, table: &Arc<Table>) -> Job {
     let is_above_others = (level + 1..LEVELS)
         .any(|below| !version.overlapping(below, &table.meta.smallest, &table.meta.largest).is_empty());
-    if is_above_others {
-        return Some(merge_down(version, level, table));
+    let upper = vec![table.meta.number];
+    match is_above_others {
+        // A move would take along what is to go.
+        true => {
+            let lower = version.overlapping(level + 1, &table.meta.smallest, &table.meta.largest);
+            Job::Merge { level, target: level + 1, upper, lower: numbers(&lower) }
+        }
+        false => Job::Merge { level, target: level, upper, lower: Vec::new() },
     }
-    Some(Job::Merge { level, target: level, upper: vec![table.meta.number], lower: Vec::new() })
 }
 
 fn is_mostly_garbage(meta: &TableMeta) -> bool {

@@ -23,6 +23,20 @@ fn equals_the_model_through_flush_compaction_and_restart() {
     }
 }
 
+/// Where tables are made and dropped all the time, in a test suite or for reports, the files of what
+/// is gone go, too, though no level is ever full.
+#[test]
+fn files_of_dropped_trees_do_not_gather() {
+    for seed in seeds(4) {
+        let mut harness = Harness::new(machine(seed), seed);
+        let files = harness.make_and_drop_trees(150);
+        assert!(files <= 8, "seed {seed}: {files} files");
+        harness.check_everything();
+        harness.restart();
+        harness.check_everything();
+    }
+}
+
 #[test]
 fn holds_exactly_its_checkpoint_after_a_power_cut() {
     for seed in seeds(300) {

@@ -174,6 +174,49 @@ impl Harness {
         None
     }
 
+    /// Trees that are made and dropped again in turns, some of them in each flush; the number of
+    /// table files at the end.
+    pub(crate) fn make_and_drop_trees(&mut self, turns: u32) -> usize {
+        for turn in 0..turns {
+            let made = 100 + 3 * turn..103 + 3 * turn;
+            let mut batch = WriteBatch::new();
+            self.advance();
+            for tree in made.clone() {
+                self.add(&mut batch, tree, b"row".to_vec(), Some(b"value".to_vec()));
+                self.add(&mut batch, tree, b"gone".to_vec(), None);
+            }
+            self.write_batch(&batch);
+            *self.visible.lock() = self.last;
+            self.checkpoint().unwrap();
+            self.advance();
+            let mut batch = WriteBatch::new();
+            for tree in made {
+                batch.drop_tree(TreeId(tree));
+                self.model.drops.entry(tree).or_default().push(self.last);
+            }
+            self.write_batch(&batch);
+            *self.visible.lock() = self.last;
+        }
+        self.checkpoint().unwrap();
+        let mut compactions = 0;
+        while self.store().compact_once().unwrap() {
+            compactions += 1;
+            assert!(compactions < 100 * turns, "seed {}: compactions without end", self.seed);
+        }
+        let files = self.env.read_dir(Path::new(DIR)).unwrap();
+        files.iter().filter(|path| path.extension().is_some_and(|e| e == "table")).count()
+    }
+
+    fn advance(&mut self) {
+        self.last = LogPosition::new(self.last.file(), self.last.offset() + 100);
+    }
+
+    fn write_batch(&mut self, batch: &WriteBatch) {
+        *self.log.written.lock() = self.last;
+        self.store().write(batch, self.last);
+        self.boundaries.insert(self.last);
+    }
+
     fn write(&mut self) {
         self.last = if self.random.chance(1, 50) {
             LogPosition::new(self.last.file().next(), 4 + self.random.below(500))
@@ -184,9 +227,7 @@ impl Harness {
         for _ in 0..self.random.below(20) {
             self.add_operation(&mut batch);
         }
-        *self.log.written.lock() = self.last;
-        self.store().write(&batch, self.last);
-        self.boundaries.insert(self.last);
+        self.write_batch(&batch);
         if self.random.chance(2, 3) {
             *self.visible.lock() = self.last;
         }
