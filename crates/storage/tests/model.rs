@@ -23,8 +23,8 @@ fn equals_the_model_through_flush_compaction_and_restart() {
     }
 }
 
-/// Where tables are made and dropped all the time, in a test suite or for reports, the files of what
-/// is gone go, too, though no level is ever full.
+/// Where tables are made and dropped all the time, in a test suite or for reports, the files of
+/// what is gone go, too, though no level is ever full.
 #[test]
 fn files_of_dropped_trees_do_not_gather() {
     for seed in seeds(4) {
