@@ -20,13 +20,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use steps::{Account, Failover};
 
-const OPTIONS: [Takes; 10] = [
+const OPTIONS: [Takes; 11] = [
     Takes::Value("to"),
     Takes::Nothing("dry-run"),
     Takes::Value("wait"),
     Takes::Nothing("source-is-off"),
     Takes::Nothing("accept-loss"),
     Takes::Nothing("skip-own-transactions"),
+    Takes::Value("waited-for"),
     Takes::Value("replication-user"),
     Takes::Value("replication-password"),
     Takes::Value("user"),
@@ -63,6 +64,7 @@ fn failover(args: &[String]) -> Result<u8, ToolError> {
         source_is_off: arguments.has("source-is-off"),
         accepts_loss: arguments.has("accept-loss"),
         skips_own: arguments.has("skip-own-transactions"),
+        waited_for: arguments.positive("waited-for")?.map(|count| count as usize),
     };
     let account = arguments.value("replication-user").map(|user| Account {
         user: user.to_owned(),
@@ -79,7 +81,8 @@ fn failover(args: &[String]) -> Result<u8, ToolError> {
     }
     let outcome = failover.carry_out(&plan, &wishes);
     failover.warnings().iter().for_each(|warning| println!("Warning: {}", printable(warning)));
-    outcome.map(|()| 0)
+    // A new source whose replicas do not follow may wait for them at each commit.
+    outcome.map(|()| u8::from(!failover.warnings().is_empty()))
 }
 
 /// Which of the servers `--to` names.

@@ -16,6 +16,7 @@ use env::Env;
 use protocol::Timeouts;
 use protocol::client::{Client, ClientError, ConnectOptions, QueryResult, Row, Tls};
 use std::fmt;
+use std::io::Read as _;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -120,6 +121,18 @@ impl Remote {
             Err(Some(error)) => Err(error),
             Err(None) => self.connect_with(Tls::Off).map_err(|e| failed(&e)),
         }
+    }
+
+    /// True if something answers at its address with a first byte, as a server does that runs,
+    /// whoever logs in.
+    pub(crate) fn greets(&self) -> bool {
+        const WAIT: Duration = Duration::from_secs(5);
+        let Ok(mut addresses) = (self.host.as_str(), self.port).to_socket_addrs() else { return false };
+        addresses.any(|address| {
+            let Ok(mut socket) = TcpStream::connect_timeout(&address, WAIT) else { return false };
+            let is_set = socket.set_read_timeout(Some(WAIT)).is_ok();
+            is_set && socket.read(&mut [0]).is_ok_and(|count| count > 0)
+        })
     }
 
     fn connect_with(&self, tls: Tls<'_>) -> Result<Client, Refusal> {

@@ -34,6 +34,10 @@ pub(super) fn connect(remotes: Vec<Remote>) -> Result<(Vec<Option<Server>>, Vec<
                 server.is_replica = !answers.channels.is_empty();
                 (Some(server), Ok(answers))
             }
+            // It is there, and may take writes: who can't ask it can't take it for lost.
+            Err(why) if remote.greets() => {
+                return Err(ToolError::Refused(format!("{why}. That server runs: mend the login first")));
+            }
             Err(why) => (None, Err(without_address(&why.to_string(), &name))),
         };
         servers.push(server);

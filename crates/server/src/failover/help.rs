@@ -14,8 +14,7 @@ answer, it is taken for lost: the replicas stop receiving, so that they acknowle
 and the one that has most takes writes. A commit that a client was told is lost by none of this if the source waited for replicas
 (rpl_semi_sync_source_enabled, with a timeout that is never reached), and this command makes sure of what it can see:
 
-  - so many replicas answer that one of those that acknowledged a commit is among them: with rpl_semi_sync_source_wait_for_replica_count = 1
-    all of them
+  - so many replicas answer that one of those that acknowledged a commit is among them: all of them, if --waited-for does not say more
   - each has rpl_semi_sync_replica_enabled, and none still receives from the source
   - the promoted one has all that any other has
 
@@ -26,6 +25,8 @@ command. A source that comes back is made a replica by it, too, unless it has co
     --dry-run               tell the steps, and do nothing
     --wait=SECONDS          how long a replica may take to apply what it lacks, and the source to end what runs; by default 60
     --source-is-off         the lost source is switched off for sure, though a replica still holds a connection to it
+    --waited-for=N          each commit of the lost source has waited for N replicas (its rpl_semi_sync_source_wait_for_replica_count), so that N - 1
+                            of them may be missing; by default 1
     --accept-loss           promote also where a commit that the lost source acknowledged may be missing
     --skip-own-transactions the others count as executed what the promoted one has executed on its own, before or beside what it followed: the
                             copy by which 'duramen replicate' made it
@@ -36,11 +37,11 @@ command. A source that comes back is made a replica by it, too, unless it has co
     --help                  this text
 
 A server is HOST:PORT or mysql://USER:PASSWORD@HOST:PORT/?ssl-mode=DISABLED|PREFERRED|REQUIRED|VERIFY_IDENTITY&ssl-ca=FILE. Replicas find the new source under
-its report_host and report_port, if it has them, or else under what is named here. The account needs SYSTEM_VARIABLES_ADMIN, REPLICATION_SLAVE_ADMIN,
-REPLICATION CLIENT and CONNECTION_ADMIN.
+its report_host and report_port, if it has them, or else under what is named here. The account needs, on each server, SYSTEM_VARIABLES_ADMIN,
+REPLICATION_SLAVE_ADMIN, REPLICATION CLIENT, RELOAD, XA_RECOVER_ADMIN and CONNECTION_ADMIN.
 
 Variables are set as long as a server runs: have super_read_only = ON in the configuration of each, so that a source that starts again refuses
 writes until this command lets it, or it follows.
 
-Exit codes: 0 done, or with --dry-run: can be done; 3 refused or failed, and told how things are.
+Exit codes: 0 done, or with --dry-run: can be done; 1 done, but with warnings: a server does not follow; 3 refused or failed, and told how things are.
 ";

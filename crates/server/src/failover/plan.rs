@@ -77,6 +77,8 @@ pub(super) struct Wishes {
     pub(super) accepts_loss: bool,
     /// The others are told that they have what the new source has executed on its own.
     pub(super) skips_own: bool,
+    /// How many replicas each commit of a lost source has waited for; 1 is safe whatever it was.
+    pub(super) waited_for: Option<usize>,
 }
 
 /// What is to be done, by the servers' numbers.
@@ -201,7 +203,11 @@ impl Fleet<'_> {
     /// Those whose source is not among those that answer.
     fn of_lost_sources(&self) -> Vec<usize> {
         let present: BTreeSet<&str> = self.all_up().map(|(_, answers)| &*answers.uuid).collect();
-        let is_lost = |channel: &Channel| !present.contains(&*channel.source_uuid);
+        // A replica that has not been connected since it started does not know its source's UUID.
+        let is_named = |channel: &Channel| {
+            channel.source_uuid.is_empty() && self.all_up().any(|(n, _)| self.name(n) == channel.source)
+        };
+        let is_lost = |channel: &Channel| !present.contains(&*channel.source_uuid) && !is_named(channel);
         self.all_up().filter(|(_, answers)| answers.channel().is_some_and(is_lost)).map(|(n, _)| n).collect()
     }
 
@@ -241,9 +247,11 @@ impl Fleet<'_> {
                 answers.channel().is_some_and(|channel| channel.source_uuid == other.uuid)
                     && !other.channels.is_empty()
             };
-            if let Some((other, _)) = self.all_up().find(of_replica) {
+            if self.wishes.to.is_none()
+                && let Some((other, _)) = self.all_up().find(of_replica)
+            {
                 return Err(refused(format!(
-                    "{name} follows {}, which is a replica itself: this command is for one source and its replicas",
+                    "{name} follows {}, which is a replica itself: give --to=SERVER, the one that all are to follow",
                     self.name(other)
                 )));
             }
@@ -285,6 +293,7 @@ impl Fleet<'_> {
         let sources: BTreeSet<&str> = replicas
             .iter()
             .filter_map(|&number| Some(&*self.up(number).ok()?.channel()?.source_uuid))
+            .filter(|uuid| !uuid.is_empty())
             .collect();
         if sources.len() > 1 {
             return Err(refused(
@@ -311,13 +320,13 @@ impl Fleet<'_> {
                 self.name(number)
             ));
         }
-        let wait_for = replicas.iter().filter_map(settings).map(|s| s.wait_for).min().unwrap_or(1).max(1);
+        let wait_for = self.wishes.waited_for.unwrap_or(1).max(1);
         let absent: Vec<&str> = self.lost_replicas(replicas);
         let all = replicas.len() + absent.len();
         if absent.len() >= wait_for {
             doubts.push(format!(
-                "of {all} replicas {} answer, and {} does not: a commit waits for {wait_for} (rpl_semi_sync_source_wait_for_replica_count), \
-                 which may have been that one alone",
+                "of {all} replicas {} answer, and {} does not: a commit has waited for {wait_for} of them, which may have been that \
+                 one alone. If the source's rpl_semi_sync_source_wait_for_replica_count was higher, say it: --waited-for=N",
                 replicas.len(),
                 absent.join(", ")
             ));
@@ -422,6 +431,16 @@ impl Fleet<'_> {
     fn check_source_of(&self, target: usize, fenced: &[usize]) -> Result<(), ToolError> {
         let Some(channel) = self.up(target)?.channel() else { return Ok(()) };
         let name = self.name(target);
+        // One that an interrupted failover has stopped has all already.
+        let mut lacking = GtidSet::new();
+        self.all_up().for_each(|(_, answers)| lacking.union(&answers.executed));
+        for (number, _) in self.all_up() {
+            lacking.subtract(&self.own(number));
+        }
+        lacking.subtract(&self.up(target)?.executed);
+        if lacking.is_empty() {
+            return Ok(());
+        }
         if !channel.is_applying {
             return Err(refused(format!(
                 "{name} does not apply what it receives{}: mend that first, see SHOW REPLICA STATUS",
@@ -440,13 +459,17 @@ impl Fleet<'_> {
         Ok(())
     }
 
-    /// As the source has it that answers; of a lost one its replicas tell.
+    /// As the source has it that answers. Of one that is lost, or has started again without them,
+    /// the settings are not known: where a replica acknowledges, commits wait without a limit.
     fn semi_sync(&self, standing: &[usize], target: &Answers) -> Option<SemiSync> {
+        let own = target.semi_sync?;
         let of_source =
             standing.iter().find_map(|&n| self.up(n).ok()?.semi_sync.filter(|s| s.source_enabled));
-        let of_target =
-            target.semi_sync.filter(|settings| settings.replica_enabled || settings.source_enabled);
-        of_source.filter(|_| target.semi_sync.is_some()).or(of_target)
+        let acknowledges = |(_, answers): (usize, &Answers)| {
+            answers.semi_sync.is_some_and(|settings| settings.replica_enabled)
+        };
+        let unlimited = || SemiSync { timeout: u64::from(u32::MAX), ..own };
+        of_source.or_else(|| self.all_up().any(acknowledges).then(unlimited))
     }
 }
 

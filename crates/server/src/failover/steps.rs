@@ -211,7 +211,16 @@ impl<'a> Failover<'a> {
             self.undo
                 .push((number, format!("SET GLOBAL super_read_only = OFF, GLOBAL read_only = {read_only}")));
         }
-        self.run(number, "SET GLOBAL super_read_only = ON")
+        self.run(number, "SET GLOBAL super_read_only = ON")?;
+        // These may be committed in spite of it, and would be on this server alone.
+        let branches = self.server(number)?.session.rows("XA RECOVER")?.len();
+        if branches > 0 {
+            return Err(ToolError::Refused(format!(
+                "{} has {branches} prepared XA transactions: XA COMMIT or XA ROLLBACK them first (XA RECOVER lists them)",
+                self.name(number)
+            )));
+        }
+        Ok(())
     }
 
     fn cut_off(&mut self, number: usize) -> Result<(), ToolError> {
@@ -412,12 +421,17 @@ impl<'a> Failover<'a> {
             Some(channel) => {
                 let of_channel = for_channel(channel);
                 self.run(number, &format!("STOP REPLICA {of_channel}"))?;
+                // One that has not got through may have an account that is none there.
+                if channel.source_uuid.is_empty() {
+                    options.extend(self.account_options());
+                }
                 of_channel
             }
             None => {
-                let Some(Account { user, password }) = &self.account else { return Ok(()) };
-                options.push(format!("SOURCE_USER = {}", option_text(user)));
-                options.push(format!("SOURCE_PASSWORD = {}", option_text(password)));
+                if self.account.is_none() {
+                    return Ok(());
+                }
+                options.extend(self.account_options());
                 options.push(format!("SOURCE_SSL = {}", u8::from(has_tls)));
                 options.push("GET_SOURCE_PUBLIC_KEY = 1".to_owned());
                 "FOR CHANNEL ''".to_owned()
@@ -443,6 +457,17 @@ impl<'a> Failover<'a> {
         }
         self.run(number, &format!("CHANGE REPLICATION SOURCE TO {} {of_channel}", options.join(", ")))?;
         self.run(number, &format!("START REPLICA {of_channel}"))
+    }
+
+    /// Who follows that was no replica; nothing without `--replication-user`.
+    fn account_options(&self) -> Vec<String> {
+        let of = |Account { user, password }: &Account| {
+            vec![
+                format!("SOURCE_USER = {}", option_text(user)),
+                format!("SOURCE_PASSWORD = {}", option_text(password)),
+            ]
+        };
+        self.account.as_ref().map(of).unwrap_or_default()
     }
 
     /// Waits until the followers have logged in. One that can't is told, and does not keep the new

@@ -105,9 +105,11 @@ fn what_a_silent_replica_alone_may_have_is_not_lost() {
     assert!(error.contains("of 2 replicas 1 answer, and db3:3306 does not"), "{error}");
     let accepted = plan(&members, &Wishes { accepts_loss: true, ..Wishes::default() }).unwrap();
     assert!(accepted.notes.iter().any(|note| note.starts_with("accepted: of 2 replicas")));
-    // Each commit has waited for both.
+    // Each commit has waited for both; what the replica would wait for itself says nothing of that.
     change(&mut members[1], |answers| answers.semi_sync.as_mut().unwrap().wait_for = 2);
-    assert_eq!(plan(&members, &Wishes::default()).unwrap().target, 1);
+    assert!(refusal(&members, &Wishes::default()).contains("--waited-for=N"));
+    let found = plan(&members, &Wishes { waited_for: Some(2), ..Wishes::default() }).unwrap();
+    assert_eq!((found.target, found.semi_sync.unwrap().timeout), (1, u64::from(u32::MAX)));
 }
 
 #[test]
@@ -151,6 +153,29 @@ fn a_source_that_comes_back_is_made_a_replica() {
 }
 
 #[test]
+fn what_an_interrupted_failover_leaves_is_finished() {
+    // The new source is reset already, the old one follows it, and the other one the old one.
+    let mut members = [replica(1, &uuid(2), &set(9)), source(2, &set(9)), replica(3, &uuid(1), &set(9))];
+    change(&mut members[1], |answers| answers.takes_writes = false);
+    assert!(refusal(&members, &Wishes::default()).contains("give --to=SERVER"));
+    let found = plan(&members, &Wishes { to: Some(1), ..Wishes::default() }).unwrap();
+    assert_eq!((found.target, &found.followers[..]), (1, &[0, 2][..]));
+    // Stopped, and not reset yet: it has all.
+    let mut members = [silent(0), replica(2, LOST, &set(9)), replica(3, LOST, &set(9))];
+    change(&mut members[1], |answers| answers.channels[0].is_applying = false);
+    assert_eq!(plan(&members, &Wishes { to: Some(1), ..Wishes::default() }).unwrap().target, 1);
+    change(&mut members[1], |answers| answers.executed = gtids(&set(8)));
+    assert!(refusal(&members, &Wishes { to: Some(1), ..Wishes::default() }).contains("does not apply"));
+}
+
+#[test]
+fn replicas_that_do_not_know_their_sources_uuid_follow_a_lost_one() {
+    let mut members = [silent(0), replica(2, LOST, &set(9)), replica(3, "", &set(9))];
+    change(&mut members[2], |answers| answers.channels[0].is_receiving = false);
+    assert_eq!(plan(&members, &Wishes::default()).unwrap().cut_off, [1, 2]);
+}
+
+#[test]
 fn groups_that_are_none_are_refused() {
     let check = |members: &[Member], text: &str| {
         let error = refusal(members, &Wishes::default());
@@ -160,7 +185,7 @@ fn groups_that_are_none_are_refused() {
     let mut same_id = [source(1, ""), replica(2, &uuid(1), "")];
     change(&mut same_id[1], |answers| answers.server_id = 1);
     check(&same_id, "have one server_id, 1");
-    check(&[replica(1, &uuid(2), ""), replica(2, &uuid(1), "")], "which is a replica itself");
+    check(&[replica(1, &uuid(2), ""), replica(2, &uuid(1), "")], "give --to=SERVER");
     let mut by_file = [source(1, ""), replica(2, &uuid(1), "")];
     change(&mut by_file[1], |answers| answers.channels[0].uses_auto_position = false);
     check(&by_file, "by file and offset");
