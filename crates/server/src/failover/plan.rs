@@ -3,7 +3,8 @@
 //! (F1) No two servers take writes: each server that follows nobody is fenced before another one is
 //!      opened, and of a source that does not answer nobody acknowledges commits any more.
 //! (F2) The promoted server has all that any server has that answers.
-//!      What a replica has executed on its own, and nobody else has, was never the group's.
+//!      What a replica alone has executed, under a UUID of which nobody else has anything, was
+//!      never the group's.
 //! (F3) Where the source is lost, enough replicas answer that one of those that acknowledged a
 //!      commit is among them: of R replicas that hold what W of them acknowledge, R - W + 1.
 
@@ -129,13 +130,15 @@ pub(super) fn plan(members: &[Member], wishes: &Wishes) -> Result<Plan, ToolErro
     Ok(plan)
 }
 
-/// What each of some servers, by their UUIDs, has executed on its own and no other one has.
+/// What each of some servers, by their UUIDs, has executed on its own. Of one that was the source
+/// before, others have transactions under its UUID: the last of these are the group's, too, though
+/// nobody else may have them yet.
 pub(super) fn own_transactions(of: &[(&str, &GtidSet)]) -> Vec<GtidSet> {
     let own = |(number, (uuid, set)): (usize, &(&str, &GtidSet))| {
-        let mut own = uuid.parse().map(|uuid| set.of_server(uuid)).unwrap_or_default();
-        let others = of.iter().enumerate().filter(|(other, _)| *other != number);
-        others.for_each(|(_, (_, set))| own.subtract(set));
-        own
+        let Ok(uuid) = uuid.parse() else { return GtidSet::new() };
+        let mut others = of.iter().enumerate().filter(|(other, _)| *other != number);
+        let was_source = others.any(|(_, (_, set))| !set.of_server(uuid).is_empty());
+        if was_source { GtidSet::new() } else { set.of_server(uuid) }
     };
     of.iter().enumerate().map(own).collect()
 }

@@ -215,6 +215,10 @@ fn what_a_replica_has_executed_on_its_own_is_not_the_groups() {
     assert!(error.contains(&format!("db2:3306 has executed {}:1-2 on its own", uuid(2))), "{error}");
     let skipping = Wishes { skips_own: true, ..Wishes::default() };
     assert_eq!(plan(&members, &skipping).unwrap().target, 1);
+    // Under the UUID of one that was the source before they are the group's: the other one lags.
+    let former = |last: u64| format!("{}:1-{last},{}", uuid(2), set(9));
+    let members = [silent(0), replica(2, LOST, &former(9)), replica(3, LOST, &former(7))];
+    assert_eq!(plan(&members, &Wishes::default()).unwrap().target, 1);
     // A source's last commits are nobody else's, and are the group's.
     let members = [source(1, &format!("{}:1-9", uuid(1))), replica(2, &uuid(1), &format!("{}:1-8", uuid(1)))];
     assert_eq!(plan(&members, &Wishes::default()).unwrap().target, 1);
