@@ -2,10 +2,11 @@
 //! them on command.
 
 use crate::Result;
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -27,7 +28,14 @@ struct Shared {
     refuses: AtomicBool,
     ended: AtomicBool,
     passed: AtomicU64,
-    open: Mutex<Vec<TcpStream>>,
+    open: Mutex<Open>,
+}
+
+/// The connections that are up, by number: each with its client's end and the server's.
+#[derive(Debug, Default)]
+struct Open {
+    begun: u64,
+    connections: HashMap<u64, [TcpStream; 2]>,
 }
 
 impl Proxy {
@@ -70,8 +78,7 @@ impl Proxy {
 
     /// Ends all connections, in the middle of whatever they carry.
     pub fn cut(&self) {
-        let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
-        for stream in open.drain(..) {
+        for stream in self.shared.open().connections.values().flatten() {
             // It may be closed already.
             let _ = stream.shutdown(Shutdown::Both);
         }
@@ -116,16 +123,22 @@ impl Shared {
     fn join(self: &Arc<Self>, client: &TcpStream, server: &TcpStream) -> std::io::Result<()> {
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.extend([client.try_clone()?, server.try_clone()?]);
+        let number = {
+            let mut open = self.open();
+            open.begun += 1;
+            let number = open.begun;
+            open.connections.insert(number, [client.try_clone()?, server.try_clone()?]);
+            number
+        };
         for (from, to, is_server) in [(client, server, false), (server, client, true)] {
             let (from, to, shared) = (from.try_clone()?, to.try_clone()?, self.clone());
-            thread::spawn(move || shared.pass(from, to, is_server));
+            thread::spawn(move || shared.pass(number, from, to, is_server));
         }
         Ok(())
     }
 
-    fn pass(&self, mut from: TcpStream, mut to: TcpStream, is_server: bool) {
+    /// Passes on what comes until one of the two ends is closed, and closes both.
+    fn pass(&self, number: u64, mut from: TcpStream, mut to: TcpStream, is_server: bool) {
         let mut piece = [0; PIECE];
         while let Ok(length @ 1..) = from.read(&mut piece) {
             if is_server {
@@ -140,5 +153,10 @@ impl Shared {
             }
         }
         let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+        self.open().connections.remove(&number);
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

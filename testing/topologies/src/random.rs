@@ -110,6 +110,11 @@ impl Rounds {
     /// Runs statements on the source, and compares what the replica has of them.
     fn round(&mut self, kind: ServerKind, seed: u64, number: u64, outcome: &mut Outcome) -> Result<()> {
         let Self { source, replica, witness, .. } = self;
+        // It may have stopped at an error that it can't skip.
+        if witness.check().is_err() {
+            let start = if kind == ServerKind::MariaDb { "START SLAVE" } else { "START REPLICA" };
+            witness.sql(start)?;
+        }
         let round = Round::run(source, kind, seed, number)?;
         self.statements[0] += round.statements;
         self.statements[1] += round.refused;

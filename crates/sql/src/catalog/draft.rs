@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use binlog::LogPosition;
 use binlog::row::ColumnType;
-use datum::types::{Charset, Collation, DataType, ROW_SIZE_MAX};
+use datum::types::{Charset, Collation, DataType, ROW_SIZE_MAX, resolve_collation};
 use storage::TreeId;
 use storage::schema::{Column, IndexDefinition, KeyPart, TableSchema};
 
@@ -275,7 +275,12 @@ impl Draft {
         if self.environment.from_client {
             check_length(&ast.ty, name)?;
         }
-        let ty = match DataType::resolve(&ast.ty, name, self.collation) {
+        let of_bytes = match self.environment.connection {
+            Charset::Binary => members_of_bytes(&ast.ty, self.collation)?,
+            _ => None,
+        };
+        let declared = of_bytes.as_ref().unwrap_or(&ast.ty);
+        let ty = match DataType::resolve(declared, name, self.collation) {
             Err(e) if e.is(error::TOO_BIG_FIELDLENGTH) && !self.environment.strict => {
                 let lob = as_lob(ast).ok_or(e)?;
                 DataType::resolve(&lob, name, self.collation)?
@@ -283,7 +288,7 @@ impl Draft {
             resolved => resolved?,
         };
         if self.environment.from_client {
-            check_members(&ast.ty, &ty)?;
+            check_members(declared, &ty)?;
         }
         if attributes.srid.is_some() {
             return Err(SqlError::unsupported("spatial columns"));
@@ -653,6 +658,23 @@ pub(crate) fn schema_of(
 /// The engine's view of an index.
 pub(crate) fn definition_of(index: &IndexDef, tree: TreeId) -> IndexDefinition {
     IndexDefinition { name: index.name.clone(), tree, parts: index.parts.clone(), unique: index.unique }
+}
+
+/// The type with its members in UTF-8, if these are bytes of the column's character set, as those of
+/// a connection whose character set is `binary` are; `None` if that makes no difference.
+fn members_of_bytes(ty: &ast::DataType, default: Collation) -> Result<Option<ast::DataType>> {
+    let mut ty = ty.clone();
+    let (ast::DataType::Enum { members, charset } | ast::DataType::Set { members, charset }) = &mut ty else {
+        return Ok(None);
+    };
+    let charset = resolve_collation(charset, default)?.charset();
+    if members.iter().all(|member| member.is_ascii()) {
+        return Ok(None);
+    }
+    for member in members {
+        *member = ast::Text::new(charset.convert(member.to_vec().into(), Charset::Utf8mb4).0.into_owned());
+    }
+    Ok(Some(ty))
 }
 
 /// Error 3854 for members of ENUM and SET that the column's character set lacks.

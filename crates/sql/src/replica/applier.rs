@@ -53,6 +53,7 @@ mod loading;
 mod members;
 mod pieces;
 mod portable;
+mod replaced;
 mod rules;
 mod settings;
 mod statements;
@@ -133,6 +134,8 @@ pub struct Applier {
     /// What the next LOAD DATA reads.
     file: Option<LoggedFile>,
     temporary: SourceTemporaryTables,
+    /// What a MariaDB said last of a statement of this group that has rows.
+    annotation: Vec<u8>,
     is_mariadb: bool,
     is_mysql_5: bool,
     is_duramen: bool,
@@ -176,6 +179,7 @@ impl Applier {
             values: StatementValues::default(),
             file: None,
             temporary: Self::temporary_of(instance, channel),
+            annotation: Vec::new(),
             is_mariadb: false,
             is_mysql_5: false,
             is_duramen: false,
@@ -376,6 +380,8 @@ impl Applier {
                 Ok(())
             }
             Event::MariadbAnnotateRows(text) => {
+                self.annotation.clear();
+                self.annotation.extend_from_slice(text);
                 self.rows_text(text);
                 Ok(())
             }
@@ -438,7 +444,9 @@ impl Applier {
             let pending = &mut self.pending;
             let is_mariadb = self.is_mariadb;
             let checks_virtual = !is_mariadb && !self.is_duramen;
-            let source = RowsOptions { is_mariadb, checks_virtual, ..RowsOptions::default() };
+            let may_lack_defaults = is_mariadb && replaced::may_lack_defaults(&self.annotation, rows, map);
+            let source =
+                RowsOptions { is_mariadb, checks_virtual, may_lack_defaults, ..RowsOptions::default() };
             let outcome = match self.rules.rows_options(map, source) {
                 Some(options) => {
                     // A row that is passed over would not be looked for again (A5).

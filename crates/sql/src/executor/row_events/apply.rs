@@ -86,6 +86,9 @@ pub(crate) struct RowsOptions<'a> {
     /// The source is a MySQL, whose readers compute VIRTUAL columns: where the value in its log is
     /// not the one that is computed here, nobody knows what they see.
     pub(crate) checks_virtual: bool,
+    /// An update that gives a unique key may be a MariaDB's REPLACE, without the columns that got
+    /// their defaults.
+    pub(crate) may_lack_defaults: bool,
 }
 
 /// Applies a row event. Its table is never a temporary one, of which no log has rows, unless
@@ -121,6 +124,9 @@ fn rows_of_table(
     const WITHOUT: u16 = rows_flags::NO_FOREIGN_KEY_CHECKS | rows_flags::USE_SQL_FOREIGN_KEY;
     cx.statement.ignores_foreign_keys = event.flags & WITHOUT != 0;
     let places = places(&table, map);
+    if options.may_lack_defaults {
+        check_no_replace(&table, &places, event)?;
+    }
     let flags = cx.instance.globals().uint(ids::REPLICA_TYPE_CONVERSIONS);
     let conversions = Conversions::of(&table, map, &places, Allowed::new(flags, options.is_mariadb))?;
     let bytes = event.rows.bytes(ROWS_MAX).map_err(corrupt)?;
@@ -132,6 +138,27 @@ fn rows_of_table(
     let Some(conversions) = conversions else { return target.apply(cx, event.kind, &changes) };
     let images = conversions.convert(&table, &changes)?;
     target.apply(cx, event.kind, &conversions.converted(&changes, &images)?)
+}
+
+/// Error 1235 for an update that gives all columns of a unique key.
+fn check_no_replace(table: &TableDef, places: &[usize], event: &RowsEvent<'_>) -> Result<()> {
+    let is_given = |column: usize| {
+        let of_event = places.iter().position(|&place| place == column);
+        of_event.is_some_and(|at| event.present_after.get(at / 8).is_some_and(|b| b >> (at % 8) & 1 == 1))
+    };
+    let mut indexes = table.indexes.iter().enumerate();
+    let gives_key = indexes.any(|(number, index)| {
+        let unique = table.schema.index(number).is_some_and(|index| index.unique());
+        unique && index.parts.iter().all(|part| is_given(part.column))
+    });
+    if !gives_key {
+        return Ok(());
+    }
+    let TableDef { database, name, .. } = table;
+    Err(SqlError::unsupported(format_args!(
+        "an update of {database}.{name} that may be a MariaDB's REPLACE, of a session with another binlog_row_image than FULL: of its \
+         columns those are not logged that got their defaults. SET GLOBAL binlog_row_image = FULL there"
+    )))
 }
 
 /// Rows of another server have the values of VIRTUAL columns as its writers saw them, and it

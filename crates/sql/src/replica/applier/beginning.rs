@@ -87,6 +87,7 @@ impl Applier {
         commit: Option<OriginalCommit>,
     ) -> Result<()> {
         self.abandon_group();
+        self.annotation.clear();
         let is_executed = match (name, self.reached.gtids.get(&domain_of(name))) {
             (GroupName::Mariadb(gtid), Some(last)) => gtid.sequence <= last.sequence,
             _ => false,

@@ -31,12 +31,19 @@ impl Applier {
                 query.error_code
             )));
         }
+        let mode = query.status.sql_mode.unwrap_or(0);
+        if mode & sql_mode::NO_BACKSLASH_ESCAPES != 0 && texts::may_double_backslashes(&query.sql) {
+            return Err(SqlError::unsupported(
+                "a table of CREATE TABLE .. SELECT or LIKE with backslashes, of a session with sql_mode NO_BACKSLASH_ESCAPES: \
+                 the source has logged each of them twice",
+            ));
+        }
         let is_of_statements = kind == TextKind::Change || texts::is_about_temporary(&query.sql);
         if is_of_statements && self.channel.with(|state| state.source.requires_row_format) {
             return Err(error::CLIENT_QUERY_FAILURE_INVALID_NON_ROW_FORMAT.plain());
         }
         const PAD_CHAR_TO_FULL_LENGTH: u64 = 1 << 31;
-        if kind != TextKind::Definition && query.status.sql_mode.unwrap_or(0) & PAD_CHAR_TO_FULL_LENGTH != 0 {
+        if kind != TextKind::Definition && mode & PAD_CHAR_TO_FULL_LENGTH != 0 {
             return Err(SqlError::unsupported("sql_mode PAD_CHAR_TO_FULL_LENGTH"));
         }
         if kind == TextKind::Change && query.status.flags2.unwrap_or(0) & flags2::AUTO_IS_NULL != 0 {

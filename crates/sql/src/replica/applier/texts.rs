@@ -214,6 +214,13 @@ pub(super) fn has_generated_key(sql: &[u8]) -> bool {
     sql[..sql.len().min(HEAD_MAX)].windows(KEY.len()).any(|window| window == KEY)
 }
 
+/// True for a definition of a table that looks as MySQL and MariaDB write it themselves, as SHOW
+/// CREATE TABLE does: with each backslash of a string twice, under NO_BACKSLASH_ESCAPES as well.
+pub(super) fn may_double_backslashes(sql: &[u8]) -> bool {
+    let has = |part: &[u8]| sql.windows(part.len()).any(|window| window == part);
+    sql.starts_with(b"CREATE ") && has(b"` (\n  `") && has(b"\\\\")
+}
+
 /// True for a definition of a generated TIMESTAMP column that says neither NULL nor NOT NULL.
 pub(super) fn generates_timestamp(sql: &[u8], sql_mode: u64) -> bool {
     let is_such = |column: &ColumnDefinition| {
@@ -481,6 +488,16 @@ mod tests {
         let check = |sql: &str, expected| assert_eq!(has_generated_key(sql.as_bytes()), expected, "{sql}");
         check(&format!("CREATE TABLE `é` (\n  {KEY},\n  `a` int"), true);
         check("CREATE TABLE `é` (`my_row_id` INT)", false);
+    }
+
+    #[test]
+    fn doubled_backslashes_are_found() {
+        let check =
+            |sql: &str, expected| assert_eq!(may_double_backslashes(sql.as_bytes()), expected, "{sql}");
+        check("CREATE TABLE `t` (\n  `e` enum('a\\\\b','c') DEFAULT NULL\n) START TRANSACTION", true);
+        check("CREATE OR REPLACE TABLE `t` (\n  `e` varchar(9) COMMENT 'p\\\\q'\n)", true);
+        check("CREATE TABLE `t` (\n  `e` enum('a\\b','c') DEFAULT NULL\n) START TRANSACTION", false);
+        check("CREATE TABLE t (e enum('a\\\\b'))", false);
     }
 
     #[test]

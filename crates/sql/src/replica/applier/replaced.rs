@@ -1,0 +1,77 @@
+//! REPLACE in the log of a MariaDB. Where it finds a row it may log an update, and with a
+//! `binlog_row_image` that is not FULL this has the columns that the statement names: those that got
+//! their defaults are missing in it, as if they had kept their values.
+//!
+//! Such an update gives all columns of a unique key, which an UPDATE seldom does. What tells them
+//! from each other is the statement's text, which the source sends before the rows. It is that of
+//! the first statement that logged something, a trigger's, say.
+
+use binlog::event::{RowsEvent, RowsKind, TableMapEvent};
+
+use super::pieces::{Piece, pieces};
+
+/// True if the rows may be those of a REPLACE that lack columns which it has changed; `text` is what
+/// the source said of the statement, and empty if it said nothing.
+pub(super) fn may_lack_defaults(text: &[u8], rows: &RowsEvent<'_>, map: &TableMapEvent) -> bool {
+    let has = |column: usize| rows.present_after.get(column / 8).is_some_and(|b| b >> (column % 8) & 1 == 1);
+    rows.kind == RowsKind::Update && !(0..rows.columns).all(has) && !changes(text, &map.table)
+}
+
+/// True for an UPDATE of the table, or an INSERT into it.
+fn changes(text: &[u8], table: &[u8]) -> bool {
+    const MODIFIERS: [&[u8]; 5] = [b"LOW_PRIORITY", b"DELAYED", b"HIGH_PRIORITY", b"IGNORE", b"INTO"];
+    let mut pieces = pieces(text)
+        .filter(|(piece, _)| !matches!(piece, Piece::Space | Piece::Comment))
+        .map(|(piece, range)| (piece, &text[range]));
+    let is_table = |(piece, name): (Piece, &[u8])| match piece {
+        Piece::Word => name.eq_ignore_ascii_case(table),
+        Piece::Quoted => name.first() == Some(&b'`') && unquoted(name).eq_ignore_ascii_case(table),
+        _ => false,
+    };
+    let is_word =
+        |piece: &(Piece, &[u8]), word: &[u8]| piece.0 == Piece::Word && piece.1.eq_ignore_ascii_case(word);
+    match pieces.next() {
+        Some(first) if is_word(&first, b"UPDATE") => {
+            pieces.take_while(|piece| !is_word(piece, b"SET")).any(is_table)
+        }
+        Some(first) if is_word(&first, b"INSERT") => {
+            let mut named = pieces.skip_while(|piece| MODIFIERS.iter().any(|word| is_word(piece, word)));
+            let name = named.next();
+            match named.next() {
+                Some((Piece::Other(b'.'), _)) => named.next().is_some_and(is_table),
+                _ => name.is_some_and(is_table),
+            }
+        }
+        _ => false,
+    }
+}
+
+/// A name without its backquotes.
+fn unquoted(name: &[u8]) -> Vec<u8> {
+    let inner = name.strip_prefix(b"`").and_then(|name| name.strip_suffix(b"`")).unwrap_or(name);
+    let mut backquotes = 0;
+    let is_kept = |byte: &u8| {
+        backquotes = if *byte == b'`' { backquotes + 1 } else { 0 };
+        backquotes % 2 == 0 || *byte != b'`'
+    };
+    inner.iter().copied().filter(is_kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_that_name_what_they_change() {
+        let check = |text: &str, expected| assert_eq!(changes(text.as_bytes(), b"t`1"), expected, "{text}");
+        check("UPDATE `t``1` SET a = 1", true);
+        check("update low_priority x, d.`T``1` set a = 1", true);
+        check("UPDATE x SET a = (SELECT 1 FROM `t``1`)", false);
+        check("INSERT IGNORE INTO `d`.`t``1` (a) VALUES (1) ON DUPLICATE KEY UPDATE a = 2", true);
+        check("/* why */ INSERT `t``1` SET a = 1", true);
+        check("INSERT INTO audit SELECT 't`1' FROM `t``1`", false);
+        check("INSERT INTO `t``1`.x VALUES (1)", false);
+        check("REPLACE INTO `t``1` VALUES (1)", false);
+        check("", false);
+    }
+}
