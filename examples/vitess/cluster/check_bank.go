@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Kills of a shard's Duramen, its vttablet, both, or vtgate, while money is transferred; after each
+// Kills of a shard's Duramen and vttablet, of the vttablet alone, or of vtgate, while money is transferred; after each
 // the books are audited.
 func (c *cluster) checkBank() error {
 	kills := 10
@@ -20,7 +20,7 @@ func (c *cluster) checkBank() error {
 		}
 		kills = number
 	}
-	acked, failed := 0, int64(0)
+	acked, failed, victims := 0, int64(0), map[string]int{}
 	for range kills {
 		load, err := c.startTransfers(4)
 		if err != nil {
@@ -31,6 +31,7 @@ func (c *cluster) checkBank() error {
 			return err
 		}
 		victim, err := c.killOne(shopLow, shopHigh)
+		victims[victim]++
 		if err == nil {
 			err = load.more(30)
 		}
@@ -42,13 +43,16 @@ func (c *cluster) checkBank() error {
 			return fmt.Errorf("after a kill of %s: %w", victim, err)
 		}
 	}
-	fmt.Printf("    %d kills, %d transfers acknowledged, %d failed; the sum is unchanged\n", kills, acked, failed)
+	fmt.Printf("    %d kills, %d transfers acknowledged, %d failed; the books are right: %v\n", kills, acked, failed, victims)
 	return nil
 }
 
-// Kills one server, or a shard's both, and starts it again a moment later.
+// Kills one server, or a shard's both, and starts it again a moment later. A vttablet does not outlive
+// its Duramen: Vitess 21 keeps a transaction that was at its second phase when the server went as
+// "committing", and does not commit it (VT09025, duplicate DTID in Prepare) before it is started anew.
 func (c *cluster) killOne(shards ...shard) (string, error) {
 	s := shards[rand.IntN(len(shards))]
+	both := s.duramen() + " and " + s.tablet()
 	switch rand.IntN(4) {
 	case 0:
 		if err := c.end("vtgate", syscall.SIGKILL); err != nil {
@@ -61,9 +65,14 @@ func (c *cluster) killOne(shards ...shard) (string, error) {
 		}
 		return s.tablet(), c.startTablet(s)
 	case 2:
-		return s.duramen(), c.killDuramen(s)
+		if err := c.killDuramen(s); err != nil {
+			return both, err
+		}
+		if err := c.end(s.tablet(), syscall.SIGKILL); err != nil {
+			return both, err
+		}
+		return both, c.startTablet(s)
 	default:
-		both := s.tablet() + " and " + s.duramen()
 		if err := c.end(s.tablet(), syscall.SIGKILL); err != nil {
 			return both, err
 		}

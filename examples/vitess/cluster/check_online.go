@@ -201,7 +201,9 @@ func (w workflow) waitForCopy() error {
 		}
 		var found struct {
 			Workflows []struct {
-				Shards map[string]struct{ Streams []struct{ State, Message string } } `json:"shard_streams"`
+				Shards map[string]struct {
+					Streams []struct{ State, Message string }
+				} `json:"shard_streams"`
 			}
 		}
 		if err := json.Unmarshal([]byte(output), &found); err != nil || len(found.Workflows) == 0 {

@@ -12,6 +12,9 @@ import (
 // are killed; a reader of the stream of changes follows across it, and has every row in the end.
 func (c *cluster) checkReshard() error {
 	for _, s := range resharded {
+		if _, alive := c.running(s.tablet()); alive {
+			continue // an earlier run of this part
+		}
 		if err := c.startShard(s); err != nil {
 			return err
 		}
@@ -26,7 +29,7 @@ func (c *cluster) checkReshard() error {
 	if err := load.more(50); err != nil {
 		return err
 	}
-	if err := c.reshardUnderKills(load); err != nil {
+	if err := c.reshardUnderKills(load, reader); err != nil {
 		return err
 	}
 	if err := load.more(100); err != nil {
@@ -43,13 +46,18 @@ func (c *cluster) checkReshard() error {
 	return eventually(60*time.Second, func() error { return reader.compare() })
 }
 
-func (c *cluster) reshardUnderKills(load *transfers) error {
+func (c *cluster) reshardUnderKills(load *transfers, reader *reader) error {
 	kills := 4
 	if text := os.Getenv("KILLS"); text != "" {
 		kills, _ = strconv.Atoi(text)
 	}
 	split := workflow{c, "Reshard", "split"}
-	if _, err := split.run("create", "--source-shards=80-", "--target-shards=80-c0,c0-", "--tablet-types=PRIMARY"); err != nil {
+	// The new tablets' engines of VReplication come up some time after the tablets.
+	err := eventually(60*time.Second, func() error {
+		_, err := split.run("create", "--source-shards=80-", "--target-shards=80-c0,c0-", "--tablet-types=PRIMARY")
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	for range kills {
@@ -64,7 +72,12 @@ func (c *cluster) reshardUnderKills(load *transfers) error {
 	if err := split.moveOver(); err != nil {
 		return err
 	}
+	switched := load.newest()
 	if err := load.more(50); err != nil {
+		return err
+	}
+	// A reader goes over to the new shards where the old one's log tells it to: it needs that log.
+	if err := eventually(60*time.Second, func() error { return reader.hasSince(load, switched) }); err != nil {
 		return err
 	}
 	if _, err := split.run("complete"); err != nil {
@@ -75,6 +88,6 @@ func (c *cluster) reshardUnderKills(load *transfers) error {
 			return err
 		}
 	}
-	_, err := c.vtctld("DeleteShards", "--recursive", "--even-if-serving", "--force", shopHigh.path())
+	_, err = c.vtctld("DeleteShards", "--recursive", "--even-if-serving", "--force", shopHigh.path())
 	return err
 }

@@ -102,6 +102,22 @@ func (t *transfers) count() int {
 	return len(t.acked)
 }
 
+// The number of the newest transfer that was begun.
+func (t *transfers) newest() int64 { return t.next.Load() }
+
+// Some of the transfers after that one which were acknowledged.
+func (t *transfers) since(number int64) []int64 {
+	t.latch.Lock()
+	defer t.latch.Unlock()
+	var found []int64
+	for acked := range t.acked {
+		if acked > number && len(found) < 40 {
+			found = append(found, acked)
+		}
+	}
+	return found
+}
+
 // Waits until so many more are acknowledged.
 func (t *transfers) more(n int) error {
 	goal := t.count() + n

@@ -9,7 +9,11 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"os"
+
+	"github.com/go-sql-driver/mysql"
 )
 
 func main() {
@@ -20,6 +24,8 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
+	// The driver tells each broken connection, of which there are many where servers are killed.
+	_ = mysql.SetLogger(log.New(io.Discard, "", 0))
 	switch os.Args[1] {
 	case "up":
 		err = cluster.up()

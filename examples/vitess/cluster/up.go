@@ -143,7 +143,7 @@ func (c *cluster) startTablet(s shard) error {
 		"--unmanaged", flag("db_socket", c.socket(s)),
 		"--health_check_interval=2s", "--shutdown_grace_period=2s", "--queryserver-config-schema-reload-time=10s",
 		"--track_schema_versions", "--watch_replication_stream", "--migration_check_interval=5s",
-		"--twopc_enable", "--twopc_abandon_age=3")
+		"--queryserver-config-transaction-timeout=5s", "--twopc_enable", "--twopc_abandon_age=3")
 	for _, user := range []string{"app", "appdebug", "allprivs", "repl", "filtered", "dba"} {
 		args = append(args, flag("db_"+user+"_user", account), flag("db_"+user+"_password", password))
 	}

@@ -22,21 +22,23 @@ type reader struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	latch   sync.Mutex
-	ledger  map[[2]int64]int64 // by transfer and account; guarded by latch
-	last    error              // guarded by latch
+	// Guarded by latch:
+	ledger   map[[2]int64]int64 // by transfer and account
+	position *binlogdatapb.VGtid
+	last     error
 }
 
 func (c *cluster) startReader(shards ...shard) *reader {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &reader{cluster: c, cancel: cancel, done: make(chan struct{}), ledger: map[[2]int64]int64{}}
-	position := &binlogdatapb.VGtid{}
+	r.position = &binlogdatapb.VGtid{}
 	for _, s := range shards {
-		position.ShardGtids = append(position.ShardGtids, &binlogdatapb.ShardGtid{Keyspace: s.keyspace, Shard: s.name})
+		r.position.ShardGtids = append(r.position.ShardGtids, &binlogdatapb.ShardGtid{Keyspace: s.keyspace, Shard: s.name})
 	}
 	go func() {
 		defer close(r.done)
 		for ctx.Err() == nil {
-			err := r.follow(ctx, &position)
+			err := r.follow(ctx)
 			r.latch.Lock()
 			r.last = err
 			r.latch.Unlock()
@@ -51,7 +53,7 @@ func (r *reader) stop() {
 	<-r.done
 }
 
-func (r *reader) follow(ctx context.Context, position **binlogdatapb.VGtid) error {
+func (r *reader) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	conn, err := vtgateconn.DialProtocol(ctx, "grpc", address(r.cluster.vtgateGrpcPort()))
@@ -60,7 +62,7 @@ func (r *reader) follow(ctx context.Context, position **binlogdatapb.VGtid) erro
 	}
 	defer conn.Close()
 	filter := &binlogdatapb.Filter{Rules: []*binlogdatapb.Rule{{Match: "ledger", Filter: "select * from ledger"}}}
-	stream, err := conn.VStream(ctx, topodatapb.TabletType_PRIMARY, *position, filter, &vtgatepb.VStreamFlags{})
+	stream, err := conn.VStream(ctx, topodatapb.TabletType_PRIMARY, r.position, filter, &vtgatepb.VStreamFlags{})
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,9 @@ func (r *reader) follow(ctx context.Context, position **binlogdatapb.VGtid) erro
 					return err
 				}
 			case binlogdatapb.VEventType_VGTID:
-				*position = event.Vgtid
+				r.latch.Lock()
+				r.position = event.Vgtid
+				r.latch.Unlock()
 			}
 		}
 	}
@@ -124,6 +128,23 @@ func ledgerRow(fields []*querypb.Field, row *querypb.Row) (key [2]int64, amount 
 		}
 	}
 	return key, amount, nil
+}
+
+// It has both sides of transfers that came after that one: it reads the shards that are served now.
+func (r *reader) hasSince(load *transfers, number int64) error {
+	numbers := load.since(number)
+	r.latch.Lock()
+	defer r.latch.Unlock()
+	sides := map[int64]int{}
+	for key := range r.ledger {
+		sides[key[0]]++
+	}
+	for _, number := range numbers {
+		if sides[number] != 2 {
+			return fmt.Errorf("the reader of VStream has %d sides of transfer %d, at %v (%v)", sides[number], number, r.position, r.last)
+		}
+	}
+	return nil
 }
 
 // The reader's rows are the table's.
