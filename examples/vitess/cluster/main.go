@@ -14,6 +14,7 @@ import (
 	"os"
 
 	"github.com/go-sql-driver/mysql"
+	"google.golang.org/grpc/grpclog"
 )
 
 func main() {
@@ -24,7 +25,8 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	// The driver tells each broken connection, of which there are many where servers are killed.
+	// The libraries tell each broken connection, of which there are many where servers are killed.
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 	_ = mysql.SetLogger(log.New(io.Discard, "", 0))
 	switch os.Args[1] {
 	case "up":

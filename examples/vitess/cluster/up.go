@@ -155,7 +155,7 @@ func (c *cluster) startTablet(s shard) error {
 
 func (c *cluster) startVtgate() error {
 	err := c.start("vtgate", "vtgate", append(c.topology(), flag("cell", cell), flag("cells_to_watch", cell),
-		"--tablet_types_to_wait=PRIMARY", flag("port", c.vtgatePort()), flag("grpc_port", c.vtgateGrpcPort()),
+		"--tablet_types_to_wait=PRIMARY", "--gateway_initial_tablet_timeout=5s", flag("port", c.vtgatePort()), flag("grpc_port", c.vtgateGrpcPort()),
 		flag("mysql_server_port", c.mysqlPort()), "--mysql_server_bind_address=127.0.0.1",
 		"--mysql_auth_server_impl=none", "--service_map=grpc-vtgateservice", "--enable_buffer",
 		"--schema_change_signal", "--tablet_refresh_interval=5s", "--onterm_timeout=2s")...)
