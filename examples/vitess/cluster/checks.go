@@ -9,12 +9,14 @@ import (
 	"time"
 )
 
-// A part of the test, in the order of their run: later ones use the tables of `schema`.
-var parts = []struct {
+type part struct {
 	name  string
 	run   func(*cluster) error
 	about string
-}{
+}
+
+// The parts of the test, in the order of their run: later ones use the tables of `schema`.
+var parts = []part{
 	{"schema", (*cluster).checkSchema, "keyspaces, vindexes, a sequence, tables"},
 	{"sharding", (*cluster).checkSharding, "routing, lookup, scatter queries, rollback"},
 	{"twopc", (*cluster).checkAtomicCommit, "transactions over two shards"},
@@ -27,16 +29,9 @@ var parts = []struct {
 
 func (c *cluster) test(names []string) error {
 	for _, name := range names {
-		known := func(i int) string { return parts[i].name }
-		if !slices.ContainsFunc(parts, func(p struct {
-			name  string
-			run   func(*cluster) error
-			about string
-		}) bool {
-			return p.name == name
-		}) {
-			for i := range parts {
-				fmt.Printf("%-12s %s\n", known(i), parts[i].about)
+		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
+			for _, part := range parts {
+				fmt.Printf("%-12s %s\n", part.name, part.about)
 			}
 			return fmt.Errorf("%q is no part of the test", name)
 		}
