@@ -28,7 +28,7 @@ struct Family {
     help: &'static str,
 }
 
-const FAMILIES: [Family; 3] = [
+const FAMILIES: [Family; 4] = [
     Family { prefix: "Com_", metric: "commands_total", label: "command", help: "Statements by kind" },
     Family {
         prefix: "Handler_",
@@ -41,6 +41,12 @@ const FAMILIES: [Family; 3] = [
         metric: "connection_errors_total",
         label: "error",
         help: "Connections that failed, by reason",
+    },
+    Family {
+        prefix: "Innodb_rows_",
+        metric: "innodb_row_ops_total",
+        label: "operation",
+        help: "Rows of tables by what was done to them",
     },
 ];
 
@@ -202,6 +208,7 @@ mod tests {
         rows.push("Questions", 9_u64);
         rows.push("Handler_read_key", 11_u64);
         rows.push("Connection_errors_accept", 1_u64);
+        rows.push("Innodb_rows_read", 6_u64);
         rows.gauge("Innodb_buffer_pool_pages_data", 5_u64);
         rows.gauge("Innodb_buffer_pool_pages_dirty", 3_u64);
         rows.gauge("Innodb_buffer_pool_pages_total", 8_u64);
@@ -221,6 +228,7 @@ mod tests {
             "mysql_global_status_commands_total{command=\"select\"} 7",
             "mysql_global_status_handlers_total{handler=\"read_key\"} 11",
             "mysql_global_status_connection_errors_total{error=\"accept\"} 1",
+            "mysql_global_status_innodb_row_ops_total{operation=\"read\"} 6",
             "mysql_global_status_buffer_pool_pages{state=\"data\"} 5",
             "mysql_global_status_buffer_pool_dirty_pages 3",
             "# TYPE mysql_global_status_questions counter\nmysql_global_status_questions 9",

@@ -202,7 +202,7 @@ impl<'p> Scan<'p> {
 
     /// Counts a step to the next row of a range, or to its end.
     fn count_step(&mut self, cx: &mut Context, found: bool) {
-        cx.statistics.examined.rows += u64::from(found);
+        cx.statistics.count_row(found);
         if std::mem::take(&mut self.at_first) {
             return;
         }
@@ -260,7 +260,7 @@ impl<'p> Scan<'p> {
             ReadMode::Snapshot | ReadMode::Newest => transaction.get(tree, key)?,
         };
         cx.count(Counter::HandlerReadKey);
-        cx.statistics.examined.rows += u64::from(row.is_some());
+        cx.statistics.count_row(row.is_some());
         match row {
             Some(row) => frame.set_image(self.plan.slot, &row).map(|()| true),
             None => Ok(false),

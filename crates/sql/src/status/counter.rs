@@ -55,6 +55,7 @@ counters! {
     HandlerSavepointRollback = "Handler_savepoint_rollback";
     HandlerUpdate = "Handler_update";
     HandlerWrite = "Handler_write";
+    InnodbRowsRead = "Innodb_rows_read" global;
     Questions = "Questions";
     Queries = "Queries" global;
     SelectFullJoin = "Select_full_join";

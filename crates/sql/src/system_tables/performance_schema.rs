@@ -2,7 +2,7 @@
 //! the number of its connection.
 
 use super::column::{ASCII, MB4, SystemColumn, YES_NO, columns};
-use super::{Each, SystemTable, Wanted, locks, server};
+use super::{Each, SystemTable, Wanted, locks, none, server};
 use crate::listing::server::processes_of;
 use crate::listing::{Listing, cells, variables};
 use crate::session::Context;
@@ -109,6 +109,16 @@ pub(super) const TABLES: &[SystemTable] = &[
         },
         keys: NOTHING,
         rows: threads,
+    },
+    SystemTable {
+        name: "user_defined_functions",
+        columns: columns! {
+            UDF_NAME: VarcharOf(64, MB4), UDF_RETURN_TYPE: VarcharOf(20, MB4), UDF_TYPE: VarcharOf(20, MB4),
+            UDF_LIBRARY: VarcharOf(1024, MB4) or_null, UDF_USAGE_COUNT: Bigint or_null,
+        },
+        keys: NOTHING,
+        // Loadable functions there are none.
+        rows: none,
     },
     SystemTable {
         name: "user_variables_by_thread",

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::status::Counters;
+use crate::status::{Counter, Counters};
 
 /// Counted since the session began; FLUSH STATUS starts the counters of SHOW STATUS again. Who asks
 /// for one statement's figures takes the difference.
@@ -12,6 +12,14 @@ pub(crate) struct Statistics {
     pub(crate) counters: Arc<Counters>,
     /// What statements have read of tables.
     pub(crate) examined: Examined,
+}
+
+impl Statistics {
+    /// Counts a row that was read of a table or an index, if one was found.
+    pub(crate) fn count_row(&mut self, found: bool) {
+        self.examined.rows += u64::from(found);
+        self.counters.add(Counter::InnodbRowsRead, u64::from(found));
+    }
 }
 
 /// What was read of tables.
