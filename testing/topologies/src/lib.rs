@@ -8,9 +8,12 @@
 //!    everything is compared: all tables, what the loads' writers were acknowledged, the GTIDs of
 //!    the logs. Each Duramen is killed once more, and compared again.
 //!
+//! [`isolation`] is one server, and what its transactions may see of each other.
 //! [`switch`] is the topology whose source changes, and is lost. [`random`] is a replica behind a
 //! source of random statements.
 
+pub mod appends;
+pub mod isolation;
 pub mod load;
 pub mod node;
 pub mod plan;

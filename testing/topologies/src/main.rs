@@ -4,7 +4,7 @@ use servers::ServerKind;
 use servers::arguments::{self, seed_of_the_clock};
 use std::process::ExitCode;
 use std::time::Duration;
-use topologies::{Options, Outcome, Result, plan, random, run, switch};
+use topologies::{Options, Outcome, Result, isolation, plan, random, run, switch};
 
 const HELP: &str = "\
 cargo xtask topologies [NAME ..] [OPTIONS]
@@ -15,13 +15,14 @@ cargo xtask topologies [NAME ..] [OPTIONS]
   kills, kills-behind-mysql, kills-behind-mariadb
                                  a chain of which only the middle is killed
   switch, switch-with-mysql      a semi-synchronous source that changes, planned and lost
+  isolation                      one server: which anomalies it has at each isolation level (`--source`)
   random                         a replica behind a source of random statements (`--source`)
   all                            each of these, one after another
 
   --seconds N       how long the load works in each (default 900)
   --kills N         how often a server is killed in this time (default: every 5 seconds)
   --seed S          what they draw from (default: of the clock; it is printed)
-  --source KIND     mysql, mariadb or duramen, of `random` (default mysql)
+  --source KIND     mysql, mariadb or duramen, of `random` and `isolation` (default mysql)
   --binary PATH     the duramen to start, if not the one beside this program
 
 Topologies with a MySQL need DURAMEN_MYSQLD, which names its server.
@@ -107,6 +108,9 @@ fn all(Command { names, source, options }: &Command) -> Result<bool> {
 fn one(name: &str, source: ServerKind, options: &Options) -> Result<Outcome> {
     if name == "random" {
         return Ok(random::run(source, options));
+    }
+    if name == "isolation" {
+        return Ok(isolation::run(source, options));
     }
     if switch::NAMES.contains(&name) {
         return Ok(switch::run(name, options));

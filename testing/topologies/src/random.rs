@@ -18,10 +18,11 @@ mod tables;
 
 use crate::node::{Node, Spec};
 use crate::{Options, Outcome, Result};
+use followers::await_that;
 use replica::{PATIENCE, Reasons, await_round};
 use servers::ServerKind;
 use sessions::Round;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a Duramen stops with that lacks something: not supported, an unknown character set,
 /// collation or engine, other types (MariaDB's JSON), an event that is not known, an unknown
@@ -74,7 +75,7 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
     while begun.elapsed() < options.time && outcome.findings.len() < MOST {
         match rounds.round(kind, options.seed, number, outcome) {
             // Random statements crash a MySQL now and then; what it has committed counts.
-            Err(_) if kind != ServerKind::Duramen && !rounds.source.is_up()? => {
+            Err(_) if kind != ServerKind::Duramen && has_crashed(&mut rounds.source)? => {
                 rounds.source.kill()?;
                 rounds.source.restart()?;
                 crashes += 1;
@@ -92,6 +93,12 @@ fn rounds(kind: ServerKind, options: &Options, outcome: &mut Outcome) -> Result<
     let panics = replica.server()?.messages()?;
     outcome.findings.extend(panics.lines().filter(|line| line.contains("panick")).map(str::to_owned));
     Ok(())
+}
+
+/// Whether a server is down; its clients notice that before it has ended.
+fn has_crashed(server: &mut Node) -> Result<bool> {
+    let ended = await_that("its end", Duration::from_secs(2), || Ok(!server.is_up()?));
+    Ok(ended.is_ok() || !server.is_up()?)
 }
 
 /// The servers, and what was counted.

@@ -40,6 +40,11 @@ pub(super) fn differences(source: &Node, replica: &Node, database: &str) -> Resu
             here = lines(&mut ours, &rows)?;
         }
         let there = lines(&mut theirs, &rows)?;
+        // A VIRTUAL column has the value that its reader's sql_mode gives it.
+        if here != there {
+            ours.query_drop("SET SESSION sql_mode = ''")?;
+            here = lines(&mut ours, &rows)?;
+        }
         if let Some(text) = difference(&name, &here, &there) {
             let shown = lines(&mut ours, &format!("SHOW CREATE TABLE {name}"))?;
             found.push(format!("{text}\n{}", shown.concat()));
@@ -56,9 +61,13 @@ fn listings(is_mariadb: bool) -> Vec<&'static str> {
         "SELECT trigger_name, event_object_table, event_manipulation, action_timing FROM information_schema.triggers WHERE trigger_schema = {}",
         "SELECT routine_name, routine_type FROM information_schema.routines WHERE routine_schema = {}",
         "SELECT event_name FROM information_schema.events WHERE event_schema = {}",
-        "SELECT table_name, column_name, ordinal_position, is_nullable FROM information_schema.columns WHERE table_schema = {} AND table_name NOT IN ({unreadable})",
+        "SELECT table_name, column_name, ordinal_position FROM information_schema.columns WHERE table_schema = {} AND table_name NOT IN ({unreadable})",
+        // MariaDB and MySQL differ in which expressions of a view may be NULL.
+        "SELECT table_name, column_name, is_nullable FROM information_schema.columns WHERE table_schema = {} AND table_name IN
+         (SELECT table_name FROM information_schema.tables WHERE table_schema = {} AND table_type = 'BASE TABLE')",
     ];
     if !is_mariadb {
+        all.push("SELECT table_name, column_name, is_nullable FROM information_schema.columns WHERE table_schema = {} AND table_name NOT IN ({unreadable})");
         all.push("SELECT default_character_set_name, default_collation_name FROM information_schema.schemata WHERE schema_name = {}");
     }
     all

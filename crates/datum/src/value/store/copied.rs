@@ -37,10 +37,15 @@ pub fn copied<'a>(
     match (before, after) {
         (D::Char { .. } | D::VarChar { .. }, D::Bit(_)) => integer_of_text(&value, to),
         (D::Lob { .. }, D::Bit(_)) => Ok(leading_integer(&value)),
-        (D::Decimal { .. } | D::Date | D::Time(_) | D::DateTime(_) | D::Timestamp(_), D::Bit(_)) => {
+        (D::Decimal { sign, .. }, D::Integer { .. } | D::Bit(_)) => {
+            integer_of_decimal(value, !sign.unsigned, matches!(after, D::Bit(_)), to)
+        }
+        (D::Date | D::Time(_) | D::DateTime(_) | D::Timestamp(_), D::Bit(_)) => {
             Ok(wide_integer(value.to_integer().value))
         }
-        (D::Floating { .. }, D::Integer { .. } | D::Bit(_) | D::Year) => integer_of_double(value, to),
+        (D::Floating { double, .. }, D::Integer { .. } | D::Bit(_) | D::Year) => {
+            integer_of_double(value, *double, to)
+        }
         (D::Char { .. } | D::VarChar { .. }, D::Decimal { .. }) => {
             decimal_of_text(&value, to)?;
             Ok(value)
@@ -50,6 +55,11 @@ pub fn copied<'a>(
             Ok(wide_integer(value.to_integer().value))
         }
         (D::Year | D::Json, D::Date | D::Time(_) | D::DateTime(_) | D::Timestamp(_))
+        // Numbers from 101 to 9999 and of five digits are dates, texts of them are not, or others.
+        | (
+            D::Integer { .. } | D::Decimal { .. } | D::Floating { .. },
+            D::Date | D::DateTime(_) | D::Timestamp(_),
+        )
         | (D::Floating { .. }, D::Char { .. } | D::VarChar { .. })
         // With a fraction it is the text of no member.
         | (D::Floating { .. } | D::Decimal { .. }, D::Enum { .. } | D::Set { .. }) => {
@@ -101,12 +111,35 @@ fn integer_of_text<'a>(value: &Datum<'_>, to: &mut Target<'_>) -> Result<Datum<'
     Ok(wide_integer(n))
 }
 
-fn integer_of_double<'a>(value: Datum<'a>, to: &mut Target<'_>) -> Result<Datum<'a>> {
-    if (i64::MIN as f64..i64::MAX as f64).contains(&value.to_f64().value) {
+/// One of 64 bits with a sign, also on its way into BIGINT UNSIGNED, unless the column is UNSIGNED
+/// itself.
+fn integer_of_decimal<'a>(
+    value: Datum<'a>,
+    is_signed: bool,
+    for_bits: bool,
+    to: &mut Target<'_>,
+) -> Result<Datum<'a>> {
+    let n = value.to_integer().value;
+    let most = if is_signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
+    let kept = n.clamp(i64::MIN.into(), most);
+    if kept != n {
+        incorrect("DECIMAL", &value.to_bytes(), to)?;
+    }
+    Ok(if kept != n || for_bits { wide_integer(kept) } else { value })
+}
+
+/// One of 64 bits with a sign, also on its way into BIGINT UNSIGNED. Where a FLOAT is none, MySQL
+/// copies what the processor makes of it, even in strict sessions: that is refused in all.
+fn integer_of_double<'a>(value: Datum<'a>, is_double: bool, to: &mut Target<'_>) -> Result<Datum<'a>> {
+    let number = value.to_f64().value;
+    if (i64::MIN as f64..i64::MAX as f64).contains(&number) {
         return Ok(value);
     }
+    if !is_double {
+        return Err(error::TRUNCATED_WRONG_VALUE.with(&[&"INTEGER", &super::printable(&value.to_bytes())]));
+    }
     incorrect("INTEGER", &value.to_bytes(), to)?;
-    Ok(value)
+    Ok(Datum::Int(if number < 0.0 { i64::MIN } else { i64::MAX }))
 }
 
 /// A text that goes on after its number; one that has none is refused by the column.

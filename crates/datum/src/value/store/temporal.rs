@@ -14,6 +14,7 @@ fn incorrect<T>(kind: &str, v: &Datum<'_>, zero: T, to: &mut Target<'_>) -> Resu
                 !text.trim_ascii().starts_with(b"-") && number::scan(text).is_none()
             }
             ("time", _) => false,
+            (_, Datum::Year(_)) => true,
             (_, Datum::Bytes(text)) => temporal_text::parse_datetime(text).is_none(),
             (_, Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Float(_) | Datum::Decimal(_)) => {
                 v.to_datetime(|| Date::ZERO).is_none() && v.to_f64().value < LARGEST_NUMBER
@@ -37,7 +38,9 @@ fn checked_datetime(v: &Datum<'_>, to: &Target<'_>) -> Option<(DateTime, bool)> 
             let value = if to.rules.truncate_fraction { read.cut() } else { read.value };
             (value, read.truncated)
         }
-        Datum::Int(0) | Datum::UInt(0) => (DateTime::ZERO, false),
+        Datum::Int(0) | Datum::UInt(0) | Datum::Year(0) => (DateTime::ZERO, false),
+        // CAST makes it the year's first day; stored it is a number of a month and a day.
+        Datum::Year(_) => return None,
         Datum::Double(_) | Datum::Float(_) if v.to_integer().value == 0 => (DateTime::ZERO, false),
         Datum::Decimal(n) => {
             let value = match to.rules.truncate_fraction {

@@ -140,7 +140,8 @@ fn rows_of_table(
     target.apply(cx, event.kind, &conversions.converted(&changes, &images)?)
 }
 
-/// Error 1235 for an update that gives all columns of a unique key.
+/// Error 1235 for an update that gives all columns of a unique key, and lacks one that is not
+/// computed.
 fn check_no_replace(table: &TableDef, places: &[usize], event: &RowsEvent<'_>) -> Result<()> {
     let is_given = |column: usize| {
         let of_event = places.iter().position(|&place| place == column);
@@ -151,7 +152,8 @@ fn check_no_replace(table: &TableDef, places: &[usize], event: &RowsEvent<'_>) -
         let unique = table.schema.index(number).is_some_and(|index| index.unique());
         unique && index.parts.iter().all(|part| is_given(part.column))
     });
-    if !gives_key {
+    let lacks = |column: &usize| table.columns[*column].generated.is_none() && !is_given(*column);
+    if !gives_key || !places.iter().any(lacks) {
         return Ok(());
     }
     let TableDef { database, name, .. } = table;
