@@ -21,6 +21,7 @@ mod event_scheduler;
 pub mod failover;
 mod listener;
 pub mod log_tool;
+pub mod manual;
 mod metrics;
 mod notify;
 pub mod options;
