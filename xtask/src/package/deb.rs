@@ -9,8 +9,35 @@ pub(super) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from)
 }
 
-/// Builds the server.
+/// Builds the server, and has it write its manual and the completions of shells next to it, where
+/// the package's metadata has them.
 pub(super) fn build(profile: &str) -> Result<()> {
+    compile(profile)?;
+    let folder = target().join(if profile == "dev" { "debug" } else { profile });
+    let print = |args: &[&str]| -> Result<Vec<u8>> {
+        let output = Command::new(folder.join("duramen")).args(args).output()?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(format!("duramen {args:?}: {}", String::from_utf8_lossy(&output.stderr)).into()),
+        }
+    };
+    for made in ["manual", "completions"] {
+        let made = folder.join(made);
+        if made.exists() {
+            std::fs::remove_dir_all(&made)?;
+        }
+        std::fs::create_dir_all(&made)?;
+    }
+    for page in String::from_utf8(print(&["manual", "--list"])?)?.lines() {
+        std::fs::write(folder.join(format!("manual/{page}.1")), print(&["manual", page])?)?;
+    }
+    for (shell, file) in [("bash", "duramen"), ("zsh", "_duramen"), ("fish", "duramen.fish")] {
+        std::fs::write(folder.join("completions").join(file), print(&["completions", shell])?)?;
+    }
+    Ok(())
+}
+
+fn compile(profile: &str) -> Result<()> {
     done(Command::new(env!("CARGO")).args([
         "build",
         "--profile",

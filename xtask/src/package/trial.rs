@@ -70,9 +70,16 @@ fn install(root: &Root, package: &std::path::Path) -> Result<()> {
         ("/etc/duramen/client.cnf", "600 root:root"),
         ("/var/lib/duramen", "750 duramen:duramen"),
         (UNIT, "644 root:root"),
+        ("/usr/share/bash-completion/completions/duramen", "644 root:root"),
+        ("/usr/share/zsh/vendor-completions/_duramen", "644 root:root"),
+        ("/usr/share/fish/vendor_completions.d/duramen.fish", "644 root:root"),
     ] {
         let mode = root.mode(path)?;
         expect(mode == expected, &format!("{path} is {expected}, found: {mode}"))?;
+    }
+    for page in ["duramen", "duramen-serve", "duramen-upgrade-check"] {
+        let packed = root.run(&["zcat", &format!("/usr/share/man/man1/{page}.1.gz")])?;
+        expect(packed.stdout.starts_with(b".TH "), &format!("man has a page {page}(1)"))?;
     }
     let conffiles = root.dpkg(&["-s", "duramen"])?;
     expect(conffiles.contains(" /etc/duramen/my.cnf "), "my.cnf is a file that dpkg asks about")?;
