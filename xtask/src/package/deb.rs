@@ -29,7 +29,10 @@ pub(super) fn build(profile: &str) -> Result<()> {
         std::fs::create_dir_all(&made)?;
     }
     for page in String::from_utf8(print(&["manual", "--list"])?)?.lines() {
-        std::fs::write(folder.join(format!("manual/{page}.1")), print(&["manual", page])?)?;
+        let file = folder.join(format!("manual/{page}.1"));
+        std::fs::write(&file, print(&["manual", page])?)?;
+        // Without name and time, so that the same page gives the same bytes.
+        done(Command::new("gzip").arg("-9n").arg(file))?;
     }
     for (shell, file) in [("bash", "duramen"), ("zsh", "_duramen"), ("fish", "duramen.fish")] {
         std::fs::write(folder.join("completions").join(file), print(&["completions", shell])?)?;
