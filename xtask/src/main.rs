@@ -7,6 +7,7 @@ mod compatibility;
 mod docs;
 mod drivers;
 mod languages;
+mod package;
 mod packages;
 mod page;
 mod programs;
@@ -33,6 +34,7 @@ cargo xtask soak                 random nonsense from several sessions; `.. soak
 cargo xtask definitions          definitions at the edges, kept through stops and kills; `.. definitions help` says more
 cargo xtask stalls               small commits beside rotation, checkpoints and a large transaction; `.. stalls help`
 cargo xtask topologies ..        chains, channels, rings and switches of real servers under load and kills; `.. topologies help`
+cargo xtask package ..          the Debian package, and its test in a clean root; `.. package help`
 cargo xtask page                pictures of the status page under load, in a real browser: docs/status-page.png
 cargo xtask drivers             fetches the drivers of other languages that the tests of the server run
 cargo xtask readers             fetches the change readers that the tests of followers run
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
             programs::run(name, "checked", rest)
         }
         Some(name @ "stalls") => programs::run(name, "release", rest),
+        Some("package") => package::run(rest),
         Some("page") => page::run(rest),
         Some("tidy") => tidy::run(),
         Some("docs") => docs::run(),

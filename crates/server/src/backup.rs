@@ -33,6 +33,8 @@ mod take;
 mod verify;
 
 use crate::log_tool::ToolError;
+pub(crate) use help::{BACKUP, RESTORE};
+
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::point::Until;
 use crate::tool::{asks_for_help, exit, folder, print, real};

@@ -20,6 +20,8 @@ mod script;
 mod trial;
 
 use crate::log_tool::ToolError;
+pub(crate) use help::TEXT as HELP;
+
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::remote::definitions::{Definition, Definitions, ObjectKind};
 use crate::remote::{self, Remote};

@@ -19,6 +19,8 @@ mod report;
 mod rows;
 mod work;
 
+pub(crate) use help::TEXT as HELP;
+
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::{ToolError, printable};
 use crate::remote::Remote;

@@ -9,6 +9,8 @@ mod help;
 mod plan;
 mod steps;
 
+pub(crate) use help::TEXT as HELP;
+
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::{ToolError, printable};
 use crate::remote::Remote;

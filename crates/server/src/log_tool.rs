@@ -27,6 +27,8 @@ mod verify;
 
 pub(crate) use transactions::end_of_log;
 
+pub(crate) use help::OVERVIEW;
+
 use binlog::file::FileError;
 use env::{Env, RealEnv};
 use std::io;
@@ -100,6 +102,20 @@ enum Outcome {
     Done,
     /// Damage, or nothing found: reported, and exit code 1.
     Bad,
+}
+
+/// The help of `binlog` and of each of its commands, with their names.
+pub(crate) fn helps() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let parts = [
+        ("binlog print", "print"),
+        ("binlog verify", "verify"),
+        ("binlog stats", "stats"),
+        ("binlog find", "find"),
+        ("binlog cut", "cut"),
+        ("binlog rewrite", "rewrite"),
+        ("binlog replay", "replay"),
+    ];
+    std::iter::once(("binlog", OVERVIEW)).chain(parts.into_iter().map(|(name, part)| (name, help::of(part))))
 }
 
 const COMMANDS: [&str; 8] = ["print", "verify", "stats", "find", "cut", "rewrite", "replay", "help"];

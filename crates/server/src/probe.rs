@@ -22,7 +22,7 @@ mod model;
 mod plot;
 mod report;
 
-use arguments::HELP;
+pub(crate) use arguments::HELP;
 
 use crate::server::StartError;
 use crate::stop::Stop;

@@ -30,8 +30,11 @@ mod rebuild;
 mod rehearse;
 pub(crate) mod report;
 mod survey;
+mod upgrade;
 
 use crate::log_tool::ToolError;
+pub(crate) use help::{CHECK, REPAIR, UPGRADE_CHECK};
+
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::replay::{Unfinished, refuse_unfinished};
 use crate::tool::{asks_for_help, exit, folder, print, real};
@@ -39,7 +42,7 @@ use binlog::gtid::GtidSet;
 use binlog::log::LogError;
 use copy::{Cut, NewLog};
 use env::{Env, RealEnv};
-use examine::{Examination, StoreState, one_line};
+use examine::{Depth, Examination, StoreState, one_line};
 use rebuild::Rebuilt;
 use report::{Severity, array, members, object, quoted};
 use std::path::Path;
@@ -66,6 +69,11 @@ pub fn check(args: &[String]) -> ExitCode {
     exit("check", run_check(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
 }
 
+/// Does what the arguments after `duramen upgrade-check` ask. Exit codes: see its help.
+pub fn upgrade_check(args: &[String]) -> ExitCode {
+    exit("upgrade-check", upgrade::run(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
+}
+
 /// Does what the arguments after `duramen repair` ask. Exit codes: see its help.
 pub fn repair(args: &[String]) -> ExitCode {
     exit("repair", run_repair(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
@@ -78,7 +86,7 @@ fn run_check(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     let arguments = Arguments::parse("check", args, &CHECK_OPTIONS, &[])?;
     let dir = folder(&arguments, "datadir", "the data directory to examine")?;
     refuse_unfinished(&**env, &dir)?;
-    let found = examine::examine(env, &dir, arguments.value("log-bin"), arguments.has("full"))?;
+    let found = examine::examine(env, &dir, arguments.value("log-bin"), depth(arguments.has("full")))?;
     match arguments.has("json") {
         true => print(&format!("{{{}}}\n", found.report.json_members()))?,
         false => print(&found.report.text())?,
@@ -90,9 +98,13 @@ fn run_check(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     })
 }
 
+fn depth(full: bool) -> Depth {
+    if full { Depth::Everything } else { Depth::Tables }
+}
+
 /// What `duramen check` says of a directory: its exit code, and the text.
 pub(crate) fn examined(env: &Arc<dyn Env>, dir: &Path) -> Result<(u8, String), ToolError> {
-    let found = examine::examine(env, dir, None, false)?;
+    let found = examine::examine(env, dir, None, depth(false))?;
     Ok((found.report.verdict() as u8, found.report.text()))
 }
 
@@ -151,7 +163,7 @@ fn run_repair(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     }
     let is_json = arguments.has("json");
     let (accepts, forces) = (arguments.has("accept-loss"), arguments.has("force"));
-    let found = examine::examine(env, &dir, arguments.value("log-bin"), true)?;
+    let found = examine::examine(env, &dir, arguments.value("log-bin"), depth(true))?;
     let verdict = found.report.verdict();
     if !is_json {
         print(&found.report.text())?;

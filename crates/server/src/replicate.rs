@@ -28,6 +28,8 @@ mod source;
 mod unfinished;
 
 use crate::check_schema;
+pub(crate) use help::TEXT as HELP;
+
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::{ToolError, printable};
 use crate::options::{self, Command, Options};

@@ -2,7 +2,8 @@
 //!
 //! Start: the error log, the data directory's lock, recovery of log and tables, the listening
 //! sockets, "ready". Stop: no connection is accepted any more; sessions are ended and roll back;
-//! tables are checkpointed and the log closed, so that the next start has nothing to recover.
+//! tables are checkpointed and the log closed, so that the next start has nothing to recover. A
+//! service manager is told of both (`notify.rs`).
 //!
 //! (L1) Whatever was acknowledged is safe without the stop: it only makes the next start faster.
 
@@ -13,12 +14,13 @@ use crate::event_scheduler::EventScheduler;
 use crate::listener::Listener;
 use crate::log_tool::replay::is_unfinished;
 use crate::metrics::Endpoint;
+use crate::notify::Notifier;
 use crate::options::Options;
 use crate::replica::ReplicaThreads;
 use crate::stop::Stop;
 use crate::threads::Threads;
 use crate::unsupported::Unsupported;
-use crate::{error_log, resources, semi_sync, status};
+use crate::{error_log, resources, root_password, semi_sync, status};
 use datum::types::Collation;
 use env::Env;
 use protocol::identity::{Ahead, GivenFiles};
@@ -62,6 +64,9 @@ pub enum StartError {
     /// What was opened can't be closed again.
     #[error("can't open the database: {0}")]
     Close(sql::SqlError),
+    /// Root's first password can't be set.
+    #[error("duramen_root_password_file: {0}")]
+    RootPassword(String),
     /// A socket; the text says everything.
     #[error("{0}")]
     Listen(String),
@@ -129,7 +134,12 @@ pub fn run(env: Arc<dyn Env>, options: Options) -> Result<(), StartError> {
     error_log::start(env.clone(), options.variables.uint(ids::LOG_ERROR_VERBOSITY));
     let stop = Stop::default();
     stop.on_signals()?;
-    Running::start(env, &options, stop)?.wait();
+    let notifier = Notifier::from_environment(env.clone());
+    let starting = notifier.starting();
+    let running = Running::start(env, &options, stop)?;
+    drop(starting);
+    notifier.ready();
+    running.wait(&notifier);
     Ok(())
 }
 
@@ -172,6 +182,11 @@ impl Running {
         let status = Arc::<Status>::default();
         let database = crate::database::open(&env, options, &datadir, &status, &stop)?;
         datadir.record_database()?;
+        if let Err(e) = root_password::set(&env, &database, datadir.path()) {
+            // What was opened is closed as after any other error of the start.
+            crate::database::close(&database).map_err(StartError::Close)?;
+            return Err(StartError::RootPassword(e));
+        }
         let semi_sync = semi_sync::start(database.log(), &env, &variables)?;
         let server = Arc::new(Server {
             semi_sync,
@@ -229,9 +244,10 @@ impl Running {
     }
 
     /// Serves until the stop is requested, every session has ended and the database is closed.
-    pub(crate) fn wait(self) {
+    pub(crate) fn wait(self, notifier: &Notifier) {
         let server = &self.server;
         let reason = purge_expired_logs(server);
+        let _stopping = notifier.stopping(&reason);
         tracing::info!("stopping: {reason}");
         for listener in &self.listeners {
             listener.close();

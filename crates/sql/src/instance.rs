@@ -490,8 +490,9 @@ fn take_up_tables(state: &CatalogState, engine: &Engine) -> Result<(), StoreErro
 }
 
 /// The catalog's records as of the store's checkpoint; `None` if the store can't be read, which the
-/// engine's own examination says. Fails if the catalog's blocks can't be read: nothing could be
-/// started from the rest, so nothing is changed (R2 of ARCHITECTURE.md).
+/// engine's own examination says. Fails if the catalog's blocks can't be read, or if they are of a
+/// newer version: nothing could be started from the rest, so nothing is changed
+/// (R2 of ARCHITECTURE.md).
 fn examine_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<Option<Vec<record::Record>>, OpenError> {
     let files = match StoreFiles::read(env, &datadir.join(STORE_FOLDER)) {
         Ok(Some(files)) => files,
@@ -502,6 +503,10 @@ fn examine_catalog(env: &Arc<dyn Env>, datadir: &Path) -> Result<Option<Vec<reco
     files.read_tree(record::TREE, &mut damage, &mut |key, value, position| {
         records.push((key.to_vec(), value.to_vec(), position));
     });
+    let format = record::format_of(&records);
+    if format > record::FORMAT {
+        return Err(OpenError::NewerCatalog { format });
+    }
     // One that is missing the engine's examination says better: it knows which manifest names it.
     let is_there = |d: &&Damage| env.exists(&d.file);
     let of_catalog = |d: &&Damage| d.trees().is_some_and(|trees| trees.contains(&record::TREE));

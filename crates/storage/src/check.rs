@@ -34,7 +34,9 @@ use crate::manifest::{Manifest, manifest_path};
 use crate::memtable::Checkpoint;
 use crate::output::{Output, OutputOptions};
 use crate::sstable::block::Block;
-use crate::sstable::{BlockCursor, Compression, Graveyard, Handle, Table, TableContext, TableMeta};
+use crate::sstable::{
+    BlockCursor, Compression, FORMAT_VERSION, Graveyard, Handle, Table, TableContext, TableMeta,
+};
 use crate::survivors::Sink;
 use crate::tables::{Files, replay};
 use crate::version::{Edit, LEVELS};
@@ -42,6 +44,9 @@ use crate::view::Drops;
 
 /// The size at which a salvaged table ends, in bytes.
 const TABLE_SIZE: u64 = 16 << 20;
+
+/// The format of table files that this version writes, and the only one that it reads.
+pub const TABLE_FORMAT: u32 = FORMAT_VERSION;
 
 /// Takes an entry: key, value, position.
 pub(crate) type VisitEntry<'a> = &'a mut dyn FnMut(&[u8], &[u8], LogPosition);
@@ -210,6 +215,14 @@ impl StoreFiles {
             trees: TreeId::of(&table.meta.smallest)..=TreeId::of(&table.meta.largest),
         };
         self.tables.iter().map(file).collect()
+    }
+
+    /// Calls `visit` with the path of each table file and the format that its last bytes state, be
+    /// it one that this version can't read.
+    pub fn formats(&self, visit: &mut dyn FnMut(PathBuf, Result<u32, StoreError>)) {
+        for (_, table) in &self.tables {
+            visit(self.context.table_path(table.meta.number), table.format());
+        }
     }
 
     /// Reads every block of every table and says what is damaged. `progress` is called for each

@@ -308,6 +308,15 @@ fn parse(content: &[u8], manifest: u64, path: &Path) -> Result<(Vec<Edit>, Optio
         offset: offset as u64,
         what: what.to_owned(),
     };
+    if let Some(magic) = content.first_chunk::<4>()
+        && *magic != RECORD_MAGIC.to_le_bytes()
+    {
+        let what = format!(
+            "it begins with '{}' and no manifest of this version does: it is damaged, or of a newer version",
+            magic.escape_ascii()
+        );
+        return Err(corrupt(0, &what));
+    }
     let mut edits = Vec::new();
     let mut offset = 0;
     while offset < content.len() {

@@ -1,6 +1,6 @@
 //! What `duramen backup --help` and `duramen restore --help` print.
 
-pub(super) const BACKUP: &str = "\
+pub(crate) const BACKUP: &str = "\
 Backs up a server, running or not, to a folder. Nothing is locked: the server's files are read. Run it on the server's machine, as its user.
 
     duramen backup --datadir=/srv/duramen --to=/backup               a backup; the next one copies what is new
@@ -32,7 +32,7 @@ A backup is consistent at a position of the log, which it tells. Only what the s
 Exit codes: 0 done; 1 verify has found something wrong; 3 it could not be done.
 ";
 
-pub(super) const RESTORE: &str = "\
+pub(crate) const RESTORE: &str = "\
 Makes a data directory of a backup and of the log that was archived behind it.
 
     duramen restore --from=/backup --datadir=/srv/new                              as late as possible

@@ -1,6 +1,6 @@
 //! What `duramen check-schema --help` prints.
 
-pub(super) const TEXT: &str = "\
+pub(crate) const TEXT: &str = "\
 Tells what of a schema written for MySQL or MariaDB would be refused, or differ, before anything is made.
 
     duramen check-schema schema.sql

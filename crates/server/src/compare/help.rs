@@ -1,6 +1,6 @@
 //! What `duramen compare --help` prints.
 
-pub(super) const TEXT: &str = "\
+pub(crate) const TEXT: &str = "\
 Tells whether two servers hold the same rows: a source, and a replica of it. Each is a Duramen, a MySQL or a MariaDB.
 
     duramen compare db1:3306 db2:3306 --user=root --password=secret

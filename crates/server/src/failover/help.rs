@@ -1,6 +1,6 @@
 //! What `duramen failover --help` prints.
 
-pub(super) const TEXT: &str = "\
+pub(crate) const TEXT: &str = "\
 Makes another server the source: the replica that has most is promoted, the old source is fenced, and the others follow the new one.
 
     duramen failover db1:3306 db2:3306 db3:3306 --user=admin --password=secret --dry-run

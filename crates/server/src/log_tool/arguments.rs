@@ -152,7 +152,7 @@ impl Arguments {
 
     /// A mistake, and where help is.
     pub(crate) fn wrong(&self, text: String) -> ToolError {
-        const OWN: [&str; 12] = [
+        const OWN: [&str; 13] = [
             "backup",
             "backup list",
             "backup prune",
@@ -165,6 +165,7 @@ impl Arguments {
             "repair",
             "replicate",
             "restore",
+            "upgrade-check",
         ];
         let tool = if OWN.contains(&self.command) { "duramen" } else { "duramen binlog" };
         ToolError::Options(format!("{text}; '{tool} {} --help' tells more", self.command))

@@ -1,7 +1,7 @@
 //! What `duramen binlog --help`, and each command's, prints.
 
 /// `duramen binlog --help`.
-pub(super) const OVERVIEW: &str = "\
+pub(crate) const OVERVIEW: &str = "\
 Reads binary log files: those of Duramen, MySQL and MariaDB, plain or compressed, whole or cut off.
 
     duramen binlog print    events as text, as mysqlbinlog -v prints them, or as JSON lines

@@ -9,18 +9,17 @@
 //! `/metrics` has counters and no text, and stays open: who reaches the address may scrape it.
 
 use super::http::{Request, Response};
+use crate::secret_file::first_line;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use env::{Env, OpenMode};
+use env::Env;
 use std::net::IpAddr;
 use std::path::Path;
 
 /// What a file must have for its first line, so that it can't be guessed.
 const TOKEN_MIN: usize = 16;
-/// What is read of it.
-const TOKEN_FILE_MAX: usize = 4096;
 
 /// Who may see the page at one address.
 pub(super) struct Access {
@@ -34,7 +33,7 @@ impl Access {
     /// # Errors
     /// What is wrong with the file, and what to do.
     pub(super) fn new(env: &dyn Env, path: Option<&Path>) -> Result<Self, String> {
-        let token = path.map(|path| token(env, path)).transpose();
+        let token = path.map(|path| first_line(env, path, TOKEN_MIN)).transpose();
         let token = token.map_err(|e| format!("duramen_metrics_token_file: {e}"))?;
         Ok(Self { token: token.map(|token| hash(&token)) })
     }
@@ -98,27 +97,6 @@ fn names_loopback(host: &str) -> bool {
         None => host.split(':').next().unwrap_or_default(),
     };
     name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
-}
-
-fn token(env: &dyn Env, path: &Path) -> Result<Vec<u8>, String> {
-    let shown = path.display();
-    let failed = |e: std::io::Error| format!("can't read '{shown}': {e}");
-    let modes = rustix::fs::stat(path).map_err(|e| failed(e.into()))?.st_mode;
-    if modes & 0o007 != 0 {
-        return Err(format!("'{shown}' is open to all users of this machine: chmod 600 it"));
-    }
-    let file = env.open(path, OpenMode::Read).map_err(failed)?;
-    let mut text = vec![0; TOKEN_FILE_MAX];
-    let length = file.read_at(&mut text, 0).map_err(failed)?;
-    text.truncate(length);
-    let line = text.split(|&b| b == b'\n').next().unwrap_or_default().trim_ascii();
-    if line.len() < TOKEN_MIN {
-        return Err(format!(
-            "the first line of '{shown}' is shorter than {TOKEN_MIN} bytes, which can be guessed: make one with \
-             'openssl rand -hex 32'"
-        ));
-    }
-    Ok(line.to_vec())
 }
 
 #[cfg(test)]

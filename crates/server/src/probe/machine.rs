@@ -8,6 +8,7 @@ use super::disk::Disk;
 use super::load::{Load, Target};
 use super::model::Machine;
 use super::{ProbeError, Watch};
+use crate::notify::Notifier;
 use crate::options::{self, Command, Options};
 use crate::server::Running;
 use crate::stop::Stop;
@@ -48,7 +49,8 @@ pub(super) fn measure(
     let running = Running::start(watch.env.clone(), &options(watch, folder)?, stop.clone())?;
     let address = running.address().ok_or(ProbeError::NoAddress)?;
     let server = running.server().clone();
-    let serving = thread::spawn(|| running.wait());
+    let notifier = Notifier::none(watch.env.clone());
+    let serving = thread::spawn(move || running.wait(&notifier));
     let target =
         Target { address, user: "root".into(), password: String::new(), database: "duramen_probe".into() };
     let measured = costs(watch, &target, server.database.log().status(), disk, time / 5);

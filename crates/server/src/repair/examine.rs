@@ -102,13 +102,25 @@ struct Tree {
     is_secondary: bool,
 }
 
-/// Examines the directory; `full`: every file of the log too.
+/// How much is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Depth {
+    /// What a start reads.
+    Start,
+    /// Every block of every table too.
+    Tables,
+    /// Every file of the log too.
+    Everything,
+}
+
+/// Examines the directory.
 pub(super) fn examine(
     env: &Arc<dyn Env>,
     dir: &Path,
     base_name: Option<&str>,
-    full: bool,
+    depth: Depth,
 ) -> Result<Examination, ToolError> {
+    let full = depth == Depth::Everything;
     let inside = env.read_dir(dir).map_err(|e| ToolError::io("read the folder", dir, e))?;
     let locks = lock(&**env, dir)?;
     let base_name = base_name.map_or_else(|| base_name_of(&inside), str::to_owned);
@@ -145,7 +157,7 @@ pub(super) fn examine(
         is_other_log: false,
         _locks: locks,
     };
-    let store_error = found.read_store(env, dir);
+    let store_error = found.read_store(env, dir, depth);
     found.read_catalog();
     found.examine_log(env, dir);
     found.rehearse(&**env, dir);
@@ -166,7 +178,7 @@ pub(super) fn examine(
 }
 
 /// The locks that a server holds; nothing is made or written for them.
-fn lock(env: &dyn Env, dir: &Path) -> Result<Vec<Box<dyn Send + Sync>>, ToolError> {
+pub(super) fn lock(env: &dyn Env, dir: &Path) -> Result<Vec<Box<dyn Send + Sync>>, ToolError> {
     let mut locks = Vec::new();
     for path in [dir.join("duramen.lock"), dir.join(STORE).join("LOCK")] {
         if !env.exists(&path) {
@@ -188,7 +200,7 @@ fn lock(env: &dyn Env, dir: &Path) -> Result<Vec<Box<dyn Send + Sync>>, ToolErro
     Ok(locks)
 }
 
-fn log_names(inside: &[PathBuf], base_name: &str) -> Vec<String> {
+pub(super) fn log_names(inside: &[PathBuf], base_name: &str) -> Vec<String> {
     let mut names: Vec<String> = inside.iter().map(|path| name_of(path)).collect();
     names.retain(|name| log_number(name, base_name).is_some());
     names.sort_by_key(|name| log_number(name, base_name));
@@ -196,7 +208,7 @@ fn log_names(inside: &[PathBuf], base_name: &str) -> Vec<String> {
 }
 
 /// What log files are called, by the index file, or else by a file with a number.
-fn base_name_of(inside: &[PathBuf]) -> String {
+pub(super) fn base_name_of(inside: &[PathBuf]) -> String {
     let names: Vec<String> = inside.iter().map(|path| name_of(path)).collect();
     let index = names.iter().find_map(|name| name.strip_suffix(".index"));
     let numbered = || {
@@ -228,9 +240,13 @@ fn reaches_back(examined: &Examined) -> bool {
 }
 
 impl Examination {
-    fn read_store(&mut self, env: &Arc<dyn Env>, dir: &Path) -> Option<String> {
+    fn read_store(&mut self, env: &Arc<dyn Env>, dir: &Path, depth: Depth) -> Option<String> {
         match StoreFiles::read(env, &dir.join(STORE)) {
             Ok(None) => None,
+            Ok(Some(files)) if depth < Depth::Tables => {
+                self.store = StoreState::Read(files, Vec::new());
+                None
+            }
             Ok(Some(files)) => {
                 let list = files.files();
                 let mut progress = Progress::new(

@@ -1,6 +1,6 @@
 //! What `duramen check --help` and `duramen repair --help` print.
 
-pub(super) const CHECK: &str = "\
+pub(crate) const CHECK: &str = "\
 Examines a data directory that no server runs on, and changes nothing in it.
 
     duramen check --datadir=/srv/duramen            what a start needs, and every block of every table
@@ -25,7 +25,7 @@ what can be made anew and of what, and what is lost for sure:
 Exit codes: 0 sound; 1 damaged, and all can be repaired; 2 damaged with loss; 3 it can't be examined.
 ";
 
-pub(super) const REPAIR: &str = "\
+pub(crate) const REPAIR: &str = "\
 Makes a new data directory of one that is damaged. The damaged one is only read.
 
     duramen check  --datadir=/srv/duramen
@@ -55,4 +55,22 @@ the new directory.
 
 Exit codes: 0 nothing was damaged, or all is repaired; 1 repaired with loss, or something is still set aside; 2 refused, as something would be lost;
 3 it can't be done.
+";
+
+pub(crate) const UPGRADE_CHECK: &str = "\
+Tells whether this version of Duramen opens a data directory, before it does. The directory is only read; no server may run on it.
+
+    duramen upgrade-check --datadir=/srv/duramen
+
+It reads what a start would read: the header of each log file, the log from where the tables are, the last bytes of each table file, and
+the catalog. It says which format each has, which ones this version reads and writes, and what it would write in a newer format, so that
+older versions do not open it any more. What is of a newer version than this one is told by name and format; so are damage, and
+directories of MySQL and MariaDB.
+
+    --datadir=DIR     the data directory
+    --log-bin=NAME    what log files are called before their number, if it is not to be seen in the directory
+    --help            this text
+
+Exit codes: 0 it is opened, and all formats stay; 1 it is opened, and something is written in a newer format from then on; 2 it is not
+opened, or damaged: of a newer version, of another server; 3 it can't be examined.
 ";

@@ -1,6 +1,6 @@
 //! What `duramen replicate --help` prints.
 
-pub(super) const TEXT: &str = "\
+pub(crate) const TEXT: &str = "\
 Copies all databases of a running MySQL, MariaDB or Duramen, and follows it from there on: a replica in one command.
 
     duramen replicate --from=mysql://root:secret@db1:3306 --datadir=/var/lib/duramen --server-id=2

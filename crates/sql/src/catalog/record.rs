@@ -48,7 +48,7 @@ pub const TREE: TreeId = TreeId(1);
 
 /// What records look like at the most. The record of a table says itself which form it has
 /// ([`put_table`]).
-const FORMAT: u8 = 6;
+pub const FORMAT: u8 = 6;
 
 /// After the trees of a table's record that has the second form. No list of layouts begins so.
 const SECOND_FORM: u8 = 0xFF;
@@ -474,15 +474,19 @@ pub fn load(store: &Arc<Store>) -> Result<CatalogState, CatalogError> {
 /// A record as a store gives it: key, value, position.
 pub type Record = (Vec<u8>, Vec<u8>, LogPosition);
 
+/// The format that a catalog's records state, be it one that this version can't read.
+pub fn format_of(records: &[Record]) -> u8 {
+    let stated = records.iter().find(|(key, ..)| key == b"v");
+    stated.and_then(|(_, value, _)| value.first().copied()).unwrap_or(0)
+}
+
 /// Makes a catalog of its records, in the order of their keys. What can't be read is set aside.
 ///
 /// # Errors
 /// What the whole catalog depends on.
 pub fn load_records(records: &[Record]) -> Result<CatalogState, CatalogError> {
     let mut state = CatalogState::default();
-    let format =
-        records.iter().find(|(key, ..)| key == b"v").and_then(|(_, value, _)| value.first().copied());
-    let format = format.unwrap_or(0);
+    let format = format_of(records);
     if format > FORMAT {
         return Err(CatalogError::NewerFormat { format });
     }

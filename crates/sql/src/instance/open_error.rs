@@ -11,6 +11,7 @@ use storage::check::Damage;
 use storage::{EngineError, ReplayError, StoreError, Xid};
 use thiserror::Error;
 
+use crate::catalog::record;
 use datum::error::SqlError;
 
 /// Why an instance can't be opened.
@@ -28,6 +29,16 @@ pub enum OpenError {
         .0.file.display(), .0.offset, .0.what
     )]
     CatalogBlock(Damage),
+    /// A newer version has written the catalog: nothing was changed (R2 of ARCHITECTURE.md).
+    #[error(
+        "the catalog is of format {format}, of a newer version than this one, which reads up to {}. Nothing was \
+         changed. Start the version that wrote it, or a newer one; 'duramen upgrade-check' tells more",
+        record::FORMAT
+    )]
+    NewerCatalog {
+        /// What its record says.
+        format: u8,
+    },
     /// The log can't be opened.
     #[error("{0}")]
     Log(#[source] LogError),

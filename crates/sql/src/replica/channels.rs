@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::channel::{Channel, SourceThreads};
 use super::failover::FailoverSources;
-use super::file::{ChannelsFile, StoredChannels};
+use super::file::{ChannelsFile, FILE, StoredChannels};
 use super::filters::{FilterOption, Filters};
 use datum::error::{self, Result, SqlError};
 
@@ -36,6 +36,11 @@ pub struct Channels {
 }
 
 impl Channels {
+    /// What is wrong with a data directory's file of channels, if anything; its name, and why.
+    pub fn file_error(env: Arc<dyn Env>, datadir: &Path) -> Option<(&'static str, String)> {
+        Some((FILE, ChannelsFile::new(env, datadir).read().err()?))
+    }
+
     /// Those that the file of a data directory has. One that can't be used is told of in the error
     /// log, and stays as it is.
     pub fn open(env: Arc<dyn Env>, datadir: &Path) -> Self {

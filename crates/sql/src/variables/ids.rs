@@ -52,6 +52,7 @@ names! {
     DURAMEN_METRICS_TOKEN_FILE = "duramen_metrics_token_file";
     EVENT_SCHEDULER = "event_scheduler";
     DURAMEN_REPLICA_STATEMENTS = "duramen_replica_statements";
+    DURAMEN_ROOT_PASSWORD_FILE = "duramen_root_password_file";
     DURAMEN_ROW_LOCKS_MAX = "duramen_row_locks_max";
     DURAMEN_SLOW_COMMIT_TIME = "duramen_slow_commit_time";
     DURAMEN_STATEMENT_MEMORY_MAX = "duramen_statement_memory_max";

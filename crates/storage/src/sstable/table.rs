@@ -279,6 +279,22 @@ impl Table {
     }
 
     fn open(&self) -> Result<Opened, StoreError> {
+        let Footer { file, handles: [index, filter, properties], format, offset } = self.footer()?;
+        if format != FORMAT_VERSION {
+            let what = format!(
+                "the file has format {format}, of a newer version of Duramen than this one, which reads {FORMAT_VERSION}"
+            );
+            return Err(self.corrupt(offset, &what));
+        }
+        Ok(Opened { file, index, filter, properties })
+    }
+
+    /// The format that the footer states, which may be a newer one than can be read.
+    pub(crate) fn format(&self) -> Result<u32, StoreError> {
+        Ok(self.footer()?.format)
+    }
+
+    fn footer(&self) -> Result<Footer, StoreError> {
         let path = self.path();
         let failed = |e| StoreError::io(format!("open {}", path.display()), e);
         let file = self.context.env.open(&path, OpenMode::Read).map_err(failed)?;
@@ -289,18 +305,13 @@ impl Table {
         }
         let mut footer = [0; FOOTER_LEN];
         file.read_exact_at(&mut footer, offset).map_err(|e| self.io(offset, e))?;
-        let [index, filter, properties] = self.parse_footer(&footer, offset)?;
-        Ok(Opened { file, index, filter, properties })
-    }
-
-    fn parse_footer(&self, footer: &[u8], offset: u64) -> Result<[Handle; 3], StoreError> {
         let truncated = |_| self.corrupt(offset, "short footer");
-        let mut input = Cursor::new(footer);
+        let mut input = Cursor::new(&footer[..]);
         let content = &footer[..FOOTER_LEN - 16];
         let index = Handle::decode(&mut input).map_err(truncated)?;
         let filter = Handle::decode(&mut input).map_err(truncated)?;
         let properties = Handle::decode(&mut input).map_err(truncated)?;
-        let version = input.u32().map_err(truncated)?;
+        let format = input.u32().map_err(truncated)?;
         let sum = input.u64().map_err(truncated)?;
         if input.remaining_slice() != MAGIC {
             return Err(self.corrupt(offset, "not a table"));
@@ -308,10 +319,7 @@ impl Table {
         if checksum(self.meta.number, offset, content) != sum {
             return Err(self.corrupt(offset, "footer's checksum differs"));
         }
-        if version != FORMAT_VERSION {
-            return Err(self.corrupt(offset, &format!("format version {version} is not known")));
-        }
-        Ok([index, filter, properties])
+        Ok(Footer { file, handles: [index, filter, properties], format, offset })
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -325,6 +333,16 @@ impl Table {
     fn corrupt(&self, offset: u64, what: &str) -> StoreError {
         StoreError::Corrupt { file: self.path(), offset, what: what.to_owned() }
     }
+}
+
+/// A table file's last bytes.
+struct Footer {
+    file: Arc<dyn File>,
+    /// Of index, filter and properties.
+    handles: [Handle; 3],
+    format: u32,
+    /// Where the footer begins, in bytes.
+    offset: u64,
 }
 
 impl Drop for Table {

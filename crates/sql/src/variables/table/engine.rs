@@ -38,6 +38,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     choice("duramen_replica_statements", &["PORTABLE", "ALL"], 0).help_text(
         "Which changes that a MariaDB logged as statements are applied: those that certainly mean the same here, or all",
     ),
+    text("duramen_root_password_file", "").read_only().help_text(
+        "File whose first line becomes root's password at a start that finds root without one; empty: root stays without",
+    ),
     uint("duramen_row_locks_max", 4 << 20, 1024, 1 << 40)
         .read_only()
         .help_text("Row locks that one transaction may hold"),

@@ -1,0 +1,87 @@
+//! Root's first password, from the file that `duramen_root_password_file` names.
+//!
+//! A new data directory has root without a password, which anybody on this machine could use. An
+//! installed service must not listen so: with this option the password is set after the recovery
+//! and before any socket is opened.
+//!
+//! (P1) It is set whenever root has none, not at the first start alone: a crash between the two
+//!      leaves nothing open. A password that somebody has set stays.
+
+use crate::accounts::Accounts;
+use crate::secret_file::first_line;
+use env::Env;
+use sql::variables::ids;
+use sql::{ColumnMeta, Connection, Datum, Instance, OkInfo, ResultSink};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What the file must have for its first line, so that it can't be guessed.
+const LEN_MIN: usize = 12;
+
+/// The stack of the one statement, in bytes.
+const STACK: usize = 4 << 20;
+
+/// Gives root@localhost a password if the option names a file and root has none.
+///
+/// # Errors
+/// The file is not as it must be, or the password can't be set.
+pub(crate) fn set(env: &Arc<dyn Env>, database: &Arc<Instance>, datadir: &Path) -> Result<(), String> {
+    let file = database.globals().text(ids::DURAMEN_ROOT_PASSWORD_FILE);
+    if file.is_empty() || !Accounts(database).root_has_no_password() {
+        return Ok(());
+    }
+    if !database.channels().all().is_empty() {
+        // A transaction of its own would set it apart from its source.
+        return Err(
+            "root has no password, and this is a replica, which has its accounts from its source: set root's \
+                    password there, or start without this option"
+                .to_owned(),
+        );
+    }
+    let line = first_line(&**env, &datadir.join(&*file), LEN_MIN)?;
+    let password = String::from_utf8(line).map_err(|_| format!("the first line of '{file}' is not UTF-8"))?;
+    if password.chars().any(char::is_control) {
+        return Err(format!("the first line of '{file}' has control characters: take others"));
+    }
+    let quoted = password.replace('\\', "\\\\").replace('\'', "''");
+    let statement = format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{quoted}'");
+    run(database, &["SET SESSION sql_mode = ''", &statement])
+        .map_err(|e| format!("root's password can't be set: {e}"))?;
+    tracing::info!("root had no password and got the one in '{file}'");
+    Ok(())
+}
+
+/// Runs statements as root, on a thread with a session's stack.
+fn run(database: &Arc<Instance>, statements: &[&str]) -> Result<(), String> {
+    let execute = || {
+        stdx::stack::begin(STACK);
+        let connection = Connection::local(database.reserve_id(), "root");
+        let mut session = database.connect(connection).map_err(|e| e.to_string())?;
+        statements
+            .iter()
+            .try_for_each(|sql| session.execute(sql.as_bytes(), &mut NoRows).map_err(|e| e.to_string()))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("root-password".into()).stack_size(STACK);
+        let thread = thread.spawn_scoped(scope, execute).map_err(|e| e.to_string())?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// For statements that return none.
+struct NoRows;
+
+impl ResultSink for NoRows {
+    fn columns(&mut self, _: &[ColumnMeta]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[Datum<'_>]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &OkInfo<'_>) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+//! `cargo xtask package`: what users install.
+//!
+//! - `deb`   the Debian package, in `target/package` ([`deb`]).
+//! - `test`  the package installed, used, upgraded, removed and purged in a clean root ([`trial`]).
+//!
+//! What goes into the package is listed in `crates/server/Cargo.toml`; its own files are in
+//! `packaging`.
+
+mod deb;
+mod root;
+mod service;
+mod syscalls;
+mod trial;
+
+use crate::Result;
+
+const HELP: &str = "\
+cargo xtask package deb          the Debian package of this machine's architecture, in target/package
+cargo xtask package test         the package in a clean root: installed, used, upgraded, removed, purged. Needs root
+    --profile=NAME               builds with this profile: release, or for test checked
+    --deb-version=VERSION        of the package, if not the workspace's version
+";
+
+/// What the command line says.
+struct Asked {
+    profile: Option<String>,
+    version: Option<String>,
+}
+
+/// Does what `args` ask.
+pub fn run(args: &[String]) -> Result<()> {
+    let mut asked = Asked { profile: None, version: None };
+    for arg in args.iter().skip(1) {
+        match arg.split_once('=') {
+            Some(("--profile", name)) => asked.profile = Some(name.to_owned()),
+            Some(("--deb-version", version)) => asked.version = Some(version.to_owned()),
+            _ => return Err(format!("`cargo xtask package` knows no `{arg}`\n{HELP}").into()),
+        }
+    }
+    match args.first().map(String::as_str) {
+        Some("deb") => {
+            let profile = asked.profile.as_deref().unwrap_or("release");
+            deb::build(profile)?;
+            println!("{}", deb::package(profile, asked.version.as_deref())?.display());
+            Ok(())
+        }
+        Some("test") => trial::run(asked.profile.as_deref().unwrap_or("checked")),
+        None | Some("help" | "--help" | "-h") => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Some(other) => Err(format!("`cargo xtask package` knows no `{other}`\n{HELP}").into()),
+    }
+}
