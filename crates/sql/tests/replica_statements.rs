@@ -289,8 +289,8 @@ fn a_transaction_of_statements_is_skipped_as_a_whole() {
     assert_eq!(rows(&mut server.session(), "SELECT a FROM st.t"), [["21"], ["22"]]);
 }
 
-/// What a MariaDB logs of a REPLACE with binlog_row_image = MINIMAL lacks the columns that got their
-/// defaults; an UPDATE may look the same.
+/// What a MariaDB logs of a REPLACE with binlog_row_image = MINIMAL lacks the columns that got
+/// their defaults; an UPDATE may look the same.
 #[test]
 fn a_replace_without_its_defaults_stops() {
     let source = Source { version: "10.11.19-MariaDB-log", sql_mode: 0 };

@@ -1,7 +1,7 @@
 //! Cycles of dependencies: each strongly connected component is an anomaly, the worst one that its
 //! edges make.
 
-use crate::dependencies::{Edge, Graph, Kind};
+use crate::dependencies::{Dependency, Edge, Graph};
 use crate::{Anomaly, Found};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -11,14 +11,14 @@ const TRIES: usize = 2000;
 
 /// Adds the anomalies of a graph.
 pub(crate) fn find(graph: &Graph, found: &mut Vec<Found>) {
-    let writes = |kind| kind == Kind::WriteWrite;
-    let flow = |kind| kind != Kind::ReadWrite && kind != Kind::Time;
-    let untimed = |kind| kind != Kind::Time;
+    let writes = |kind| kind == Dependency::WriteWrite;
+    let flow = |kind| kind != Dependency::ReadWrite && kind != Dependency::Time;
+    let untimed = |kind| kind != Dependency::Time;
     for component in components(graph, writes) {
         component.cycle(graph, Anomaly::G0, writes, writes, found);
     }
     for component in components(graph, flow) {
-        component.cycle(graph, Anomaly::G1c, |kind| kind == Kind::WriteRead, flow, found);
+        component.cycle(graph, Anomaly::G1c, |kind| kind == Dependency::WriteRead, flow, found);
     }
     for component in components(graph, untimed) {
         component.anti_dependencies(graph, flow, untimed, found);
@@ -27,9 +27,9 @@ pub(crate) fn find(graph: &Graph, found: &mut Vec<Found>) {
         return;
     }
     let is_new = found.len();
-    let timed_flow = |kind| kind != Kind::ReadWrite;
+    let timed_flow = |kind| kind != Dependency::ReadWrite;
     for component in components(graph, timed_flow) {
-        component.cycle(graph, Anomaly::G1c, |kind| kind == Kind::Time, timed_flow, found);
+        component.cycle(graph, Anomaly::G1c, |kind| kind == Dependency::Time, timed_flow, found);
     }
     for component in components(graph, |_| true) {
         component.anti_dependencies(graph, timed_flow, |_| true, found);
@@ -57,8 +57,8 @@ impl Component {
         &self,
         graph: &Graph,
         anomaly: Anomaly,
-        first: impl Fn(Kind) -> bool,
-        others: impl Fn(Kind) -> bool + Copy,
+        first: impl Fn(Dependency) -> bool,
+        others: impl Fn(Dependency) -> bool + Copy,
         found: &mut Vec<Found>,
     ) -> bool {
         let cycle = self.edges(graph, first).take(TRIES).find_map(|(from, edge)| {
@@ -66,7 +66,7 @@ impl Component {
             Some((from, [vec![edge], back].concat()))
         });
         let is_found = cycle.is_some();
-        found.extend(cycle.map(|cycle| told(graph, anomaly, &cycle)));
+        found.extend(cycle.map(|cycle| in_words(graph, anomaly, &cycle)));
         is_found
     }
 
@@ -74,21 +74,21 @@ impl Component {
     fn anti_dependencies(
         &self,
         graph: &Graph,
-        flow: impl Fn(Kind) -> bool + Copy,
-        all: impl Fn(Kind) -> bool + Copy,
+        flow: impl Fn(Dependency) -> bool + Copy,
+        all: impl Fn(Dependency) -> bool + Copy,
         found: &mut Vec<Found>,
     ) {
-        let unseen = |kind| kind == Kind::ReadWrite;
+        let unseen = |kind| kind == Dependency::ReadWrite;
         if self.cycle(graph, Anomaly::GSingle, unseen, flow, found) {
             return;
         }
         let nonadjacent = self.edges(graph, unseen).take(TRIES).find_map(|(from, edge)| {
-            let is_taken = |last: Kind, kind| all(kind) && !(unseen(last) && unseen(kind));
+            let is_taken = |last: Dependency, kind| all(kind) && !(unseen(last) && unseen(kind));
             let back = self.path_after(graph, edge, from, is_taken)?;
             Some((from, [vec![edge], back].concat()))
         });
         match nonadjacent {
-            Some(cycle) => found.push(told(graph, Anomaly::GNonadjacent, &cycle)),
+            Some(cycle) => found.push(in_words(graph, Anomaly::GNonadjacent, &cycle)),
             None => {
                 self.cycle(graph, Anomaly::G2, unseen, all, found);
             }
@@ -99,7 +99,7 @@ impl Component {
     fn edges<'a>(
         &'a self,
         graph: &'a Graph,
-        is_wanted: impl Fn(Kind) -> bool + 'a,
+        is_wanted: impl Fn(Dependency) -> bool + 'a,
     ) -> impl Iterator<Item = (usize, Edge)> + 'a {
         let all = self.nodes.iter().flat_map(|&from| graph.edges[from].iter().map(move |&edge| (from, edge)));
         all.filter(move |(_, edge)| is_wanted(edge.kind) && self.is_in.contains(&edge.to))
@@ -111,23 +111,23 @@ impl Component {
         graph: &Graph,
         from: usize,
         to: usize,
-        is_taken: impl Fn(Kind, Kind) -> bool,
+        is_taken: impl Fn(Dependency, Dependency) -> bool,
     ) -> Option<Vec<Edge>> {
-        self.path_after(graph, Edge { to: from, kind: Kind::Time, why: (0, 0) }, to, is_taken)
+        self.path_after(graph, Edge { to: from, kind: Dependency::Time, why: (0, 0) }, to, is_taken)
     }
 
-    /// The shortest path that goes on after an edge; `is_taken` judges an edge by the one before it.
-    /// The last one may not be one that `is_taken` refuses before a [`Kind::ReadWrite`].
+    /// The shortest path that goes on after an edge; `is_taken` judges an edge by the one before.
+    /// The last one may not be one that `is_taken` refuses before a [`Dependency::ReadWrite`].
     fn path_after(
         &self,
         graph: &Graph,
         first: Edge,
         to: usize,
-        is_taken: impl Fn(Kind, Kind) -> bool,
+        is_taken: impl Fn(Dependency, Dependency) -> bool,
     ) -> Option<Vec<Edge>> {
         // A node may be reached by an edge of each kind.
         let mut reached: HashMap<(usize, bool), ((usize, bool), Edge)> = HashMap::new();
-        let is_unseen = |edge: &Edge| edge.kind == Kind::ReadWrite;
+        let is_unseen = |edge: &Edge| edge.kind == Dependency::ReadWrite;
         let start = (first.to, is_unseen(&first));
         let mut queue = VecDeque::from([start]);
         let ends = |state: (usize, bool)| state.0 == to && !(is_unseen(&first) && state.1);
@@ -143,7 +143,7 @@ impl Component {
                 path.reverse();
                 return Some(path);
             }
-            let last = if state.1 { Kind::ReadWrite } else { Kind::WriteWrite };
+            let last = if state.1 { Dependency::ReadWrite } else { Dependency::WriteWrite };
             for edge in &graph.edges[state.0] {
                 let next = (edge.to, is_unseen(edge));
                 if self.is_in.contains(&edge.to)
@@ -161,25 +161,27 @@ impl Component {
 }
 
 /// A cycle in words.
-fn told(graph: &Graph, anomaly: Anomaly, (first, edges): &Cycle) -> Found {
+fn in_words(graph: &Graph, anomaly: Anomaly, (first, edges): &Cycle) -> Found {
     let mut text = format!("T{first}");
     for edge in edges {
         let (list, element) = edge.why;
         let why = match edge.kind {
-            Kind::WriteWrite => format!("appended before T{} appended {element} to list {list}", edge.to),
-            Kind::WriteRead => format!("appended {element} to list {list}, which T{} read", edge.to),
-            Kind::ReadWrite => format!("did not see {element} of T{} in list {list}", edge.to),
-            Kind::Time if edge.to < graph.transactions => format!("ended before T{} began", edge.to),
-            Kind::Time => continue,
+            Dependency::WriteWrite => {
+                format!("appended before T{} appended {element} to list {list}", edge.to)
+            }
+            Dependency::WriteRead => format!("appended {element} to list {list}, which T{} read", edge.to),
+            Dependency::ReadWrite => format!("did not see {element} of T{} in list {list}", edge.to),
+            Dependency::Time if edge.to < graph.transactions => format!("ended before T{} began", edge.to),
+            Dependency::Time => continue,
         };
         text.push_str(&format!(" {why}; T{}", edge.to));
     }
-    let in_real_time = edges.iter().any(|edge| edge.kind == Kind::Time);
+    let in_real_time = edges.iter().any(|edge| edge.kind == Dependency::Time);
     Found { anomaly, in_real_time, text }
 }
 
 /// The components of more than one node, by edges of some kinds (Tarjan's, without recursion).
-fn components(graph: &Graph, is_taken: impl Fn(Kind) -> bool) -> Vec<Component> {
+fn components(graph: &Graph, is_taken: impl Fn(Dependency) -> bool) -> Vec<Component> {
     const NONE: usize = usize::MAX;
     let count = graph.edges.len();
     let (mut index, mut low, mut on_stack) = (vec![NONE; count], vec![0; count], vec![false; count]);

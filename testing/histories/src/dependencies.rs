@@ -5,7 +5,7 @@ use crate::{Operation, Outcome, Transaction};
 
 /// Why one transaction comes before another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Dependency {
     /// It appended the element before.
     WriteWrite,
     /// The other one read what it appended.
@@ -16,11 +16,11 @@ pub(crate) enum Kind {
     Time,
 }
 
-/// A dependency.
+/// One transaction before another one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Edge {
     pub(crate) to: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: Dependency,
     /// The list and the element that say so.
     pub(crate) why: (u64, u64),
 }
@@ -37,7 +37,7 @@ impl Graph {
         let mut graph = Self { edges: vec![Vec::new(); history.len()], transactions: history.len() };
         for (list, order) in &versions.orders {
             for pair in order.windows(2) {
-                graph.add(versions, Kind::WriteWrite, Ends::Elements(pair[0], pair[1]), *list);
+                graph.add(versions, Dependency::WriteWrite, Ends::Elements(pair[0], pair[1]), *list);
             }
         }
         for (number, transaction) in history.iter().enumerate() {
@@ -62,17 +62,17 @@ impl Graph {
                         continue;
                     }
                     if let Some(last) = elements.last() {
-                        self.add(versions, Kind::WriteRead, Ends::To(*last, number), *list);
+                        self.add(versions, Dependency::WriteRead, Ends::To(*last, number), *list);
                     }
                     if let Some(next) = versions.orders[list].get(elements.len()) {
-                        self.add(versions, Kind::ReadWrite, Ends::From(number, *next), *list);
+                        self.add(versions, Dependency::ReadWrite, Ends::From(number, *next), *list);
                     }
                 }
             }
         }
     }
 
-    fn add(&mut self, versions: &Versions, kind: Kind, ends: Ends, list: u64) {
+    fn add(&mut self, versions: &Versions, kind: Dependency, ends: Ends, list: u64) {
         let writer = |element: u64| versions.writers.get(&(list, element)).copied();
         let (from, to, element) = match ends {
             Ends::Elements(from, to) => (writer(from), writer(to), to),
@@ -86,7 +86,8 @@ impl Graph {
         }
     }
 
-    /// A transaction leads to the moment of its end, and the last moment before its beginning to it.
+    /// A transaction leads to the moment of its end, and the last moment before its beginning leads
+    /// to it.
     fn moments(&mut self, history: &[Transaction]) {
         let is_committed = |one: &(usize, &Transaction)| one.1.outcome == Outcome::Committed;
         let mut ends: Vec<(u64, usize)> = history
@@ -97,7 +98,7 @@ impl Graph {
             .collect();
         ends.sort_unstable();
         let first = self.transactions;
-        let edge = |to| Edge { to, kind: Kind::Time, why: (0, 0) };
+        let edge = |to| Edge { to, kind: Dependency::Time, why: (0, 0) };
         for (place, (_, number)) in ends.iter().enumerate() {
             self.edges[*number].push(edge(first + place));
             let next = (place + 1 < ends.len()).then(|| edge(first + place + 1));

@@ -5,8 +5,8 @@
 //! method is that of Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental
 //! Observations" (2020); the anomalies have the names of Adya's thesis (1999).
 //!
-//! 1. [`versions`] orders the elements of each list, and finds what no order explains: elements that
-//!    are lost, that are there twice, that were read from a transaction that rolled back.
+//! 1. [`versions`] orders the elements of each list, and finds what no order explains: elements
+//!    that are lost, that are there twice, that were read from a transaction that rolled back.
 //! 2. [`dependencies`] makes a graph of the transactions.
 //! 3. [`cycles`] finds its cycles, and names each by the edges that it needs.
 
@@ -52,7 +52,7 @@ pub enum Operation {
         /// What is appended.
         element: u64,
     },
-    /// Reads it.
+    /// Sees all of its elements, in their order.
     Read {
         /// Which list.
         list: u64,

@@ -660,8 +660,8 @@ pub(crate) fn definition_of(index: &IndexDef, tree: TreeId) -> IndexDefinition {
     IndexDefinition { name: index.name.clone(), tree, parts: index.parts.clone(), unique: index.unique }
 }
 
-/// The type with its members in UTF-8, if these are bytes of the column's character set, as those of
-/// a connection whose character set is `binary` are; `None` if that makes no difference.
+/// The type with its members in UTF-8, if these are bytes of the column's character set, as those
+/// of a connection whose character set is `binary` are; `None` if that makes no difference.
 fn members_of_bytes(ty: &ast::DataType, default: Collation) -> Result<Option<ast::DataType>> {
     let mut ty = ty.clone();
     let (ast::DataType::Enum { members, charset } | ast::DataType::Set { members, charset }) = &mut ty else {

@@ -1,6 +1,6 @@
 //! REPLACE in the log of a MariaDB. Where it finds a row it may log an update, and with a
-//! `binlog_row_image` that is not FULL this has the columns that the statement names: those that got
-//! their defaults are missing in it, as if they had kept their values.
+//! `binlog_row_image` that is not FULL this has the columns that the statement names: those that
+//! got their defaults are missing in it, as if they had kept their values.
 //!
 //! Such an update gives all columns of a unique key, which an UPDATE seldom does. What tells them
 //! from each other is the statement's text, which the source sends before the rows. It is that of
@@ -10,8 +10,8 @@ use binlog::event::{RowsEvent, RowsKind, TableMapEvent};
 
 use super::pieces::{Piece, pieces};
 
-/// True if the rows may be those of a REPLACE that lack columns which it has changed; `text` is what
-/// the source said of the statement, and empty if it said nothing.
+/// True if the rows may be those of a REPLACE that lack columns which it has changed; `text` is
+/// what the source said of the statement, and empty if it said nothing.
 pub(super) fn may_lack_defaults(text: &[u8], rows: &RowsEvent<'_>, map: &TableMapEvent) -> bool {
     let has = |column: usize| rows.present_after.get(column / 8).is_some_and(|b| b >> (column % 8) & 1 == 1);
     rows.kind == RowsKind::Update && !(0..rows.columns).all(has) && !changes(text, &map.table)
