@@ -289,6 +289,30 @@ fn a_transaction_of_statements_is_skipped_as_a_whole() {
     assert_eq!(rows(&mut server.session(), "SELECT a FROM st.t"), [["21"], ["22"]]);
 }
 
+/// Which numbers of a series rows get where a column of numbers is added depends on how the source
+/// alters the table, which its log does not say.
+#[test]
+fn numbers_of_a_series_that_alter_table_gives_stop() {
+    let source = Source { version: "9.7.4", sql_mode: 0 };
+    let server = Server::new(1);
+    run(&mut server.session(), "CREATE DATABASE st").unwrap();
+    let mut applier = applier(&server);
+    applier.apply(&received(&FormatDescription::new(source.version, 0), 0)).unwrap();
+    let mut apply = |sql: &str, auto_increment| {
+        let mut query = query(&source, sql);
+        query.status.auto_increment = auto_increment;
+        applier.apply(&received(&query, 200)).map(drop).map_err(|e| (e.number, e.message))
+    };
+    for sql in ["CREATE TABLE e (x INT)", "CREATE TABLE f (x INT)", "INSERT INTO f VALUES (7)"] {
+        apply(sql, None).unwrap();
+    }
+    let add = |table| format!("ALTER TABLE {table} ADD id INT AUTO_INCREMENT PRIMARY KEY");
+    apply(&add("e"), Some((10, 3))).unwrap();
+    let (number, message) = apply(&add("f"), Some((10, 3))).unwrap_err();
+    assert_eq!(number, 1235);
+    assert!(message.contains("with auto_increment_increment = 10"), "{message}");
+}
+
 /// What a MariaDB logs of a REPLACE with binlog_row_image = MINIMAL lacks the columns that got
 /// their defaults; an UPDATE may look the same.
 #[test]

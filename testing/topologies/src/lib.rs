@@ -8,11 +8,14 @@
 //!    everything is compared: all tables, what the loads' writers were acknowledged, the GTIDs of
 //!    the logs. Each Duramen is killed once more, and compared again.
 //!
+//! [`failover`] is a group of three whose source changes by `duramen failover`, under troubles of
+//! servers and network.
 //! [`isolation`] is one server, and what its transactions may see of each other.
 //! [`switch`] is the topology whose source changes, and is lost. [`random`] is a replica behind a
 //! source of random statements.
 
 pub mod appends;
+pub mod failover;
 pub mod isolation;
 pub mod load;
 pub mod node;

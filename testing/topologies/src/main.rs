@@ -4,7 +4,7 @@ use servers::ServerKind;
 use servers::arguments::{self, seed_of_the_clock};
 use std::process::ExitCode;
 use std::time::Duration;
-use topologies::{Options, Outcome, Result, isolation, plan, random, run, switch};
+use topologies::{Options, Outcome, Result, failover, isolation, plan, random, run, switch};
 
 const HELP: &str = "\
 cargo xtask topologies [NAME ..] [OPTIONS]
@@ -15,6 +15,8 @@ cargo xtask topologies [NAME ..] [OPTIONS]
   kills, kills-behind-mysql, kills-behind-mariadb
                                  a chain of which only the middle is killed
   switch, switch-with-mysql      a semi-synchronous source that changes, planned and lost
+  failover                       three servers, killed, frozen and cut off, whose source changes by `duramen failover`;
+                                 needs root, for networks of their own
   isolation                      one server: which anomalies it has at each isolation level (`--source`)
   random                         a replica behind a source of random statements (`--source`)
   all                            each of these, one after another
@@ -108,6 +110,9 @@ fn all(Command { names, source, options }: &Command) -> Result<bool> {
 fn one(name: &str, source: ServerKind, options: &Options) -> Result<Outcome> {
     if name == "random" {
         return Ok(random::run(source, options));
+    }
+    if name == "failover" {
+        return Ok(failover::run(options));
     }
     if name == "isolation" {
         return Ok(isolation::run(source, options));

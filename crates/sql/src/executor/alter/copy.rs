@@ -25,6 +25,7 @@ use crate::executor::writer::duplicate_entry;
 use crate::executor::{RowRules, computed};
 use crate::expression::row::Offsets;
 use crate::session::Context;
+use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
 use datum::types::DataType;
 use datum::value::{Datum, image, store};
@@ -99,6 +100,8 @@ pub(super) struct Copy<'a> {
     /// Rows that violate a CHECK constraint stay. They were tested when the statement ran, and what
     /// an expression default gave them then (RAND()) it need not give them again.
     is_replay: bool,
+    /// The source has numbered the rows with this `auto_increment_increment`, another one than 1.
+    increment_of_source: Option<u64>,
 }
 
 impl<'a> Copy<'a> {
@@ -131,6 +134,8 @@ impl<'a> Copy<'a> {
             new: Arc::new(new),
             trees,
             is_replay: false,
+            increment_of_source: Some(cx.settings.variables().uint(ids::AUTO_INCREMENT_INCREMENT))
+                .filter(|increment| cx.is_applier() && *increment > 1),
         })
     }
 
@@ -278,8 +283,15 @@ impl<'a> Copy<'a> {
         Ok(filler.clone())
     }
 
-    /// Consecutive, whatever series the session has: the log has it so, too.
+    /// Consecutive, whatever series the session has: the log has it so, too. Error 1235 where a
+    /// source had a series.
     fn next_number(&self, column: &ColumnDef) -> Result<Datum<'static>> {
+        if let Some(increment) = self.increment_of_source {
+            return Err(SqlError::unsupported(format_args!(
+                "numbers of a new AUTO_INCREMENT column of a table with rows, with auto_increment_increment = {increment}: which ones the \
+                 rows get depends on how the source alters the table"
+            )));
+        }
         let max = match &column.ty {
             DataType::Integer { size, sign, .. } => {
                 u64::try_from(store::integer_range(*size, sign.unsigned).1).unwrap_or(u64::MAX)
