@@ -39,6 +39,9 @@ const OPTIONS: [Takes; 11] = [
 /// How long a statement may take beside what `--wait` says.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// A server that has not answered for so long when it is asked first counts as one that does not.
+const LOGIN: Duration = Duration::from_secs(5);
+
 /// Does what the arguments after `duramen failover` ask. Exit codes: see its help.
 pub fn run(args: &[String]) -> ExitCode {
     tool::exit("failover", failover(args))
@@ -55,10 +58,10 @@ fn failover(args: &[String]) -> Result<u8, ToolError> {
     }
     let wait = Duration::from_secs(arguments.number("wait")?.unwrap_or(60));
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let remotes = arguments
-        .files
-        .iter()
-        .map(|text| Ok(Remote::parse(&env, text, &arguments)?.with_patience(wait.saturating_add(PATIENCE))));
+    let patience = wait.saturating_add(PATIENCE);
+    let remotes = arguments.files.iter().map(|text| {
+        Ok(Remote::parse(&env, text, &arguments)?.with_patience(patience).with_login_within(LOGIN))
+    });
     let remotes = remotes.collect::<Result<Vec<_>, ToolError>>()?;
     let to = arguments.value("to").map(|text| number_of(&env, text, &remotes, &arguments)).transpose()?;
     let wishes = Wishes {

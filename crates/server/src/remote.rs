@@ -40,6 +40,8 @@ pub(crate) struct Remote {
     /// A file with the certificates of those who sign the server's.
     pub(crate) ssl_ca: Option<PathBuf>,
     patience: Duration,
+    /// How long a connection and the login may take.
+    login: Duration,
 }
 
 impl Remote {
@@ -73,12 +75,18 @@ impl Remote {
             ssl_mode: address.ssl_mode,
             ssl_ca: address.ssl_ca,
             patience: PATIENCE,
+            login: PATIENCE,
         })
     }
 
     /// The same, for statements that may take so long.
     pub(crate) fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
+    }
+
+    /// The same, given up where connection and login take longer than this.
+    pub(crate) fn with_login_within(self, login: Duration) -> Self {
+        Self { login, ..self }
     }
 
     /// Its address.
@@ -140,7 +148,7 @@ impl Remote {
         let addresses = (self.host.as_str(), self.port).to_socket_addrs().map_err(|e| other(&e))?;
         let mut last = Refusal::Other("it has no address".to_owned());
         for address in addresses {
-            let socket = match TcpStream::connect_timeout(&address, PATIENCE) {
+            let socket = match TcpStream::connect_timeout(&address, self.login) {
                 Ok(socket) => socket,
                 Err(e) => {
                     last = other(&e);
@@ -153,7 +161,7 @@ impl Remote {
                 user: self.user.as_bytes(),
                 password: self.password.as_bytes(),
                 tls,
-                timeouts: Timeouts { idle: wait, read: wait, write: wait, connect: PATIENCE },
+                timeouts: Timeouts { idle: wait, read: wait, write: wait, connect: self.login },
                 attributes: &[(b"program_name", b"duramen")],
                 ..ConnectOptions::default()
             };

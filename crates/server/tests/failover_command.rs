@@ -119,6 +119,47 @@ fn a_planned_change_keeps_all_and_goes_back() {
     }
 }
 
+/// A source that was only cut off comes back without a restart, and still takes writes. One that has
+/// committed nothing else follows the new one; another one refuses writes, and stays so.
+#[test]
+fn a_source_that_still_takes_writes_is_fenced() {
+    let servers = group(2);
+    let [old, new, other] = &servers[..] else { panic!() };
+    new.sql("STOP REPLICA; RESET REPLICA ALL; SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF");
+    other.sql(&format!(
+        "STOP REPLICA; CHANGE REPLICATION SOURCE TO SOURCE_PORT = {}; START REPLICA",
+        new.port
+    ));
+    let to = |server: &Server| format!("--to=127.0.0.1:{}", server.port);
+    await_answer(new, "SHOW STATUS LIKE 'Rpl_semi_sync_source_clients'", "Rpl_semi_sync_source_clients\t1");
+    refused(&servers, &ACCOUNT, "both take writes: give --to=SERVER");
+    refused(&servers, &[&to(old), ACCOUNT[0]], "it is the source, and --to=");
+    done(&servers, &[&to(new), ACCOUNT[0]]);
+    check_source(new, &[old, other], 10);
+
+    old.sql("STOP REPLICA; RESET REPLICA ALL; SET GLOBAL super_read_only = OFF, GLOBAL read_only = OFF");
+    old.sql("SET GLOBAL rpl_semi_sync_source_enabled = OFF; INSERT INTO d.t VALUES (99)");
+    refused(&servers, &[&to(new), ACCOUNT[0]], "could not follow it");
+    let error = old.sql_error("INSERT INTO d.t VALUES (98)");
+    assert!(error.contains("1290"), "{error}");
+    new.sql("INSERT INTO d.t VALUES (11)");
+}
+
+/// A replica that was started again does not acknowledge commits until it is told to.
+#[test]
+fn a_replica_that_does_not_acknowledge_does_so_again() {
+    let servers = group(2);
+    servers[2].sql(
+        "SET GLOBAL rpl_semi_sync_replica_enabled = OFF; STOP REPLICA IO_THREAD; START REPLICA IO_THREAD",
+    );
+    let clients = "SHOW STATUS LIKE 'Rpl_semi_sync_source_clients'";
+    await_answer(&servers[0], clients, "Rpl_semi_sync_source_clients\t1");
+    let to = format!("--to=127.0.0.1:{}", servers[0].port);
+    let said = done(&servers, &[&to, ACCOUNT[0]]);
+    assert!(said.contains("acknowledges commits"), "{said}");
+    await_answer(&servers[0], clients, "Rpl_semi_sync_source_clients\t2");
+}
+
 #[test]
 fn clients_that_write_meanwhile_lose_nothing() {
     let servers = group(2);
@@ -209,7 +250,7 @@ fn a_lost_source_that_has_more_does_not_follow() {
     let lost = servers.remove(0).crash_and_restart(&["--server-id=1", "--super-read-only=ON"]);
     servers.push(lost);
     let to = format!("--to=127.0.0.1:{}", servers[0].port);
-    refused(&servers, &[&to, ACCOUNT[0]], "and follows nobody who has that");
+    refused(&servers, &[&to, ACCOUNT[0]], "which 127.0.0.1");
     // The new source works on.
     servers[0].sql("INSERT INTO d.t VALUES (32)");
 }

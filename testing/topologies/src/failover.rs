@@ -145,7 +145,7 @@ fn failovers(options: &Options, outcome: &mut Outcome) -> Result<()> {
             Ok(new) => {
                 source = new;
                 let gap = pulse.longest_gap(since).unwrap_or_default();
-                outcome.lines.push(format!("{at:.1} s: {trouble:?}, no write for {} ms", gap.as_millis()));
+                println!("  {at:.1} s: {trouble:?}, no write for {} ms", gap.as_millis());
                 gaps.entry(format!("{trouble:?}")).or_default().push(gap);
             }
             Err(e) => outcome.findings.push(format!("{at:.1} s, {trouble:?}: {e}")),

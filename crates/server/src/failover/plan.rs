@@ -59,6 +59,10 @@ impl Answers {
     pub(super) fn channel(&self) -> Option<&Channel> {
         self.channels.first()
     }
+
+    fn is_source(&self) -> bool {
+        self.takes_writes && self.channels.is_empty()
+    }
 }
 
 /// A server that was named.
@@ -87,6 +91,8 @@ pub(super) struct Wishes {
 pub(super) struct Plan {
     /// Refuse writes from now on; they follow nobody.
     pub(super) fenced: Vec<usize>,
+    /// The target is the source already: whoever is fenced stays so, whatever fails afterwards.
+    pub(super) target_is_source: bool,
     /// Stop receiving: their source is lost.
     pub(super) cut_off: Vec<usize>,
     /// The new source. Where the old one is lost, it is chosen anew of `cut_off` once they have
@@ -122,6 +128,7 @@ pub(super) fn plan(members: &[Member], wishes: &Wishes) -> Result<Plan, ToolErro
     plan.target = fleet.target(&standing, &plan.cut_off)?;
     let target = fleet.up(plan.target)?;
     fleet.check_own(plan.target)?;
+    plan.target_is_source = target.is_source();
     plan.takes_most_advanced = wishes.to.is_none() && plan.cut_off.contains(&plan.target);
     plan.fenced = standing.iter().copied().filter(|&number| number != plan.target).collect();
     plan.followers = fleet.all_up().map(|(number, _)| number).filter(|&n| n != plan.target).collect();
@@ -259,16 +266,28 @@ impl Fleet<'_> {
                 )));
             }
         }
-        let writers: Vec<&str> = self
-            .all_up()
-            .filter(|(_, answers)| answers.takes_writes && answers.channels.is_empty())
-            .map(|(number, _)| self.name(number))
-            .collect();
-        if let [first, second, ..] = writers[..] {
+        let writers: Vec<usize> =
+            self.all_up().filter(|(_, answers)| answers.is_source()).map(|(number, _)| number).collect();
+        // Of a source that was cut off for a while, and of its successor, only a person knows which.
+        let [first, second, ..] = writers[..] else { return Ok(()) };
+        let Some(to) = self.wishes.to.filter(|to| writers.contains(to)) else {
+            let (first, second) = (self.name(first), self.name(second));
             return Err(refused(format!(
-                "{first} and {second} follow nobody and both take writes: SET GLOBAL super_read_only = ON on the one that is not to be the \
-                 source, and compare what they have (duramen compare)"
+                "{first} and {second} follow nobody and both take writes: give --to=SERVER, the one that is the source; the other one \
+                 refuses writes then, and follows it if it has committed nothing else (duramen compare shows what they have)"
             )));
+        };
+        for &other in writers.iter().filter(|&&other| other != to) {
+            let uuid = &self.up(other)?.uuid;
+            let follows = |answers: &Answers| answers.channel().is_some_and(|c| c.source_uuid == *uuid);
+            if let Some((replica, _)) = self.all_up().find(|(_, answers)| follows(answers)) {
+                return Err(refused(format!(
+                    "{0} and {1} both take writes, and {2} follows {1}: it is the source, and --to={1} makes {0} follow it",
+                    self.name(to),
+                    self.name(other),
+                    self.name(replica)
+                )));
+            }
         }
         Ok(())
     }

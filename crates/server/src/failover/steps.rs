@@ -153,6 +153,10 @@ impl<'a> Failover<'a> {
         for &number in &plan.fenced {
             self.fence(number)?;
         }
+        if plan.target_is_source {
+            self.undo.clear();
+            self.check_fenced(plan)?;
+        }
         for &number in &plan.cut_off {
             self.cut_off(number)?;
         }
@@ -219,6 +223,23 @@ impl<'a> Failover<'a> {
                 "{} has {branches} prepared XA transactions: XA COMMIT or XA ROLLBACK them first (XA RECOVER lists them)",
                 self.name(number)
             )));
+        }
+        Ok(())
+    }
+
+    /// Whoever was fenced beside the source has nothing else than it.
+    fn check_fenced(&mut self, plan: &Plan) -> Result<(), ToolError> {
+        for &number in &plan.fenced {
+            let mut beyond = self.server(number)?.executed()?;
+            beyond.subtract(&self.server(plan.target)?.executed()?);
+            if !beyond.is_empty() {
+                return Err(ToolError::Refused(format!(
+                    "{0} has committed {beyond}, which {1} has not, and could not follow it. {0} refuses writes from now on: make it anew \
+                     (duramen replicate, duramen restore), with another server_id",
+                    self.name(number),
+                    self.name(plan.target)
+                )));
+            }
         }
         Ok(())
     }
@@ -407,8 +428,16 @@ impl<'a> Failover<'a> {
         let has_tls = self.server(target)?.session.has_tls();
         let answers = self.server(number)?.answers()?;
         let target_uuid = self.server(target)?.facts.server_uuid.clone();
-        if answers.channel().is_some_and(|c| c.source_uuid == target_uuid && c.is_receiving && c.is_applying)
-        {
+        let follows = |c: &&Channel| c.source_uuid == target_uuid && c.is_receiving && c.is_applying;
+        if let Some(channel) = answers.channel().filter(follows) {
+            // It was started again without the setting.
+            if acknowledges && answers.semi_sync.is_some_and(|own| !own.replica_enabled) {
+                self.report(number, "acknowledges commits (rpl_semi_sync_replica_enabled = ON)");
+                let of_channel = for_channel(channel);
+                self.run(number, "SET GLOBAL rpl_semi_sync_replica_enabled = ON")?;
+                self.run(number, &format!("STOP REPLICA IO_THREAD {of_channel}"))?;
+                self.run(number, &format!("START REPLICA IO_THREAD {of_channel}"))?;
+            }
             return Ok(());
         }
         self.report(number, &format!("follows {host}:{port}"));

@@ -76,12 +76,14 @@ impl Group {
         Ok(group)
     }
 
-    /// A server without anything.
+    /// A server without anything. One that stands in for a lost one needs a `server_id` of its own:
+    /// a replica passes over what has its own.
     fn fresh(&self, number: usize) -> Result<Running> {
+        let id = 71 + number as u64 + self.made_anew * MEMBERS as u64;
         let server = Launch::new(ServerKind::Duramen, &self.folder.join(format!("member{number}")))?
             .binary(&self.binary)
             .under(self.network.tool(number))
-            .arg(format!("--server-id={}", 71 + number))
+            .arg(format!("--server-id={id}"))
             .arg("--bind-address=0.0.0.0")
             .arg(format!("--port={PORT}"))
             .arg(format!("--report-host={}", self.network.address(Place::Member(number))))
@@ -157,7 +159,9 @@ impl Group {
     /// SIGSTOP, as a machine that hangs.
     pub(super) fn freeze(&mut self, number: usize, freezes: bool) -> Result<()> {
         let member = &mut self.members[number];
-        let Some(server) = &member.server else { return Ok(()) };
+        let Some(server) = member.server.as_ref().filter(|_| member.is_frozen != freezes) else {
+            return Ok(());
+        };
         let signal = if freezes { "-STOP" } else { "-CONT" };
         Command::new("kill").args([signal, &server.pid().to_string()]).status()?;
         member.is_frozen = freezes;
@@ -208,10 +212,10 @@ impl Group {
             if self.sql(source, &format!("SELECT GTID_SUBSET('{its}', @@GLOBAL.gtid_executed)"))? == "1" {
                 continue;
             }
+            self.made_anew += 1;
             self.members[number].server = None;
             self.members[number].server = Some(self.fresh(number)?);
             self.follow(number, source)?;
-            self.made_anew += 1;
             has_made = true;
         }
         Ok(has_made)

@@ -148,8 +148,12 @@ fn a_source_that_comes_back_is_made_a_replica() {
     let found = plan(&members, &Wishes { to: Some(1), ..Wishes::default() }).unwrap();
     assert_eq!((&found.fenced[..], &found.followers[..]), (&[0][..], &[0, 2][..]));
     change(&mut members[0], |answers| answers.takes_writes = true);
-    let error = refusal(&members, &Wishes { to: Some(1), ..Wishes::default() });
-    assert!(error.contains("follow nobody and both take writes"), "{error}");
+    let error = refusal(&members, &Wishes::default());
+    assert!(error.contains("follow nobody and both take writes: give --to=SERVER"), "{error}");
+    let error = refusal(&members, &Wishes { to: Some(0), ..Wishes::default() });
+    assert!(error.contains("db3:3306 follows db2:3306: it is the source"), "{error}");
+    let found = plan(&members, &Wishes { to: Some(1), ..Wishes::default() }).unwrap();
+    assert!(found.target_is_source && found.fenced == [0]);
 }
 
 #[test]
