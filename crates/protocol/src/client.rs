@@ -139,10 +139,17 @@ impl Client {
             packet: Vec::new(),
             answer_max: options.answer_max,
         };
+        // All of it together has to be over in time, at a server that hangs as well.
+        if let Some(line) = client.packets.channel.line() {
+            line.begin_handshake();
+        }
         let (challenge, proposed) = client.read_greeting(options)?;
         let plugin = options.plugin.map_or(proposed, str::to_owned);
         client.send_response(options, &plugin, &challenge)?;
         client.prove(options.password, challenge, options.requests_public_key)?;
+        if let Some(line) = client.packets.channel.line() {
+            line.end_handshake();
+        }
         if let Some(algorithm) = Algorithm::of(client.capabilities) {
             client.packets.start_compression(algorithm);
         }

@@ -119,8 +119,8 @@ fn a_planned_change_keeps_all_and_goes_back() {
     }
 }
 
-/// A source that was only cut off comes back without a restart, and still takes writes. One that has
-/// committed nothing else follows the new one; another one refuses writes, and stays so.
+/// A source that was only cut off comes back without a restart, and still takes writes. One that
+/// has committed nothing else follows the new one; another one refuses writes, and stays so.
 #[test]
 fn a_source_that_still_takes_writes_is_fenced() {
     let servers = group(2);
@@ -333,4 +333,21 @@ fn two_failovers_exclude_each_other() {
     let mut holder = servers[1].connect();
     holder.query("SELECT GET_LOCK('duramen failover', 0)").unwrap();
     refused(&servers, &[], "is being changed by another failover");
+}
+
+/// A server that takes a connection and says nothing, as a frozen one does, is asked for seconds
+/// alone.
+#[test]
+fn a_server_that_hangs_counts_as_one_that_does_not_answer() {
+    let servers = group(1);
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().unwrap();
+    let begun = common::now();
+    let names = [named(&servers), vec![silent.to_string()]].concat();
+    let mut args = vec!["failover"];
+    args.extend(names.iter().map(String::as_str));
+    args.push("--dry-run");
+    let (_, out, err) = run(&args);
+    assert!((out.clone() + &err).contains(&format!("{silent} does not answer")), "{out}{err}");
+    assert!(common::now() - begun < Duration::from_secs(20), "it waited too long");
 }

@@ -13,7 +13,7 @@ use crate::{Options, Outcome, Result};
 use followers::compare;
 use followers::connect;
 use group::{Group, MEMBERS};
-use network::Place;
+use network::LinkEnd;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -196,14 +196,15 @@ impl Troubled<'_> {
     fn meet(&mut self, trouble: Trouble, source: usize) -> Result<usize> {
         let replica = (source + 1 + self.random.below(2) as usize) % MEMBERS;
         let lasts = Duration::from_millis(500 + self.random.below(6000));
-        let of_source = Place::Member(source);
-        let others: Vec<Place> = (0..MEMBERS).filter(|number| *number != source).map(Place::Member).collect();
+        let of_source = LinkEnd::Member(source);
+        let others: Vec<LinkEnd> =
+            (0..MEMBERS).filter(|number| *number != source).map(LinkEnd::Member).collect();
         match trouble {
             Trouble::Planned => {}
             Trouble::SourceKilled => self.group.kill(source)?,
             Trouble::SourceFrozen => self.group.freeze(source, true)?,
             Trouble::SourceCutOff => {
-                for other in others.iter().chain(&[Place::Outside]) {
+                for other in others.iter().chain(&[LinkEnd::Outside]) {
                     self.group.network.cut(of_source, *other)?;
                 }
             }
@@ -215,9 +216,9 @@ impl Troubled<'_> {
             Trouble::ReplicaKilled => self.group.kill(replica)?,
             Trouble::ReplicaFrozen => self.group.freeze(replica, true)?,
             Trouble::ReplicaCutOff => {
-                self.group.network.cut(Place::Member(replica), of_source)?;
+                self.group.network.cut(LinkEnd::Member(replica), of_source)?;
                 if self.random.chance(1, 2) {
-                    self.group.network.cut(Place::Member(replica), Place::Outside)?;
+                    self.group.network.cut(LinkEnd::Member(replica), LinkEnd::Outside)?;
                 }
             }
         }

@@ -268,7 +268,8 @@ impl Fleet<'_> {
         }
         let writers: Vec<usize> =
             self.all_up().filter(|(_, answers)| answers.is_source()).map(|(number, _)| number).collect();
-        // Of a source that was cut off for a while, and of its successor, only a person knows which.
+        // A source that was cut off for a while, and its successor: only a person knows which is
+        // which.
         let [first, second, ..] = writers[..] else { return Ok(()) };
         let Some(to) = self.wishes.to.filter(|to| writers.contains(to)) else {
             let (first, second) = (self.name(first), self.name(second));

@@ -1,6 +1,6 @@
 //! Three servers set up as docs/failover.md says, each in a network of its own.
 
-use super::network::{Network, Place};
+use super::network::{LinkEnd, Network};
 use crate::Result;
 use servers::{Address, Launch, Running, ServerKind};
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ impl Group {
             .arg(format!("--server-id={id}"))
             .arg("--bind-address=0.0.0.0")
             .arg(format!("--port={PORT}"))
-            .arg(format!("--report-host={}", self.network.address(Place::Member(number))))
+            .arg(format!("--report-host={}", self.network.address(LinkEnd::Member(number))))
             .arg("--super-read-only=ON")
             .arg("--replica-net-timeout=4")
             .arg("--innodb-buffer-pool-size=128M")
@@ -110,7 +110,7 @@ impl Group {
                      SOURCE_CONNECT_RETRY = 1, SOURCE_RETRY_COUNT = 1000000, SOURCE_HEARTBEAT_PERIOD = 1;
                  SET GLOBAL rpl_semi_sync_replica_enabled = ON;
                  START REPLICA",
-                self.network.address(Place::Member(source))
+                self.network.address(LinkEnd::Member(source))
             ),
         )
         .map(drop)
@@ -128,7 +128,7 @@ impl Group {
 
     /// Where clients reach it.
     pub(super) fn address(&self, number: usize) -> Address {
-        Address::tcp(&self.network.address(Place::Member(number)), PORT, "app", "secret")
+        Address::tcp(&self.network.address(LinkEnd::Member(number)), PORT, "app", "secret")
     }
 
     pub(super) fn addresses(&self) -> Vec<Address> {
@@ -200,7 +200,7 @@ impl Group {
 
     /// As the command calls it.
     pub(super) fn name(&self, number: usize) -> String {
-        format!("{}:{PORT}", self.network.address(Place::Member(number)))
+        format!("{}:{PORT}", self.network.address(LinkEnd::Member(number)))
     }
 
     /// Makes each member anew that has executed what the source has not: nobody was told of that.

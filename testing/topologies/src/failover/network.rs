@@ -10,7 +10,7 @@ const NOWHERE: &str = "02:00:00:00:00:01";
 
 /// Who is at one end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum LinkEnd {
     /// Where the clients and the operator are.
     Outside,
     /// A server, by its number.
@@ -43,11 +43,11 @@ impl Network {
         let network = Self { name: format!("dur{process}"), prefix, members };
         let bridge = network.bridge();
         ip(&["link", "add", &bridge, "type", "bridge"])?;
-        ip(&["addr", "add", &format!("{}/24", network.address(Place::Outside)), "dev", &bridge])?;
+        ip(&["addr", "add", &format!("{}/24", network.address(LinkEnd::Outside)), "dev", &bridge])?;
         ip(&["link", "set", &bridge, "up"])?;
         for number in 0..members {
             let (space, end) = (network.space(number), format!("{}v{number}", network.name));
-            let address = format!("{}/24", network.address(Place::Member(number)));
+            let address = format!("{}/24", network.address(LinkEnd::Member(number)));
             ip(&["netns", "add", &space])?;
             ip(&["link", "add", &end, "type", "veth", "peer", "name", "eth0", "netns", &space])?;
             ip(&["link", "set", &end, "master", &bridge, "up"])?;
@@ -66,10 +66,10 @@ impl Network {
         format!("{}n{number}", self.name)
     }
 
-    pub(super) fn address(&self, place: Place) -> String {
+    pub(super) fn address(&self, place: LinkEnd) -> String {
         let last = match place {
-            Place::Outside => 1,
-            Place::Member(number) => number + 2,
+            LinkEnd::Outside => 1,
+            LinkEnd::Member(number) => number + 2,
         };
         format!("{}.{last}", self.prefix)
     }
@@ -80,7 +80,7 @@ impl Network {
     }
 
     /// Nothing goes from one place to the other any more, in either direction.
-    pub(super) fn cut(&self, one: Place, other: Place) -> Result<()> {
+    pub(super) fn cut(&self, one: LinkEnd, other: LinkEnd) -> Result<()> {
         for (from, to) in [(one, other), (other, one)] {
             let to = self.address(to);
             self.neighbour(from, &["replace", &to, "lladdr", NOWHERE, "nud", "permanent"])?;
@@ -90,7 +90,7 @@ impl Network {
 
     /// All links work again.
     pub(super) fn heal(&self) -> Result<()> {
-        let places = || (0..self.members).map(Place::Member).chain([Place::Outside]);
+        let places = || (0..self.members).map(LinkEnd::Member).chain([LinkEnd::Outside]);
         for from in places() {
             for to in places().filter(|to| *to != from) {
                 // It may never have been cut.
@@ -100,14 +100,14 @@ impl Network {
         Ok(())
     }
 
-    fn neighbour(&self, at: Place, what: &[&str]) -> Result<()> {
+    fn neighbour(&self, at: LinkEnd, what: &[&str]) -> Result<()> {
         let (space, bridge);
         let (before, device): (Vec<&str>, &str) = match at {
-            Place::Outside => {
+            LinkEnd::Outside => {
                 bridge = self.bridge();
                 (vec!["neigh"], &bridge)
             }
-            Place::Member(number) => {
+            LinkEnd::Member(number) => {
                 space = self.space(number);
                 (vec!["-n", &space, "neigh"], "eth0")
             }
