@@ -151,6 +151,10 @@ fn failovers(options: &Options, outcome: &mut Outcome) -> Result<()> {
             Err(e) => outcome.findings.push(format!("{at:.1} s, {trouble:?}: {e}")),
         }
     }
+    if !outcome.findings.is_empty() {
+        // Who is the source now is not known.
+        return Ok(());
+    }
     group.mend()?;
     let appends = pulse.end()?;
     let history = appends.stop(&group.socket(source)?)?;

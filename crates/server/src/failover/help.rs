@@ -38,7 +38,7 @@ command. A source that comes back is made a replica by it, too, unless it has co
 
 A server is HOST:PORT or mysql://USER:PASSWORD@HOST:PORT/?ssl-mode=DISABLED|PREFERRED|REQUIRED|VERIFY_IDENTITY&ssl-ca=FILE. Replicas find the new source under
 its report_host and report_port, if it has them, or else under what is named here. The account needs, on each server, SYSTEM_VARIABLES_ADMIN,
-REPLICATION_SLAVE_ADMIN, REPLICATION CLIENT, RELOAD, XA_RECOVER_ADMIN and CONNECTION_ADMIN.
+REPLICATION_SLAVE_ADMIN, REPLICATION CLIENT, RELOAD, XA_RECOVER_ADMIN, CONNECTION_ADMIN and PROCESS.
 
 Variables are set as long as a server runs: have super_read_only = ON in the configuration of each, so that a source that starts again refuses
 writes until this command lets it, or it follows.

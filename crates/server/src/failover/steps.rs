@@ -4,7 +4,7 @@
 use super::fleet::Server;
 use super::plan::{self, Channel, Plan, SemiSync, Wishes};
 use crate::log_tool::{ToolError, printable};
-use crate::remote::Runs;
+use crate::remote::{Runs, text};
 use binlog::gtid::GtidSet;
 use env::Env;
 use std::fmt::Write as _;
@@ -151,6 +151,9 @@ impl<'a> Failover<'a> {
     /// Until a server can be promoted that has all.
     fn prepare(&mut self, plan: &Plan, wishes: &Wishes) -> Result<usize, ToolError> {
         for &number in &plan.fenced {
+            if plan.target_is_source {
+                self.end_sessions(number)?;
+            }
             self.fence(number)?;
         }
         if plan.target_is_source {
@@ -201,6 +204,23 @@ impl<'a> Failover<'a> {
             }
         }
         Ok(target)
+    }
+
+    /// Ends the clients' connections to a server that is no source any more, and may not know it:
+    /// a commit there waits for an acknowledgement that never comes, and others wait for it.
+    fn end_sessions(&mut self, number: usize) -> Result<(), ToolError> {
+        let ids = "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND command NOT LIKE 'Binlog Dump%' \
+             AND user NOT IN ('system user', 'event_scheduler', 'unauthenticated user')";
+        let rows = self.server(number)?.session.rows(ids)?;
+        let ids: Vec<String> = rows.into_iter().filter_map(|row| row.into_iter().next()?.map(text)).collect();
+        if !ids.is_empty() {
+            self.report(number, &format!("{} connections of clients are ended", ids.len()));
+        }
+        for id in ids {
+            // It may have ended by itself.
+            let _ = self.run(number, &format!("KILL {id}"));
+        }
+        Ok(())
     }
 
     fn fence(&mut self, number: usize) -> Result<(), ToolError> {
