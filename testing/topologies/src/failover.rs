@@ -276,7 +276,9 @@ impl Troubled<'_> {
             if done.is_done() && self.group.is_whole(source)? {
                 break;
             }
-            if !done.is_done() {
+            if done.said.contains("end that server") {
+                self.group.restart_other_sources(source)?;
+            } else if !done.is_done() {
                 self.group.make_anew(source)?;
             }
             if begun.elapsed() > PATIENCE {

@@ -151,13 +151,12 @@ impl<'a> Failover<'a> {
     /// Until a server can be promoted that has all.
     fn prepare(&mut self, plan: &Plan, wishes: &Wishes) -> Result<usize, ToolError> {
         for &number in &plan.fenced {
-            if plan.target_is_source {
-                self.end_sessions(number)?;
+            match plan.target_is_source {
+                true => self.fence_returned(number)?,
+                false => self.fence(number)?,
             }
-            self.fence(number)?;
         }
         if plan.target_is_source {
-            self.undo.clear();
             self.check_fenced(plan)?;
         }
         for &number in &plan.cut_off {
@@ -221,6 +220,19 @@ impl<'a> Failover<'a> {
             let _ = self.run(number, &format!("KILL {id}"));
         }
         Ok(())
+    }
+
+    /// Of a server beside the source: it stays fenced, whatever fails afterwards.
+    fn fence_returned(&mut self, number: usize) -> Result<(), ToolError> {
+        self.end_sessions(number)?;
+        let fenced = self.fence(number);
+        self.undo.clear();
+        fenced.map_err(|error| {
+            ToolError::Refused(format!(
+                "{error}. If its commits wait for acknowledgements, end that server: it starts with super_read_only = ON of its \
+                 configuration, and this command goes on"
+            ))
+        })
     }
 
     fn fence(&mut self, number: usize) -> Result<(), ToolError> {

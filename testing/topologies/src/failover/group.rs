@@ -221,6 +221,14 @@ impl Group {
         Ok(has_made)
     }
 
+    /// Starts those again that take writes beside the source.
+    pub(super) fn restart_other_sources(&mut self, source: usize) -> Result<()> {
+        for number in self.sources().into_iter().filter(|other| *other != source) {
+            self.kill(number)?;
+        }
+        self.mend()
+    }
+
     pub(super) fn made_anew(&self) -> u64 {
         self.made_anew
     }
