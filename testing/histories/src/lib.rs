@@ -91,25 +91,6 @@ pub enum Anomaly {
 }
 
 impl Anomaly {
-    /// Each of them.
-    pub const ALL: [Anomaly; 12] = {
-        use Anomaly::*;
-        [
-            UnknownElement,
-            Duplicate,
-            LostAppend,
-            IncompatibleOrders,
-            G1a,
-            G1b,
-            Internal,
-            G0,
-            G1c,
-            GSingle,
-            GNonadjacent,
-            G2,
-        ]
-    };
-
     /// As it is called in reports.
     pub fn name(self) -> &'static str {
         match self {

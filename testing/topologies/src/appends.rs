@@ -94,19 +94,20 @@ impl Appends {
         Self { sessions: sessions.collect(), shared }
     }
 
-    /// Acknowledged transactions that appended something, so far.
-    pub fn committed(&self) -> u64 {
-        self.shared.committed.load(Relaxed)
+    /// Tells how many transactions that appended something were acknowledged so far.
+    pub fn counter(&self) -> impl Fn() -> u64 + Send + 'static {
+        let shared = self.shared.clone();
+        move || shared.committed.load(Relaxed)
     }
 
     /// Ends the sessions, and reads all lists from a server that has everything.
     ///
     /// # Errors
     /// If a session panicked, or the server can't be read.
-    pub fn stop(self, last: &Address) -> Result<History> {
+    pub fn stop(mut self, last: &Address) -> Result<History> {
         self.shared.stop.store(true, Relaxed);
         let mut history = Vec::new();
-        for session in self.sessions {
+        for session in std::mem::take(&mut self.sessions) {
             history.extend(session.join().map_err(|_| "a session panicked")?);
         }
         let begun = self.shared.now();
@@ -124,6 +125,13 @@ impl Appends {
             operations,
         }));
         Ok(History(history))
+    }
+}
+
+impl Drop for Appends {
+    /// Sessions end by themselves soon after.
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Relaxed);
     }
 }
 

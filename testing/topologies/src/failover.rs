@@ -69,27 +69,23 @@ pub fn run(options: &Options) -> Outcome {
     outcome
 }
 
-/// When acknowledged writes went on, as somebody sees who looks each few milliseconds.
+/// When acknowledged writes went on, as somebody sees who looks each few milliseconds. It ends when
+/// it is dropped.
 struct Pulse {
-    sessions: Arc<Mutex<Option<Appends>>>,
     stop: Arc<AtomicBool>,
     moments: Arc<Mutex<Vec<Instant>>>,
 }
 
 impl Pulse {
-    fn of(sessions: Appends) -> Self {
-        let pulse = Self {
-            sessions: Arc::new(Mutex::new(Some(sessions))),
-            stop: Arc::default(),
-            moments: Arc::default(),
-        };
-        let (sessions, stop, moments) = (pulse.sessions.clone(), pulse.stop.clone(), pulse.moments.clone());
+    fn of(committed: impl Fn() -> u64 + Send + 'static) -> Self {
+        let pulse = Self { stop: Arc::default(), moments: Arc::default() };
+        let (stop, moments) = (pulse.stop.clone(), pulse.moments.clone());
         thread::spawn(move || {
             let mut last = 0;
             while !stop.load(Relaxed) {
-                let committed = lock(&sessions).as_ref().map_or(last, Appends::committed);
-                if committed > last {
-                    last = committed;
+                let now = committed();
+                if now > last {
+                    last = now;
                     lock(&moments).push(Instant::now());
                 }
                 thread::sleep(Duration::from_millis(5));
@@ -112,10 +108,11 @@ impl Pulse {
         let before = lock(&self.moments).len();
         followers::await_that("a write", PATIENCE, || Ok(lock(&self.moments).len() > before))
     }
+}
 
-    fn end(self) -> Result<Appends> {
+impl Drop for Pulse {
+    fn drop(&mut self) {
         self.stop.store(true, Relaxed);
-        lock(&self.sessions).take().ok_or_else(|| "the sessions have ended".into())
     }
 }
 
@@ -130,7 +127,7 @@ fn failovers(options: &Options, outcome: &mut Outcome) -> Result<()> {
         group.await_all(replica, 0)?;
     }
     let sessions = Appends::start(group.addresses(), "SERIALIZABLE", SESSIONS, options.seed);
-    let pulse = Pulse::of(sessions);
+    let pulse = Pulse::of(sessions.counter());
     pulse.await_write()?;
     let mut random = Random::new(options.seed);
     let (begun, mut source) = (Instant::now(), 0);
@@ -156,8 +153,7 @@ fn failovers(options: &Options, outcome: &mut Outcome) -> Result<()> {
         return Ok(());
     }
     group.mend()?;
-    let appends = pulse.end()?;
-    let history = appends.stop(&group.socket(source)?)?;
+    let history = sessions.stop(&group.socket(source)?)?;
     let [committed, aborted, unknown] = history.counts();
     outcome.lines.push(format!(
         "{committed} transactions committed, {aborted} rolled back, {unknown} unknown; {} servers made anew",

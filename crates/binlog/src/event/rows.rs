@@ -72,6 +72,13 @@ pub struct RowsEvent<'a> {
     pub rows: RowsData<'a>,
 }
 
+impl RowsEvent<'_> {
+    /// True if an update's images after have this column.
+    pub fn has_after(&self, column: usize) -> bool {
+        crate::row::bit(self.present_after, column)
+    }
+}
+
 /// The images of a row event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowsData<'a> {

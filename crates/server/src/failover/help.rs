@@ -19,7 +19,8 @@ and the one that has most takes writes. A commit that a client was told is lost 
   - the promoted one has all that any other has
 
 Where it can't be sure, it refuses, and tells why. Each step is told before it is done. A failover that was interrupted is finished by the same
-command. A source that comes back is made a replica by it, too, unless it has committed what the new source does not have.
+command. A source that comes back is made a replica by it, too (with --to of the new source), unless it has committed what the new source does
+not have. If it was only cut off and still takes writes, its clients' connections are ended first.
 
     --to=SERVER             promote this one; by default the one that has most, and of equals the first
     --dry-run               tell the steps, and do nothing

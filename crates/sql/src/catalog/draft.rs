@@ -663,16 +663,19 @@ pub(crate) fn definition_of(index: &IndexDef, tree: TreeId) -> IndexDefinition {
 /// The type with its members in UTF-8, if these are bytes of the column's character set, as those
 /// of a connection whose character set is `binary` are; `None` if that makes no difference.
 fn members_of_bytes(ty: &ast::DataType, default: Collation) -> Result<Option<ast::DataType>> {
-    let mut ty = ty.clone();
-    let (ast::DataType::Enum { members, charset } | ast::DataType::Set { members, charset }) = &mut ty else {
+    let (ast::DataType::Enum { members, charset } | ast::DataType::Set { members, charset }) = ty else {
         return Ok(None);
     };
-    let charset = resolve_collation(charset, default)?.charset();
     if members.iter().all(|member| member.is_ascii()) {
         return Ok(None);
     }
-    for member in members {
-        *member = ast::Text::new(charset.convert(member.to_vec().into(), Charset::Utf8mb4).0.into_owned());
+    let charset = resolve_collation(charset, default)?.charset();
+    let mut ty = ty.clone();
+    if let ast::DataType::Enum { members, .. } | ast::DataType::Set { members, .. } = &mut ty {
+        for member in members {
+            let text = charset.convert(member.to_vec().into(), Charset::Utf8mb4).0;
+            *member = ast::Text::new(text.into_owned());
+        }
     }
     Ok(Some(ty))
 }

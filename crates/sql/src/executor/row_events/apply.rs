@@ -143,16 +143,16 @@ fn rows_of_table(
 /// Error 1235 for an update that gives all columns of a unique key, and lacks one that is not
 /// computed.
 fn check_no_replace(table: &TableDef, places: &[usize], event: &RowsEvent<'_>) -> Result<()> {
-    let is_given = |column: usize| {
-        let of_event = places.iter().position(|&place| place == column);
-        of_event.is_some_and(|at| event.present_after.get(at / 8).is_some_and(|b| b >> (at % 8) & 1 == 1))
-    };
+    let mut is_given = vec![false; table.columns.len()];
+    for (of_event, &place) in places.iter().enumerate() {
+        is_given[place] = event.has_after(of_event);
+    }
     let mut indexes = table.indexes.iter().enumerate();
     let gives_key = indexes.any(|(number, index)| {
         let unique = table.schema.index(number).is_some_and(|index| index.unique());
-        unique && index.parts.iter().all(|part| is_given(part.column))
+        unique && index.parts.iter().all(|part| is_given[part.column])
     });
-    let lacks = |column: &usize| table.columns[*column].generated.is_none() && !is_given(*column);
+    let lacks = |column: &usize| table.columns[*column].generated.is_none() && !is_given[*column];
     if !gives_key || !places.iter().any(lacks) {
         return Ok(());
     }

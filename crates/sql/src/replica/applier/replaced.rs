@@ -13,8 +13,9 @@ use super::pieces::{Piece, pieces};
 /// True if the rows may be those of a REPLACE that lack columns which it has changed; `text` is
 /// what the source said of the statement, and empty if it said nothing.
 pub(super) fn may_lack_defaults(text: &[u8], rows: &RowsEvent<'_>, map: &TableMapEvent) -> bool {
-    let has = |column: usize| rows.present_after.get(column / 8).is_some_and(|b| b >> (column % 8) & 1 == 1);
-    rows.kind == RowsKind::Update && !(0..rows.columns).all(has) && !changes(text, &map.table)
+    rows.kind == RowsKind::Update
+        && !(0..rows.columns).all(|column| rows.has_after(column))
+        && !changes(text, &map.table)
 }
 
 /// True for an UPDATE of the table, or an INSERT into it.
