@@ -19,6 +19,7 @@ mod callgrind;
 mod contender;
 mod cpu;
 mod dump;
+mod failover_times;
 mod flush;
 mod followers;
 mod hot_parent;
@@ -57,6 +58,11 @@ pub fn run(args: &[String]) -> Result<()> {
         && command == flush::COMMAND
     {
         return flush::child(rest);
+    }
+    if let [command, files @ ..] = args
+        && command == "failover-times"
+    {
+        return failover_times::run(files);
     }
     let Some(options) = Options::parse(args)? else {
         print!("{HELP}");

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 pub const HELP: &str = "\
 cargo xtask bench WORKLOAD ... [OPTIONS]
+cargo xtask bench failover-times FILE ..   draws what runs of `cargo xtask topologies failover` have printed
 
 published measurements (together: published):
   w1                 sync_binlog 0 to 4, mariadb-slap calling a stored function that inserts a 35 kB row (2012)

@@ -1,10 +1,10 @@
 //! How results are printed: a table in the terminal, the same and more as Markdown ([`markdown`]),
 //! and plots ([`plot`], on [`axis`]; [`curves`]).
 
-mod axis;
+pub mod axis;
 mod curves;
 mod markdown;
-mod plot;
+pub mod plot;
 
 use super::machine::Machine;
 use super::measure::Measured;
