@@ -1,8 +1,8 @@
 //! `duramen check-schema`: what of a schema written for MySQL or MariaDB would be refused here, or
 //! mean something else, before anything is made.
 //!
-//! 1. cut: the script becomes statements, as the client `mysql` reads it (`script.rs`); a running
-//!    server is asked for its definitions (`remote/definitions.rs`).
+//! 1. cut: the script becomes statements, as the client `mysql` reads it (`script.rs` of the
+//!    server); a running server is asked for its definitions (`remote/definitions.rs`).
 //! 2. try: each statement that defines something is run in a database of its own, empty and thrown
 //!    away behind it (`trial.rs`). Statements about rows are only counted.
 //! 3. blame: a table that is refused is tried again without each of its elements (`elements.rs`):
@@ -16,7 +16,6 @@
 mod elements;
 mod help;
 pub(crate) mod report;
-mod script;
 mod trial;
 
 use crate::log_tool::ToolError;
@@ -25,9 +24,9 @@ pub(crate) use help::TEXT as HELP;
 use crate::log_tool::arguments::{Arguments, Takes};
 use crate::remote::definitions::{Definition, Definitions, ObjectKind};
 use crate::remote::{self, Remote};
+use crate::script::{Script, Statement};
 use env::{Env, RealEnv};
 use report::Report;
-use script::{Script, Statement};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;

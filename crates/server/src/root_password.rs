@@ -9,18 +9,15 @@
 
 use crate::accounts::Accounts;
 use crate::secret_file::first_line;
+use crate::startup_session::StartupSession;
 use env::Env;
+use sql::Instance;
 use sql::variables::ids;
-use sql::{ColumnMeta, Connection, Datum, Instance, OkInfo, ResultSink};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 /// What the file must have for its first line, so that it can't be guessed.
 const LEN_MIN: usize = 12;
-
-/// The stack of the one statement, in bytes.
-const STACK: usize = 4 << 20;
 
 /// Gives root@localhost a password if the option names a file and root has none.
 ///
@@ -46,42 +43,11 @@ pub(crate) fn set(env: &Arc<dyn Env>, database: &Arc<Instance>, datadir: &Path) 
     }
     let quoted = password.replace('\\', "\\\\").replace('\'', "''");
     let statement = format!("ALTER USER 'root'@'localhost' IDENTIFIED BY '{quoted}'");
-    run(database, &["SET SESSION sql_mode = ''", &statement])
-        .map_err(|e| format!("root's password can't be set: {e}"))?;
+    StartupSession::run(database, |session| {
+        session.execute(b"SET SESSION sql_mode = ''")?;
+        session.execute(statement.as_bytes())
+    })
+    .map_err(|e| format!("root's password can't be set: {e}"))?;
     tracing::info!("root had no password and got the one in '{file}'");
     Ok(())
-}
-
-/// Runs statements as root, on a thread with a session's stack.
-fn run(database: &Arc<Instance>, statements: &[&str]) -> Result<(), String> {
-    let execute = || {
-        stdx::stack::begin(STACK);
-        let connection = Connection::local(database.reserve_id(), "root");
-        let mut session = database.connect(connection).map_err(|e| e.to_string())?;
-        statements
-            .iter()
-            .try_for_each(|sql| session.execute(sql.as_bytes(), &mut NoRows).map_err(|e| e.to_string()))
-    };
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("root-password".into()).stack_size(STACK);
-        let thread = thread.spawn_scoped(scope, execute).map_err(|e| e.to_string())?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
-/// For statements that return none.
-struct NoRows;
-
-impl ResultSink for NoRows {
-    fn columns(&mut self, _: &[ColumnMeta]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn row(&mut self, _: &[Datum<'_>]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(&mut self, _: &OkInfo<'_>) -> io::Result<()> {
-        Ok(())
-    }
 }

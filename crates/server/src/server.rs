@@ -20,7 +20,7 @@ use crate::replica::ReplicaThreads;
 use crate::stop::Stop;
 use crate::threads::Threads;
 use crate::unsupported::Unsupported;
-use crate::{error_log, resources, root_password, semi_sync, status};
+use crate::{error_log, init_file, resources, root_password, semi_sync, status};
 use datum::types::Collation;
 use env::Env;
 use protocol::identity::{Ahead, GivenFiles};
@@ -67,6 +67,9 @@ pub enum StartError {
     /// Root's first password can't be set.
     #[error("duramen_root_password_file: {0}")]
     RootPassword(String),
+    /// The file of statements can't be read.
+    #[error("init_file: {0}")]
+    InitFile(String),
     /// A socket; the text says everything.
     #[error("{0}")]
     Listen(String),
@@ -182,10 +185,14 @@ impl Running {
         let status = Arc::<Status>::default();
         let database = crate::database::open(&env, options, &datadir, &status, &stop)?;
         datadir.record_database()?;
-        if let Err(e) = root_password::set(&env, &database, datadir.path()) {
+        // Before any socket is opened, and before commits wait for replicas.
+        let startup = root_password::set(&env, &database, datadir.path()).map_err(StartError::RootPassword);
+        let startup = startup
+            .and_then(|()| init_file::run(&*env, &database, datadir.path()).map_err(StartError::InitFile));
+        if let Err(e) = startup {
             // What was opened is closed as after any other error of the start.
             crate::database::close(&database).map_err(StartError::Close)?;
-            return Err(StartError::RootPassword(e));
+            return Err(e);
         }
         let semi_sync = semi_sync::start(database.log(), &env, &variables)?;
         let server = Arc::new(Server {

@@ -237,6 +237,7 @@ pub(crate) fn open_session(
             cipher: tls.cipher,
             resumed: tls.resumed,
         }),
+        is_startup: false,
         multi_statements: connection.capabilities().has(Capabilities::MULTI_STATEMENTS),
         // Who sends several statements takes several results.
         multi_results: connection.capabilities().has(Capabilities::MULTI_RESULTS)

@@ -114,3 +114,63 @@ fn root_gets_its_first_password_before_anybody_can_connect() {
     secret(&file, "twelve bytes");
     check(&Server::start_in(&datadir, &[&option]), "twelve bytes");
 }
+
+#[test]
+fn an_init_file_runs_at_each_start_before_there_are_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("init.sql");
+    let option = format!("--init-file={}", file.display());
+    let script = "-- what a container begins with\nCREATE DATABASE IF NOT EXISTS shop;\n\
+        CREATE USER IF NOT EXISTS app@'%' IDENTIFIED BY 'pass;word';\nUSE shop\n\
+        CREATE TABLE IF NOT EXISTS starts (\n  id INT AUTO_INCREMENT PRIMARY KEY\n);\n\
+        DELIMITER $$\nCREATE PROCEDURE IF NOT EXISTS p() BEGIN SELECT 1; SELECT 2; END$$\nDELIMITER ;\n\
+        SELECT * FROM starts; INSERT INTO starts VALUES ()";
+    std::fs::write(&file, script).unwrap();
+    let datadir = Arc::new(tempfile::tempdir().unwrap());
+    let count = |server: &Server| {
+        let query = "SELECT COUNT(*) FROM shop.starts";
+        let output = server.client("mariadb", &["--skip-column-names", "-e", query]);
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    let server = Server::start_in(&datadir, &[&option]);
+    assert_eq!(count(&server), "1");
+    let app = ["--user=app", "--password=pass;word", "-e", "SELECT 1"];
+    assert!(server.client("mariadb", &app).status.success());
+    assert!(server.client("mariadb", &["-e", "CALL shop.p()"]).status.success());
+    assert!(server.messages().iter().any(|m| m.contains("init_file: ran 7 statements")));
+    server.terminate();
+    // Neither read_only nor a semi-synchronous source that no replica follows yet keep it away.
+    let source = ["--super-read-only=ON", "--rpl-semi-sync-source-enabled=ON", &option];
+    let server = Server::start_in(&datadir, &source);
+    assert_eq!(count(&server), "2");
+    server.terminate();
+    // The first statement that fails ends them, and the server serves, as MySQL does.
+    std::fs::write(
+        &file,
+        "USE shop;\nINSERT INTO starts VALUES ();\nSELECT x\nFROM nosuch;\n\
+        INSERT INTO starts VALUES ();",
+    )
+    .unwrap();
+    let server = Server::start_in(&datadir, &[&option]);
+    assert_eq!(count(&server), "3");
+    let error = format!("{}:3: ", file.display());
+    assert!(server.messages().iter().any(|m| m.contains(&error) && m.contains("'shop.nosuch'")));
+    server.terminate();
+    let datadir_option = format!("--datadir={}", datadir.path().display());
+    for (script, expected) in [
+        (Some("USE shop; INSERT INTO starts VALUES (); SELECT 'a"), "ends within quotes or a comment"),
+        (
+            Some("USE shop; INSERT INTO starts VALUES ();\nSOURCE more.sql\n"),
+            ":2: SOURCE is a command of the client",
+        ),
+        (None, "can't read '"),
+    ] {
+        match script {
+            Some(script) => std::fs::write(&file, script).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        let (status, _, error) = run(&["serve", "--port=0", &datadir_option, &option]);
+        assert!(!status.success() && error.contains("init_file: ") && error.contains(expected), "{error}");
+    }
+    assert_eq!(count(&Server::start_in(&datadir, &[])), "3");
+}

@@ -111,6 +111,9 @@ pub struct Connection {
     pub multi_statements: bool,
     /// CLIENT_MULTI_RESULTS: a CALL may have several results.
     pub multi_results: bool,
+    /// The server's own start runs it, before there are clients: `read_only` and `super_read_only`
+    /// do not bind it.
+    pub is_startup: bool,
     /// Called from another thread when someone kills this session, after its interrupt flag was
     /// set. For [`Kill::Connection`] it should wake a read that waits for the next command.
     pub on_kill: Box<dyn Fn(Kill) + Send + Sync>,
@@ -131,6 +134,7 @@ impl Connection {
             found_rows: false,
             multi_statements: false,
             multi_results: true,
+            is_startup: false,
             on_kill: Box::new(|_| {}),
         }
     }

@@ -1,8 +1,8 @@
 //! What was found in a schema, as lines and as one JSON object.
 
-use super::script::SourcePlace;
 use super::trial::Warning;
 use crate::repair::report::{array, object, quoted};
+use crate::script::SourcePlace;
 use sql::SqlError;
 use std::fmt::Write as _;
 

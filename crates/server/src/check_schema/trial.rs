@@ -2,10 +2,10 @@
 
 use super::elements::{self, Elements};
 use super::report::{Finding, Report};
-use super::script::{SourcePlace, Statement};
 use crate::datadir::Datadir;
 use crate::log_tool::ToolError;
 use crate::options::{self, Command};
+use crate::script::{SourcePlace, Statement};
 use crate::stop::Stop;
 use datum::error::NOT_SUPPORTED_YET;
 use env::{Env, RealEnv};

@@ -20,7 +20,7 @@ impl Context {
     /// Error 1290 while the server is read only and the account is bound by that.
     pub(super) fn check_server_writable(&self) -> Result<()> {
         let globals = self.instance.globals();
-        if !globals.bool(ids::READ_ONLY) || self.log.applies {
+        if !globals.bool(ids::READ_ONLY) || self.log.applies || self.connection.is_startup {
             return Ok(());
         }
         if globals.bool(ids::SUPER_READ_ONLY) {

@@ -70,6 +70,7 @@ names! {
     GTID_PURGED = "gtid_purged";
     HOSTNAME = "hostname";
     IDENTITY = "identity";
+    INIT_FILE = "init_file";
     INNODB_BUFFER_POOL_SIZE = "innodb_buffer_pool_size";
     INNODB_FLUSH_LOG_AT_TRX_COMMIT = "innodb_flush_log_at_trx_commit";
     INNODB_LOCK_WAIT_TIMEOUT = "innodb_lock_wait_timeout";

@@ -18,6 +18,8 @@ pub(crate) struct ConnectionInfo {
     pub(crate) tls: Option<TlsSession>,
     /// CLIENT_FOUND_ROWS.
     pub(crate) count_found_rows: bool,
+    /// See [`Connection::is_startup`].
+    pub(in crate::session) is_startup: bool,
     /// CLIENT_MULTI_RESULTS.
     pub(crate) multi_results: bool,
     /// What the account may do.
@@ -36,6 +38,7 @@ impl ConnectionInfo {
             with_password: connection.with_password,
             tls: connection.tls,
             count_found_rows: connection.found_rows,
+            is_startup: connection.is_startup,
             multi_results: connection.multi_results,
             began_expired: cached_grants.expired(),
             cached_grants,

@@ -32,6 +32,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     text("have_statement_timeout", "YES").fact().help_text("Whether there is max_execution_time"),
     text("have_symlink", "DISABLED").fact().help_text("No symbolic links to tables"),
     text("hostname", "").fact().help_text("The machine's name"),
+    text("init_file", "").read_only().help_text(
+        "File of statements that root runs at each start, before there are clients; the first that fails ends them",
+    ),
     switch("large_files_support", true).fact().help_text("Always"),
     text("license", "MIT OR Apache-2.0").fact().help_text("Licence of this server"),
     switch("log_queries_not_using_indexes", false)

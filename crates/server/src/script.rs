@@ -19,20 +19,20 @@ enum Inside {
 
 /// A statement, and where it is from.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Statement {
+pub(crate) struct Statement {
     /// The script, or the object of a server.
-    pub(super) source: Arc<str>,
+    pub(crate) source: Arc<str>,
     /// The line on which it begins, from 1.
-    pub(super) line: u64,
-    pub(super) text: Vec<u8>,
+    pub(crate) line: u64,
+    pub(crate) text: Vec<u8>,
 }
 
 /// Where something stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SourcePlace {
-    pub(super) source: Arc<str>,
+pub(crate) struct SourcePlace {
+    pub(crate) source: Arc<str>,
     /// From 1.
-    pub(super) line: u64,
+    pub(crate) line: u64,
 }
 
 impl fmt::Display for SourcePlace {
@@ -43,18 +43,18 @@ impl fmt::Display for SourcePlace {
 
 impl Statement {
     /// Where it begins.
-    pub(super) fn here(&self) -> SourcePlace {
+    pub(crate) fn here(&self) -> SourcePlace {
         self.at(self.line)
     }
 
     /// A line of it.
-    pub(super) fn at(&self, line: u64) -> SourcePlace {
+    pub(crate) fn at(&self, line: u64) -> SourcePlace {
         SourcePlace { source: self.source.clone(), line }
     }
 }
 
 /// A script that is read from its beginning to its end.
-pub(super) struct Script<R> {
+pub(crate) struct Script<R> {
     name: Arc<str>,
     reader: R,
     /// The line that is read, and its number, from 1.
@@ -73,7 +73,7 @@ pub(super) struct Script<R> {
 
 impl<R: BufRead> Script<R> {
     /// `name` is what people call it.
-    pub(super) fn new(name: &str, reader: R) -> Self {
+    pub(crate) fn new(name: &str, reader: R) -> Self {
         Script {
             name: name.into(),
             reader,
@@ -89,17 +89,17 @@ impl<R: BufRead> Script<R> {
     }
 
     /// Files that the script includes, which were not read, with the lines that name them.
-    pub(super) fn files(self) -> Vec<(u64, String)> {
+    pub(crate) fn files(self) -> Vec<(u64, String)> {
         self.files
     }
 
     /// True if the script, which was read to its end, ends within quotes or a comment.
-    pub(super) fn is_unfinished(&self) -> bool {
+    pub(crate) fn is_unfinished(&self) -> bool {
         self.inside != Inside::Code
     }
 
     /// The next statement; `None` at the end. The last one needs no delimiter.
-    pub(super) fn next_statement(&mut self) -> io::Result<Option<Statement>> {
+    pub(crate) fn next_statement(&mut self) -> io::Result<Option<Statement>> {
         loop {
             if self.at == self.line.len() {
                 self.line.clear();
