@@ -2,11 +2,21 @@
 //!
 //! - `deb`   the Debian package, in `target/package` ([`deb`]).
 //! - `test`  the package installed, used, upgraded, removed and purged in a clean root ([`trial`]).
+//! - `systemd-test`  the same where systemd has booted, in a container ([`booted`]).
+//! - `image`  the OCI image, in `target/package` ([`image`]).
+//! - `image-test`  a container of it: refused, used, stopped, backed up ([`container`]).
+//!
+//! - `licences`  whether all dependencies have licences and sources that `deny.toml` permits, and no
+//!   known fault ([`components`]).
 //!
 //! What goes into the package is listed in `crates/server/Cargo.toml`; its own files are in
 //! `packaging`.
 
+mod booted;
+mod components;
+mod container;
 mod deb;
+mod image;
 mod root;
 mod service;
 mod syscalls;
@@ -17,7 +27,11 @@ use crate::Result;
 const HELP: &str = "\
 cargo xtask package deb          the Debian package of this machine's architecture, in target/package
 cargo xtask package test         the package in a clean root: installed, used, upgraded, removed, purged. Needs root
-    --profile=NAME               builds with this profile: release, or for test checked
+cargo xtask package systemd-test   the package in a Debian that systemd has booted, in a container. Needs root
+cargo xtask package image        the OCI image, an archive in target/package
+cargo xtask package image-test   a container of the image, run by podman. Needs root
+cargo xtask package licences     what deny.toml permits of dependencies: licences, sources, known faults
+    --profile=NAME               builds with this profile: release, or for the tests checked
     --deb-version=VERSION        of the package, if not the workspace's version
 ";
 
@@ -45,6 +59,13 @@ pub fn run(args: &[String]) -> Result<()> {
             Ok(())
         }
         Some("test") => trial::run(asked.profile.as_deref().unwrap_or("checked")),
+        Some("systemd-test") => booted::run(asked.profile.as_deref().unwrap_or("checked")),
+        Some("image") => {
+            println!("{}", image::build(asked.profile.as_deref().unwrap_or("release"))?.display());
+            Ok(())
+        }
+        Some("image-test") => container::run(asked.profile.as_deref().unwrap_or("checked")),
+        Some("licences") => components::check(),
         None | Some("help" | "--help" | "-h") => {
             print!("{HELP}");
             Ok(())

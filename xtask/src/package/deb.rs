@@ -1,5 +1,6 @@
 //! The Debian package, made by `cargo deb` of the metadata in `crates/server/Cargo.toml`.
 
+use super::components;
 use crate::Result;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,6 +35,7 @@ pub(super) fn build(profile: &str) -> Result<()> {
         // Without name and time, so that the same page gives the same bytes.
         done(Command::new("gzip").arg("-9n").arg(file))?;
     }
+    components::write_bill(&folder.join("duramen.cdx.json"))?;
     for (shell, file) in [("bash", "duramen"), ("zsh", "_duramen"), ("fish", "duramen.fish")] {
         std::fs::write(folder.join("completions").join(file), print(&["completions", shell])?)?;
     }
@@ -41,15 +43,8 @@ pub(super) fn build(profile: &str) -> Result<()> {
 }
 
 fn compile(profile: &str) -> Result<()> {
-    done(Command::new(env!("CARGO")).args([
-        "build",
-        "--profile",
-        profile,
-        "-p",
-        "server",
-        "--bin",
-        "duramen",
-    ]))
+    let mut build = components::build_command()?;
+    done(build.args(["--profile", profile, "-p", "server", "--bin", "duramen"]))
 }
 
 /// Packs what was built with this profile; the package's path.

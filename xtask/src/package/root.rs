@@ -11,26 +11,38 @@ pub(super) struct Root {
     folder: TempDir,
 }
 
+/// A minimal Debian of this machine's release with these packages, which the first call makes in
+/// the folder of this name in `target/package`.
+///
+/// # Errors
+/// Debian's archive can't be reached, or this is not root.
+pub(super) fn minimal_system(name: &str, include: &str) -> Result<PathBuf> {
+    let base = target().join("package").join(name);
+    let complete = target().join("package").join(format!("{name}.complete"));
+    if std::fs::read_to_string(&complete).is_ok_and(|there| there == include) {
+        return Ok(base);
+    }
+    let release = std::fs::read_to_string("/etc/os-release")?;
+    let codename = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let codename = codename.ok_or("no Debian: /etc/os-release has no VERSION_CODENAME")?;
+    println!("making a minimal {codename} in {}", base.display());
+    if base.exists() {
+        std::fs::remove_dir_all(&base)?;
+    }
+    let include_option = format!("--include={include}");
+    let args = ["--variant=minbase", &include_option, codename];
+    done(Command::new("debootstrap").args(args).arg(&base).stdout(std::process::Stdio::null()))?;
+    std::fs::write(complete, include)?;
+    Ok(base)
+}
+
 impl Root {
     /// Copies the minimal system, which the first call makes in `target/package`.
     ///
     /// # Errors
     /// Debian's archive can't be reached, or this is not root.
     pub(super) fn new() -> Result<Self> {
-        let base = target().join("package/base");
-        if !base.join("complete").exists() {
-            let release = std::fs::read_to_string("/etc/os-release")?;
-            let name = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
-            let name = name.ok_or("no Debian: /etc/os-release has no VERSION_CODENAME")?;
-            println!("making a minimal {name} in {}", base.display());
-            if base.exists() {
-                std::fs::remove_dir_all(&base)?;
-            }
-            let include = "--include=adduser,init-system-helpers";
-            let args = ["--variant=minbase", include, name];
-            done(Command::new("debootstrap").args(args).arg(&base).stdout(std::process::Stdio::null()))?;
-            std::fs::write(base.join("complete"), "")?;
-        }
+        let base = minimal_system("base", "adduser,init-system-helpers")?;
         // A short path: those of sockets are limited.
         let folder = tempfile::Builder::new().prefix("duramen").tempdir()?;
         done(Command::new("cp").arg("-a").arg(base.join(".")).arg(folder.path()))?;
