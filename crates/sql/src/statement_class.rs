@@ -138,6 +138,13 @@ pub(crate) fn is_logged(kind: &StatementKind) -> bool {
     is_shared_ddl(kind)
         || StatementClass::of(kind) == StatementClass::Change
         || matches!(kind, S::Binlog(_) | S::TableMaintenance(_) | S::Xa(_))
+        || is_logged_setting(kind)
+}
+
+/// SET PASSWORD, which is a definition.
+pub(crate) fn is_logged_setting(kind: &StatementKind) -> bool {
+    let is_password = |item: &SetItem| matches!(item, SetItem::Password { .. });
+    matches!(kind, StatementKind::Set(items) if items.iter().any(is_password))
 }
 
 /// The name of a statement that administers the server or locks it as a whole, by whoever's hand.

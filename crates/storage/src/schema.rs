@@ -47,6 +47,8 @@ pub struct TableSchema {
     types: Vec<ColumnType>,
     /// How long the columns' values are, up to the last one that is in a key.
     key_widths: Vec<Width>,
+    /// See [`Self::log_whole_rows`].
+    logs_whole_rows: bool,
 }
 
 /// The events that precede the table's rows in the log.
@@ -183,8 +185,18 @@ impl TableSchema {
         let key_widths = types.iter().take(key_columns).map(ColumnType::width).collect();
         let (database, name) = (database.into(), name.into());
         let table_maps = TableMaps::default();
-        let mut schema =
-            Self { id, database, name, columns, primary, secondary, table_maps, types, key_widths };
+        let mut schema = Self {
+            id,
+            database,
+            name,
+            columns,
+            primary,
+            secondary,
+            table_maps,
+            types,
+            key_widths,
+            logs_whole_rows: false,
+        };
         schema.table_maps.minimal = schema.encode_map(0, OptionalMetadata::minimal(&schema.types));
         schema.table_maps.full = schema.table_maps.minimal.clone();
         Ok(schema)
@@ -206,10 +218,22 @@ impl TableSchema {
         let (database, name, columns) = (self.database.clone(), self.name.clone(), self.columns.clone());
         let mut schema = TableSchema::new(self.id, database, name, columns, primary, secondary, collations)?;
         schema.table_maps = self.table_maps.clone();
+        schema.logs_whole_rows = self.logs_whole_rows;
         for index in &mut schema.secondary[self.secondary.len()..] {
             index.building = Some(building.clone());
         }
         Ok(schema)
+    }
+
+    /// Has the log contain whole rows whatever `binlog_row_image` says: the primary key is one that
+    /// other copies of the table do not share, so that it says nothing about their rows.
+    pub fn log_whole_rows(&mut self) {
+        self.logs_whole_rows = true;
+    }
+
+    /// True after [`Self::log_whole_rows`].
+    pub(crate) fn logs_whole_rows(&self) -> bool {
+        self.logs_whole_rows
     }
 
     /// Adds what table maps say under `binlog_row_metadata=FULL`.

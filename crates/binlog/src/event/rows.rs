@@ -46,6 +46,8 @@ pub mod rows_flags {
     pub const COMPLETE_ROWS: u16 = 0x8;
     /// MySQL 9: foreign keys act in the SQL layer, their cascades are row events of their own.
     pub const USE_SQL_FOREIGN_KEY: u16 = 0x10;
+    /// MariaDB: `check_constraint_checks` is off.
+    pub const NO_CHECK_CONSTRAINT_CHECKS: u16 = 0x80;
 }
 
 /// A row event of any kind and version.

@@ -86,9 +86,15 @@ pub struct Integer {
     pub len: usize,
 }
 
-/// The integer that `text` starts with, digits after the point and an exponent rounded in.
+/// The integer that `text` starts with, digits after the point and an exponent rounded in. Spaces
+/// and tabs may precede it; other white space does where a double is read alone, as in MySQL.
 pub fn parse_integer(text: &[u8]) -> Integer {
-    let Some(number) = scan(text) else { return Integer { value: 0, len: 0 } };
+    let blank = blanks(text);
+    let number = match text.get(blank) {
+        Some(b) if b.is_ascii_whitespace() => None,
+        _ => scan(text),
+    };
+    let Some(number) = number else { return Integer { value: 0, len: 0 } };
     if number.fraction.is_empty() && number.exponent == 0 && number.integer.len() <= 37 {
         let magnitude = number.integer.iter().fold(0_i128, |v, d| v * 10 + i128::from(d - b'0'));
         return Integer { value: if number.negative { -magnitude } else { magnitude }, len: number.len };
@@ -101,6 +107,11 @@ pub fn parse_integer(text: &[u8]) -> Integer {
         _ => i128::MAX,
     };
     Integer { value, len }
+}
+
+/// Bytes of white space that may precede an integer in a text: spaces and tabs, as in MySQL.
+pub fn blanks(text: &[u8]) -> usize {
+    count(text, |b| matches!(b, b' ' | b'\t'))
 }
 
 /// True if nothing but white space follows the first `len` bytes.
@@ -135,6 +146,10 @@ mod tests {
         assert_eq!(parse_integer(b"1.5").value, 2);
         assert_eq!(parse_integer(b"-1.5").value, -2);
         assert_eq!(parse_integer(b"1e3").value, 1000);
+        assert_eq!(parse_integer(b" \t9"), Integer { value: 9, len: 3 });
+        for other in ["\n9", "\r9", " \n9", "\x0b9", "\x0c9"] {
+            assert_eq!(parse_integer(other.as_bytes()), Integer { value: 0, len: 0 });
+        }
         assert_eq!(parse_integer(b"18446744073709551615").value, i128::from(u64::MAX));
         assert!(parse_integer("9".repeat(100).as_bytes()).value > i128::from(u64::MAX));
         assert!(parse_integer(format!("-{}", "9".repeat(100)).as_bytes()).value < i128::from(i64::MIN));

@@ -101,7 +101,7 @@ impl Target<'_> {
 
     /// Text that is no integer, or goes on after one.
     fn bad_integer(&mut self, given: &Datum<'_>) -> Result<()> {
-        if number::scan(&given.to_bytes()).is_some() {
+        if number::parse_integer(&given.to_bytes()).len > 0 {
             return self.truncated(());
         }
         self.bad_number("integer", given)

@@ -46,7 +46,7 @@ fn write_integer(mut magnitude: u64, negative: bool, out: &mut Vec<u8>) {
 }
 
 /// The shortest digits that read back as the same double; an exponent where the point would be more
-/// than 15 digits away.
+/// than 15 digits away, and no digits behind it.
 pub(crate) fn write_f64(v: f64, out: &mut Vec<u8>) {
     let text = format!("{v:e}");
     write_scientific(&even_at_a_tie(v, text), out);
@@ -144,7 +144,10 @@ fn write_scientific(text: &str, out: &mut Vec<u8>) {
     match point {
         -14..=0 => print(out, format_args!("0.{}{digits}", "0".repeat(point.unsigned_abs() as usize))),
         1..=15 if digits.len() <= point as usize => print(out, format_args!("{digits:0<0$}", point as usize)),
-        1..=15 => print(out, format_args!("{}.{}", &digits[..point as usize], &digits[point as usize..])),
+        // Digits behind the point keep the exponent away from one more place before it.
+        1..=16 if digits.len() > point as usize => {
+            print(out, format_args!("{}.{}", &digits[..point as usize], &digits[point as usize..]));
+        }
         _ if digits == "0" => out.push(b'0'),
         _ => {
             let (first, rest) = digits.split_at(1);
@@ -177,6 +180,9 @@ mod tests {
             (1e-15, "0.000000000000001"),
             (1e-16, "1e-16"),
             (123456.789, "123456.789"),
+            (4_434_700_178_874_687.5, "4434700178874687.5"),
+            (9_007_199_254_740_992.0, "9.007199254740992e15"),
+            (-0.000_000_000_009_570_200_097_620_742, "-0.000000000009570200097620742"),
             (1.7976931348623157e308, "1.7976931348623157e308"),
             // In the middle between two texts of 17 digits.
             (128.142_852_783_203_12, "128.14285278320312"),

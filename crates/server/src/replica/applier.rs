@@ -42,6 +42,9 @@ fn apply_all(
     queue: &Arc<EventQueue>,
     applier: &mut Applier,
 ) -> Result<(), ApplyError> {
+    if applier.is_until_reached()? {
+        channel.with(|state| state.applier.wanted = false);
+    }
     let mut is_idle = true;
     while channel.is_wanted(THREAD) {
         let events = match queue.next(PATIENCE) {

@@ -652,6 +652,11 @@ pub(crate) fn schema_of(
     if let Some(primary) = indexes.first() {
         schema.describe(details(columns, primary));
     }
+    // A copy of the table may have given its rows other ids: a replica finds them by all columns,
+    // as it does in MySQL where a table has no primary key.
+    if columns.iter().any(ColumnDef::is_row_id) {
+        schema.log_whole_rows();
+    }
     Ok(schema)
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use binlog::LogPosition;
 use binlog::row::{ColumnType, Width};
+use storage::KeyPart;
 use storage::layout::Layouts;
 use storage::schema::TableSchema;
 
@@ -206,6 +207,25 @@ impl TableDef {
     /// The next AUTO_INCREMENT number, if a column that is shown has them.
     pub(crate) fn shown_counter(&self) -> Option<u64> {
         self.auto_column.filter(|&column| !self.columns[column].is_row_id()).map(|_| self.counter.next())
+    }
+
+    /// The index in whose order InnoDB would keep the rows, by its number: the primary key; in a
+    /// table without one the first unique key of whole columns that are stored and NOT NULL. 0,
+    /// which is the row id, where there is none either.
+    pub(crate) fn clustering_index(&self) -> usize {
+        let orders = |part: &KeyPart| {
+            let column = &self.columns[part.column];
+            let is_stored = column.generated.as_ref().is_none_or(|generated| generated.stored);
+            part.prefix_len.is_none() && !column.nullable && is_stored
+        };
+        let is_row_id = |index: &IndexDef| index.parts.iter().any(|p| self.columns[p.column].is_row_id());
+        match self.indexes.first() {
+            Some(primary) if is_row_id(primary) => {
+                let clusters = |index: &IndexDef| index.unique && index.parts.iter().all(orders);
+                (1..self.indexes.len()).find(|&number| clusters(&self.indexes[number])).unwrap_or(0)
+            }
+            _ => 0,
+        }
     }
 
     /// True for a session's temporary table.

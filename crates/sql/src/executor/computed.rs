@@ -30,6 +30,20 @@ pub(super) fn complete(
     ignore: bool,
 ) -> Result<bool> {
     fill(cx, table, image, defaulted, row_rules)?;
+    check_constraints(cx, table, image, ignore)
+}
+
+/// Tests the CHECK constraints on a complete row. False if `ignore` says that a row that violates
+/// one is left out, with a warning.
+pub(super) fn check_constraints(
+    cx: &mut Context,
+    table: &Arc<TableDef>,
+    image: &[u8],
+    ignore: bool,
+) -> Result<bool> {
+    if table.checks.is_empty() {
+        return Ok(true);
+    }
     let computed = Computed::of(cx, table)?;
     let mut offsets = Offsets::default();
     offsets.find(table, image)?;

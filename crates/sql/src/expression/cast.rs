@@ -272,7 +272,7 @@ pub(super) fn whole_number(cx: &mut Context, value: &Datum<'_>) -> Result<i128> 
 /// The same, and whether 64 bits hold it.
 fn whole_number_of(cx: &mut Context, value: &Datum<'_>) -> Result<(i128, bool)> {
     let bytes = value.to_bytes();
-    let trimmed = bytes.trim_ascii();
+    let trimmed = bytes[datum::value::number::blanks(&bytes)..].trim_ascii_end();
     let signs = usize::from(matches!(trimmed.first(), Some(b'-' | b'+')));
     let digits = trimmed[signs..].iter().take_while(|b| b.is_ascii_digit()).count();
     let number = datum::value::number::parse_integer(&trimmed[..signs + digits]);

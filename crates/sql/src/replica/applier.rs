@@ -322,6 +322,9 @@ impl Applier {
         event: Event<'_>,
         received: &Arc<ReceivedEvent>,
     ) -> Result<Applied> {
+        if self.group.is_none() && self.begins_at_until(received) {
+            return Ok(Applied::UntilReached);
+        }
         if received.end != 0 {
             self.at = SourcePosition { file: received.file.to_string(), offset: received.end };
         }
@@ -422,6 +425,10 @@ impl Applier {
         let mut decoder = Decoder::new(format);
         let mut events = payload.events(EVENT_LENGTH_MAX as usize).map_err(corrupt)?;
         while let Some(bytes) = events.next_event().map_err(corrupt)? {
+            if self.group.is_none() {
+                // What follows would be a transaction of this server's own.
+                return Err(corrupt("a transaction payload with events behind the transaction's end"));
+            }
             let (header, event) = decoder.decode(bytes).map_err(corrupt)?;
             self.part(&decoder, &header, event)?;
         }

@@ -18,9 +18,9 @@ use parking_lot::Mutex;
 
 use super::Context;
 use crate::executor::create_start;
-use crate::statement_class::{is_logged, is_refused_while_owning_gtid};
+use crate::statement_class::{is_logged, is_logged_setting, is_refused_while_owning_gtid};
 use datum::error::{self, Result};
-use syntax::ast::StatementKind;
+use syntax::ast::{StatementKind, Xa};
 
 /// How long a wait for another owner sleeps before it checks again.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -152,14 +152,21 @@ impl Context {
         match self.log.gtid_next {
             // The log has BEGIN before it.
             GtidNext::Owned(_) if create_start::of(kind).is_some() && !has_changes(self) => Ok(true),
-            GtidNext::Owned(_) if self.transactions.open.is_some() && is_refused_while_owning_gtid(kind) => {
+            GtidNext::Owned(_) | GtidNext::Executed(_)
+                if self.transactions.open.is_some() && is_refused_while_owning_gtid(kind) =>
+            {
                 Err(error::CANT_DO_IMPLICIT_COMMIT_IN_TRX_WHEN_GTID_NEXT_IS_SET.plain())
             }
             GtidNext::Automatic(_) | GtidNext::Owned(_) => Ok(true),
             GtidNext::Used(gtid) if is_logged(kind) => {
                 Err(error::GTID_NEXT_TYPE_UNDEFINED_GTID.with(&[&gtid]))
             }
-            GtidNext::Executed(_) => Ok(!is_logged(kind)),
+            GtidNext::Executed(gtid) => {
+                if ends_transaction(kind) {
+                    self.log.gtid_next = GtidNext::Used(gtid);
+                }
+                Ok(!is_logged(kind))
+            }
             GtidNext::Used(_) => Ok(true),
         }
     }
@@ -196,6 +203,18 @@ impl Context {
         )?;
         self.committed(committed.gtid);
         Ok(())
+    }
+}
+
+/// True for a statement after which a transaction that is skipped has ended. One that commits by
+/// itself because of `autocommit` is none, as in MySQL.
+fn ends_transaction(kind: &StatementKind) -> bool {
+    use StatementKind as S;
+    match kind {
+        S::Commit(_) | S::Rollback(_) => true,
+        S::Begin(_) | S::LockTables(_) => false,
+        S::Xa(xa) => matches!(xa, Xa::Prepare(_) | Xa::Commit { .. } | Xa::Rollback(_)),
+        kind => is_refused_while_owning_gtid(kind) || is_logged_setting(kind),
     }
 }
 

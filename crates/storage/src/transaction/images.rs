@@ -2,7 +2,8 @@
 //!
 //! The log is the database, and rows are whole there: replay finds what an image leaves out in the
 //! row as it was, which it has under the primary key (`replay.rs`). So an image before always has
-//! the primary key; a row that is new is logged as a whole, whatever is asked for.
+//! the primary key; a row that is new is logged as a whole, whatever is asked for, and so is each
+//! row of a table whose primary key other servers do not have (`TableSchema::log_whole_rows`).
 
 use binlog::row::{ColumnType, Fields, RowError, RowImageBuilder, code};
 

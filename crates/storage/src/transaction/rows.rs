@@ -186,7 +186,7 @@ impl Transaction {
         after: &[u8],
     ) -> Result<(), TransactionError> {
         let (id, columns) = (schema.id, schema.columns.len());
-        if self.row_images == RowImages::Full {
+        if self.row_images == RowImages::Full || schema.logs_whole_rows() {
             self.group.update_row(id, columns, before, after);
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl Transaction {
 
     fn log_delete(&mut self, schema: &TableSchema, before: &[u8]) -> Result<(), TransactionError> {
         let (id, columns) = (schema.id, schema.columns.len());
-        if self.row_images == RowImages::Full {
+        if self.row_images == RowImages::Full || schema.logs_whole_rows() {
             self.group.delete_row(id, columns, before);
             return Ok(());
         }

@@ -90,7 +90,7 @@ fn wide_integer<'a>(n: i128) -> Datum<'a> {
 
 /// The sign and digits that a text starts with, and how many bytes that is.
 fn digits_of(text: &[u8]) -> (i128, usize) {
-    let spaces = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let spaces = number::blanks(text);
     let sign = usize::from(matches!(text.get(spaces), Some(b'-' | b'+')));
     let digits = text[spaces + sign..].iter().take_while(|b| b.is_ascii_digit()).count();
     let end = spaces + sign + digits;

@@ -309,6 +309,8 @@ fn prefix(column: &ColumnDef, given: Option<u32>) -> Result<(Option<u32>, u32)> 
     let full = if is_number { column.ty.row_bytes() } else { column.ty.byte_length() };
     let length = match given {
         Some(0) => return Err(error::KEY_PART_0.with(&[&column.name])),
+        // The bytes of a number are no prefix of it.
+        Some(n) if !text && !is_number && n == column.ty.row_bytes() => return Ok((None, n)),
         Some(_) if !text => return Err(error::WRONG_SUB_KEY.plain()),
         Some(n) if u64::from(n) * u64::from(char_len) > u64::from(full) => {
             return Err(error::WRONG_SUB_KEY.plain());

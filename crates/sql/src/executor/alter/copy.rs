@@ -139,6 +139,12 @@ impl<'a> Copy<'a> {
         })
     }
 
+    /// The index in whose order the rows are read, by its number: rows get their numbers in the
+    /// order in which InnoDB has them, so that a replica gives the same.
+    pub(super) fn order(&self) -> usize {
+        self.numbered.map_or(0, |_| self.alter.old.clustering_index())
+    }
+
     fn temporary_rows(&self, cx: &mut Context) -> Result<u64> {
         let mut writer = cx.scratch_transaction();
         let rows = self.each_row(cx, |cx, _, image| {
@@ -166,8 +172,9 @@ impl<'a> Copy<'a> {
         mut each: impl FnMut(&mut Context, &mut Transaction, &[u8]) -> Result<()>,
     ) -> Result<u64> {
         let mut reader = cx.scratch_transaction();
-        let schema = &self.alter.old.schema;
-        let mut scan = reader.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
+        let (schema, order) = (&self.alter.old.schema, self.order());
+        let mut scan =
+            reader.scan_index(schema, order, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
         let mut rows = 0_u64;
         while scan.next(&mut reader)? {
             rows += 1;
@@ -185,9 +192,9 @@ impl<'a> Copy<'a> {
         let mut transaction = cx.scratch_transaction();
         let snapshot = transaction.snapshot().clone();
         let mut builder = store.build_trees(self.trees.clone(), snapshot);
-        let schema = &self.alter.old.schema;
+        let (schema, order) = (&self.alter.old.schema, self.order());
         let mut scan =
-            transaction.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
+            transaction.scan_index(schema, order, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
         let mut rows = 0_u64;
         while scan.next(&mut transaction)? {
             rows += 1;
@@ -304,6 +311,23 @@ impl<'a> Copy<'a> {
         Ok(if unsigned { Datum::UInt(next) } else { Datum::Int(next.min(i64::MAX as u64) as i64) })
     }
 
+    /// Error 1235 for a double whose text has an exponent at some versions of MySQL only.
+    fn check_text(&self, column: &ColumnDef, double: f64) -> Result<()> {
+        /// The longest text in which all versions have the digits.
+        const LEN_MAX: usize = 24;
+        let text = Datum::Double(double).into_bytes();
+        if text.len() <= LEN_MAX {
+            return Ok(());
+        }
+        Err(SqlError::unsupported(format_args!(
+            "{} of a DOUBLE for {}.{}.{}: MySQL 9.7 writes it with an exponent, earlier ones do not",
+            String::from_utf8_lossy(&text),
+            self.new.database,
+            self.new.name,
+            column.name
+        )))
+    }
+
     /// A value of the old column, made to fit the new one.
     fn fitted<'v>(
         &self,
@@ -327,6 +351,12 @@ impl<'a> Copy<'a> {
             cx.warn(error::WARN_DATA_TRUNCATED.with(&[&column.name, &number]));
             return Ok(store::null_substitute(&column.ty));
         }
+        if let Datum::Double(double) = value
+            && cx.is_applier()
+            && column.ty.is_string()
+        {
+            self.check_text(column, double)?;
+        }
         let charset = before.text_charset();
         let rules = self.rules;
         let mut target = store::Target {
@@ -343,9 +373,9 @@ impl<'a> Copy<'a> {
     /// Error 1062 for a primary key that two rows have: the second one is looked for.
     fn duplicate_primary(&self, cx: &mut Context, key: &[u8]) -> Result<SqlError> {
         let mut transaction = cx.scratch_transaction();
-        let schema = &self.alter.old.schema;
+        let (schema, order) = (&self.alter.old.schema, self.order());
         let mut scan =
-            transaction.scan_index(schema, 0, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
+            transaction.scan_index(schema, order, KeyRange::all(), Direction::Forward, ReadMode::Snapshot);
         let mut rows = 0;
         while scan.next(&mut transaction)? {
             rows += 1;

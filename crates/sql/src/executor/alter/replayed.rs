@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use storage::build::{BuildError, TreeBuilder};
 use storage::transaction::Direction;
-use storage::{Snapshot, Store, StoreError, TreeId};
+use storage::{Cursor, Snapshot, Store, StoreError, TreeId};
 
 use super::build::{Interim, no_duplicate};
 use super::copy::Copy;
@@ -56,7 +56,7 @@ fn copy(
 ) -> Result<()> {
     let copy = Copy::replayed(cx, alter, trees)?;
     let mut number = 0;
-    rows.each(|old| {
+    rows.each_by(copy.order(), |old| {
         number += 1;
         let image = copy.row(cx, old, number)?;
         copy.put(cx, &mut builder, &image)
@@ -94,19 +94,43 @@ impl OldRows<'_> {
         let mut cursor = self.store.cursor(self.table.schema.primary.tree(), self.snapshot.position());
         cursor.seek_first()?;
         while cursor.valid() {
-            let upgraded = match &self.table.layouts {
-                Some(layouts) => {
-                    layouts.upgrade(cursor.position(), cursor.value()).map_err(SqlError::internal)?
-                }
-                None => None,
-            };
-            match upgraded {
-                Some(row) => each(&row)?,
-                None => each(cursor.value())?,
-            }
+            self.row(&cursor, &mut each)?;
             cursor.next()?;
         }
         Ok(())
+    }
+
+    /// The same in the order of an index, by its number.
+    fn each_by(&self, order: usize, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let schema = &self.table.schema;
+        let Some(index) = schema.index(order).filter(|_| order > 0) else { return self.each(each) };
+        let mut entries = self.store.cursor(index.tree(), self.snapshot.position());
+        let mut rows = self.store.cursor(schema.primary.tree(), self.snapshot.position());
+        entries.seek_first()?;
+        while entries.valid() {
+            let key = index.primary_key_in(entries.key()).map_err(SqlError::internal)?;
+            rows.seek(key)?;
+            if !rows.valid() || rows.key() != key {
+                return Err(SqlError::internal("an entry of an index without its row"));
+            }
+            self.row(&rows, &mut each)?;
+            entries.next()?;
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the row where the cursor is.
+    fn row(&self, cursor: &Cursor, each: &mut impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let upgraded = match &self.table.layouts {
+            Some(layouts) => {
+                layouts.upgrade(cursor.position(), cursor.value()).map_err(SqlError::internal)?
+            }
+            None => None,
+        };
+        match upgraded {
+            Some(row) => each(&row),
+            None => each(cursor.value()),
+        }
     }
 }
 

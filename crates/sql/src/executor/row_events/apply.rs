@@ -71,6 +71,8 @@ struct Target {
     is_mariadb: bool,
     /// See [`RowsOptions::checks_virtual`]; false for a table without such a column.
     checks_virtual: bool,
+    /// The source's session, a MariaDB's, did not test CHECK constraints.
+    ignores_checks: bool,
 }
 
 /// How a row event is applied.
@@ -134,7 +136,9 @@ fn rows_of_table(
     let changes = changes.collect::<std::result::Result<Vec<_>, _>>().map_err(corrupt)?;
     let RowsOptions { idempotent, is_mariadb, .. } = options;
     let checks_virtual = options.checks_virtual && table.columns.iter().any(is_virtual);
-    let target = Target { table: table.clone(), places, idempotent, is_mariadb, checks_virtual };
+    let ignores_checks = is_mariadb && event.flags & rows_flags::NO_CHECK_CONSTRAINT_CHECKS != 0;
+    let target =
+        Target { table: table.clone(), places, idempotent, is_mariadb, checks_virtual, ignores_checks };
     let Some(conversions) = conversions else { return target.apply(cx, event.kind, &changes) };
     let images = conversions.convert(&table, &changes)?;
     target.apply(cx, event.kind, &conversions.converted(&changes, &images)?)
@@ -238,11 +242,20 @@ impl Target {
             let before = change.before.ok_or_else(|| corrupt("a row without an image"))?;
             searched.push((self.columns(&before)?, change.after));
         }
-        let key = searched.first().and_then(|(before, _)| self.key(before));
+        let key = searched.first().and_then(|(before, _)| self.keys(before).next());
         match key {
             Some(index) => self.change_by_key(cx, index, &searched),
             None => self.change_by_walks(cx, searched),
         }
+    }
+
+    /// Error 3819 for a row that violates a CHECK constraint of the table here: the source's may
+    /// have none.
+    fn check_constraints(&self, cx: &mut Context, image: &[u8]) -> Result<()> {
+        if !self.ignores_checks {
+            computed::check_constraints(cx, &self.table, image, false)?;
+        }
+        Ok(())
     }
 
     /// Error 1235 if the source has logged another value of a VIRTUAL column than the one that is
@@ -310,15 +323,15 @@ impl Target {
         }
     }
 
-    /// The first unique key that finds one row: by its number among the table's indexes.
-    fn key(&self, before: &[Option<Field<'_>>]) -> Option<usize> {
+    /// The unique keys of which each finds one row: by their numbers among the table's indexes.
+    fn keys(&self, before: &[Option<Field<'_>>]) -> impl Iterator<Item = usize> {
         let has = |column: usize| before[column].is_some_and(|field| field.raw.is_some());
         let all = self.table.indexes.iter().enumerate();
-        let mut usable = all.filter(|(number, index)| {
+        let usable = all.filter(move |(number, index)| {
             let unique = self.table.schema.index(*number).is_some_and(|index| index.unique());
             unique && index.parts.iter().all(|part| has(part.column))
         });
-        usable.next().map(|(number, _)| number)
+        usable.map(|(number, _)| number)
     }
 
     /// Appends a full image; `missing` gives the bytes of columns that are not in `columns`.
@@ -404,6 +417,7 @@ impl Target {
             computed::fill_those(cx, table, &mut image, is_asked, RowRules { row: 1, rules })?;
         }
         self.check_virtual_values(cx, &image, |column| raw[column] != RawColumn::Absent)?;
+        self.check_constraints(cx, &image)?;
         let outcome = foreign_keys::insert_row(cx, table, &image);
         match self.stored(cx, outcome, &image, Counter::HandlerWrite) {
             Err(e) if self.idempotent && e.is(error::DUP_ENTRY) => {
@@ -428,7 +442,7 @@ impl Target {
             if let Some(primary) = primary
                 && let Some(found) = self.lock(cx, &primary)?
             {
-                self.change(cx, &found, None)?;
+                self.change(cx, &found, None, false)?;
             }
         }
         Ok(())
@@ -452,17 +466,40 @@ impl Target {
         }
     }
 
+    /// Error 1235 for a row that lacks columns beside its id: an id alone says nothing here.
+    fn check_is_whole(&self, before: &[Option<Field<'_>>]) -> Result<()> {
+        let lacks = |column: &usize| before[*column].is_none();
+        if !self.places.iter().any(lacks) {
+            return Ok(());
+        }
+        let TableDef { database, name, .. } = &*self.table;
+        Err(SqlError::unsupported(format_args!(
+            "a row of {database}.{name}, which has no primary key, of which the log has not all columns: another row may have its row id \
+             here. Duramen 0.1.0 has logged whole rows of such tables since 2026-11-28; copy the table anew"
+        )))
+    }
+
     fn change_by_key(&self, cx: &mut Context, index: usize, searched: &[Searched<'_>]) -> Result<()> {
+        if self.is_row_id_key(index) {
+            self.check_is_whole(&searched[0].0)?;
+        }
         let mut by_walk = Vec::new();
         for (number, (before, after)) in searched.iter().enumerate() {
             check_interrupt(cx, number)?;
             let has_other_id = nested(cx, |cx| {
-                let found = self.found_by_key(cx, index, before)?;
+                let mut found = self.found_by_key(cx, index, before)?;
+                let shares_id = found.is_some() && self.is_row_id_key(index);
                 if found.is_none() && self.is_row_id_key(index) {
-                    return Ok(true);
+                    // Another unique key spares the walk.
+                    let other = self.keys(before).nth(1);
+                    found = other.map_or(Ok(None), |other| self.found_by_key(cx, other, before))?;
+                    match &found {
+                        Some(row) if self.has_values(row, before)? => {}
+                        _ => return Ok(true),
+                    }
                 }
                 match found {
-                    Some(found) => self.change(cx, &found, *after)?,
+                    Some(found) => self.change(cx, &found, *after, shares_id)?,
                     None if self.idempotent => {}
                     None => return Err(self.not_found()),
                 }
@@ -475,8 +512,16 @@ impl Target {
         self.change_by_walks(cx, by_walk)
     }
 
-    /// Changes the row that was found, or deletes it.
-    fn change(&self, cx: &mut Context, found: &[u8], after: Option<RowImage<'_>>) -> Result<()> {
+    /// Changes the row that was found, or deletes it. `shares_id` says that it has the row id that
+    /// it has at the source: then it gets the source's new one, too (a REPLACE gives one), for the
+    /// rows' order is that of their ids.
+    fn change(
+        &self,
+        cx: &mut Context,
+        found: &[u8],
+        after: Option<RowImage<'_>>,
+        shares_id: bool,
+    ) -> Result<()> {
         let table = &self.table;
         let Some(after) = after else {
             let outcome = foreign_keys::delete_row(cx, table, found);
@@ -493,9 +538,10 @@ impl Target {
             documents.push((field.column, changed_document(field, before)?));
         }
         let mut columns: Vec<RawColumn<'_>> = after.iter().map(RawColumn::of).collect();
+        let keeps_id = !shares_id || self.has_row_id(cx, &after)?;
         for (column, raw) in columns.iter_mut().enumerate() {
-            // A row keeps the id that it has here.
-            if *raw == RawColumn::Absent || table.columns[column].is_row_id() {
+            // Otherwise a row keeps the id that it has here.
+            if *raw == RawColumn::Absent || keeps_id && table.columns[column].is_row_id() {
                 *raw = RawColumn::there(offsets.raw(found, column));
             }
         }
@@ -512,6 +558,7 @@ impl Target {
         if image == found {
             return Ok(());
         }
+        self.check_constraints(cx, &image)?;
         let outcome = foreign_keys::update_row(cx, table, found, &image);
         self.stored(cx, outcome, &image, Counter::HandlerUpdate)
     }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use binlog::event::XaPrepareEvent;
 use binlog::gtid::{Gtid, GtidSet};
 
-use super::{Applied, Applier, GroupName, Reached, SourcePosition, StoredPosition, Until};
+use super::{Applied, Applier, ApplyError, GroupName, Reached, SourcePosition, StoredPosition, Until};
 use crate::executor::Discard;
-use crate::replica::ReplicaThread;
 use crate::replica::coordinates::Coordinates;
+use crate::replica::{ReceivedEvent, ReplicaThread};
 use crate::session::gtid_next::GtidNext;
 use datum::error::Result;
 
@@ -121,6 +121,40 @@ impl Applier {
         }
         let sql = format!("XA START {}", xid_text(xid.0 as i32, xid.1, xid.2));
         self.session.execute(sql.as_bytes(), &mut Discard)
+    }
+
+    /// True if nothing is to be applied, since UNTIL was reached before the start.
+    ///
+    /// # Errors
+    /// Of a group that was enqueued and is not in the log.
+    pub fn is_until_reached(&mut self) -> std::result::Result<bool, ApplyError> {
+        let until = self.channel.with(|state| state.until.clone());
+        let mut executed = || self.executed().map_err(|e| ApplyError::of_commit(&e));
+        Ok(match until {
+            None => false,
+            Some(Until::BeforeGtids(gtids)) => {
+                let mut others = gtids.clone();
+                others.subtract(&executed()?);
+                others != gtids
+            }
+            Some(Until::AfterGtids(gtids)) => gtids.is_subset(&executed()?),
+            Some(Until::Position { file, offset }) => {
+                !SourcePosition { file, offset }.is_after(&self.reached.position)
+            }
+        })
+    }
+
+    /// START REPLICA UNTIL SOURCE_LOG_POS: an event that is no part of a group begins there, or
+    /// behind it, as the first one of the next log file does.
+    pub(super) fn begins_at_until(&self, received: &ReceivedEvent) -> bool {
+        let Some(offset) = received.end.checked_sub(received.bytes.len() as u64) else { return false };
+        self.channel.with(|state| match &state.until {
+            Some(Until::Position { file, offset: until }) => {
+                let until = SourcePosition { file: file.clone(), offset: *until };
+                !until.is_after(&SourcePosition { file: received.file.to_string(), offset })
+            }
+            _ => false,
+        })
     }
 
     /// START REPLICA UNTIL SQL_BEFORE_GTIDS: the transaction is one of those.

@@ -90,7 +90,7 @@ impl Target {
     }
 
     /// True if a row has these values in all columns that are given, but for its id.
-    fn has_values(&self, found: &[u8], values: &[Option<Field<'_>>]) -> Result<bool> {
+    pub(super) fn has_values(&self, found: &[u8], values: &[Option<Field<'_>>]) -> Result<bool> {
         let present = self.present(values);
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         self.values_of(found, &present, &mut Offsets::default(), &mut ours)?;
@@ -174,7 +174,7 @@ impl Target {
             // It may have changed before it was locked.
             self.values_of(&found, &present, &mut offsets, &mut key)?;
             if let Some(number) = wanted.get_mut(&key).and_then(Vec::pop) {
-                self.change(cx, &found, searched[number].1)?;
+                self.change(cx, &found, searched[number].1, false)?;
                 left -= 1;
             }
         }
