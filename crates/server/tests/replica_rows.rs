@@ -67,7 +67,8 @@ fn rows_without_a_primary_key_are_found_by_their_values() {
     }
     // A REPLACE gives the row another place among the others, which numbers tell.
     source.sql(
-        "CREATE TABLE d.o (a INT, UNIQUE (a)); INSERT INTO d.o VALUES (1), (2), (3); REPLACE INTO d.o VALUES (1);
+        "CREATE TABLE d.o (a INT, b INT, UNIQUE (a)); INSERT INTO d.o VALUES (1, 1), (2, 2), (3, 3);
+         REPLACE INTO d.o VALUES (1, 9);
          ALTER TABLE d.o ADD id INT AUTO_INCREMENT PRIMARY KEY",
     );
     await_all(&replica, &source);
