@@ -76,7 +76,7 @@ use ack_barrier::AckBarrier;
 use background::Background;
 use commit::{Leader, Written};
 use dependencies::Dependencies;
-use env::Env;
+use env::{Env, Rows};
 use files::Files;
 use full_disk::FullDisk;
 use mark::DurableMark;
@@ -390,6 +390,31 @@ impl Log {
     pub fn rotate(&self) -> Result<(), LogError> {
         self.shared.rotate(&mut self.shared.leader.lock())?;
         self.shared.files.update_index()
+    }
+
+    /// `binlog_encryption`: whether files that are made from now on are encrypted. If that changes,
+    /// the next one begins. False if there are no keys, and nothing changes.
+    ///
+    /// # Errors
+    /// Those of [`Log::rotate`]; the setting is the old one then.
+    pub fn set_encryption(&self, encrypts: bool) -> Result<bool, LogError> {
+        let env = &self.shared.files.folder.env;
+        if env.encrypts(Rows::Log) == encrypts {
+            return Ok(true);
+        }
+        if !env.set_encrypts(Rows::Log, encrypts) {
+            return Ok(false);
+        }
+        self.rotate().inspect_err(|_| {
+            env.set_encrypts(Rows::Log, !encrypts);
+        })?;
+        Ok(true)
+    }
+
+    /// True if the file of this number is encrypted on the disk; readers get it decrypted.
+    pub fn is_encrypted(&self, number: FileNumber) -> bool {
+        let folder = &self.shared.files.folder;
+        folder.env.master_key_of(&folder.log_path(number)).is_ok_and(|key| key.is_some())
     }
 
     /// PURGE BINARY LOGS TO: removes the files before `keep`, and returns their numbers. Readers

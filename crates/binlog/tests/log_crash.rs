@@ -182,7 +182,8 @@ fn power_cuts_anywhere_leave_a_prefix_with_all_that_is_owed() {
         let outcome = std::panic::catch_unwind(|| {
             let mut random = Random::new(seed);
             let env = SimEnv::new(seed);
-            let mut env = if seed % 2 == 0 { env } else { env.with_rare_paths() };
+            let env = if seed % 2 == 0 { env } else { env.with_rare_paths() };
+            let mut env = if seed % 10 < 8 { env } else { env.encrypted() };
             let mut world = World::default();
             for _ in 0..4 {
                 env.cut_at(1 + random.below(120));

@@ -4,9 +4,10 @@
 //! next one a simulated disk that loses power, tears writes, fails flushes and fills up
 //! ([`SimEnv`]), with a seed that repeats it.
 //!
-//! Reading order: this file (the contract), [`real`], [`sim`]; [`trail`] is for writing much
-//! in the background, [`memory`] for the program's first line, [`processor`] for threads that hand
-//! work to each other, [`INVARIANTS`] and [`rarely`] for builds that check what they claim.
+//! Reading order: this file (the contract), [`real`], [`sim`], [`encryption`] between the two and
+//! who uses them; [`trail`] is for writing much in the background, [`memory`] for the program's
+//! first line, [`processor`] for threads that hand work to each other, [`INVARIANTS`] and
+//! [`rarely`] for builds that check what they claim.
 //!
 //! What callers may rely on, and what they must not:
 //!
@@ -27,6 +28,7 @@
 #![warn(clippy::missing_errors_doc)]
 
 mod clock;
+pub mod encryption;
 mod lease;
 pub mod memory;
 pub mod processor;
@@ -36,6 +38,7 @@ mod sim;
 mod trail;
 mod writeback;
 
+pub use encryption::Rows;
 pub use rare::{INVARIANTS, rarely};
 pub use real::RealEnv;
 pub use sim::{Fault, SimEnv};
@@ -60,6 +63,9 @@ pub enum OpenMode {
     /// As [`OpenMode::CreateNew`], and from its first moment on only the owner may open it (mode
     /// 0600): for private keys.
     CreateNewPrivate,
+    /// As [`OpenMode::CreateNew`], for a file that holds rows: it is encrypted if the environment
+    /// encrypts these ([`Env::encrypts`]).
+    CreateNewRows(Rows),
 }
 
 /// Whose processor time is asked for.
@@ -145,6 +151,34 @@ pub trait Env: Send + Sync + 'static {
     /// Fills `out` with random bytes: from the operating system's secure source on the real side,
     /// from the seed on the simulated one.
     fn random(&self, out: &mut [u8]);
+    /// True if new files with these rows are encrypted.
+    fn encrypts(&self, rows: Rows) -> bool {
+        let _ = rows;
+        false
+    }
+    /// Has new files with these rows encrypted, or not; what is there stays as it is. False if
+    /// there are no keys to do so.
+    fn set_encrypts(&self, rows: Rows, encrypts: bool) -> bool {
+        let _ = rows;
+        !encrypts
+    }
+    /// Which master key unlocks the file; `None` if it is not encrypted.
+    ///
+    /// # Errors
+    /// Those of [`Env::open`].
+    fn master_key_of(&self, path: &Path) -> io::Result<Option<encryption::KeyId>> {
+        self.open(path, OpenMode::Read).map(|_| None)
+    }
+    /// Has a new master key wrap the keys of all files in `folders` that hold `rows`, and of those
+    /// that are made from now on ([`encryption`] has the steps); folders in them are not looked at.
+    ///
+    /// # Errors
+    /// `Unsupported` without a key file; those of reading and replacing the key file, when nothing
+    /// is changed; those of the files, when some have the new key and all are readable.
+    fn rotate_master_key(&self, rows: Rows, folders: &[&Path]) -> io::Result<encryption::Rotated> {
+        let _ = (rows, folders);
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Answers for [`rarely`], which is what to call. Always false, unless rare paths are enabled.
     fn takes_rare_path(&self, one_in: u64) -> bool {
         let _ = one_in;
@@ -284,6 +318,11 @@ pub trait File: Send + Sync {
     /// # Errors
     /// The operating system's.
     fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// True if what is written here is encrypted on the disk.
+    fn is_encrypted(&self) -> bool {
+        false
+    }
 
     /// True if the file holds no byte.
     ///

@@ -29,7 +29,7 @@ impl Env for RealEnv {
             OpenMode::Read => options.custom_flags(libc::O_NONBLOCK),
             OpenMode::ReadWrite => options.write(true),
             OpenMode::Create => options.write(true).create(true),
-            OpenMode::CreateNew => options.write(true).create_new(true),
+            OpenMode::CreateNew | OpenMode::CreateNewRows(_) => options.write(true).create_new(true),
             OpenMode::CreateNewPrivate => options.write(true).create_new(true).mode(0o600),
         };
         let file = options.open(path)?;

@@ -12,6 +12,8 @@
 //! - [`SimEnv::hold_syncs`]: flushes wait until they are released;
 //!   [`SimEnv::set_sync_time`]: they take time.
 //! - [`SimEnv::counters`]: what was asked of the disk so far.
+//! - [`SimEnv::encrypted`]: files that hold rows are encrypted; so are those of all machines if
+//!   `DURAMEN_SIM_ENCRYPTED` is set.
 //!
 //! The clock stands still unless asked (a microsecond) or moved by [`SimEnv::advance`]. Everything
 //! is under one latch: operations are atomic towards each other and towards the power cut, so an
@@ -20,7 +22,8 @@
 
 mod disk;
 
-use crate::{Env, File, OpenMode, UnixMicros, Whose};
+use crate::encryption::{EncryptingEnv, Encryption, KeyId, Rotated};
+use crate::{Env, File, OpenMode, Rows, UnixMicros, Whose};
 use disk::{FileState, Folder, Inode, NameChange, Node};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
@@ -40,6 +43,7 @@ const EIO: i32 = 5;
 #[derive(Clone)]
 pub struct SimEnv {
     shared: Arc<Shared>,
+    encryption: Option<Arc<Encryption>>,
 }
 
 struct Shared {
@@ -118,7 +122,25 @@ struct SimState {
 impl SimEnv {
     /// A machine with an empty disk.
     pub fn new(seed: u64) -> Self {
-        Self::with_disk(seed, Folder::default(), Duration::ZERO, false)
+        let env = Self::with_disk(seed, Folder::default(), Duration::ZERO, false);
+        if std::env::var_os("DURAMEN_SIM_ENCRYPTED").is_some() { env.encrypted() } else { env }
+    }
+
+    /// This machine, and those that it becomes, encrypts all files that hold rows, by a key that
+    /// all tests know.
+    pub fn encrypted(self) -> Self {
+        Self { encryption: Some(Arc::new(Encryption::of_a_test())), ..self }
+    }
+
+    /// This machine as if nothing was encrypted: files are what the disk has.
+    pub fn unencrypted(&self) -> Self {
+        Self { shared: self.shared.clone(), encryption: None }
+    }
+
+    /// This machine's files, through its keys.
+    fn through_keys(&self) -> Option<EncryptingEnv> {
+        let encryption = self.encryption.clone()?;
+        Some(EncryptingEnv::new(Arc::new(self.unencrypted()), encryption))
     }
 
     /// This machine, and those that it becomes, takes rare paths by its seed ([`crate::rarely`]).
@@ -148,7 +170,7 @@ impl SimEnv {
             released_syncs: Vec::new(),
             sync_time: Duration::ZERO,
         };
-        Self { shared: Arc::new(Shared { seed, state: Mutex::new(state) }) }
+        Self { shared: Arc::new(Shared { seed, state: Mutex::new(state) }), encryption: None }
     }
 
     /// The seed that repeats this machine's fates, as far as the threads running over it repeat
@@ -188,14 +210,14 @@ impl SimEnv {
         let state = self.shared.state.lock();
         let mut random = Random::new(seed);
         let root = state.root.lock().reboot(&mut random);
-        state.successor(seed, root)
+        self.successor(&state, seed, root)
     }
 
     /// Another machine with this one's disk as a power cut now would leave it; this one goes on.
     pub fn copy_after_cut(&self, seed: u64) -> SimEnv {
         let state = self.shared.state.lock();
         let root = state.root.lock().reboot(&mut Random::new(seed));
-        state.successor(seed, root)
+        self.successor(&state, seed, root)
     }
 
     /// Another machine with this one's disk as everybody reads it now, flushed: what a process
@@ -203,7 +225,7 @@ impl SimEnv {
     pub fn copy(&self, seed: u64) -> SimEnv {
         let state = self.shared.state.lock();
         let root = state.root.lock().copy();
-        state.successor(seed, root)
+        self.successor(&state, seed, root)
     }
 
     /// Lets `after` operations of this kind pass, on files whose path contains `matching`, then
@@ -312,11 +334,6 @@ enum Verdict {
 }
 
 impl SimState {
-    /// The machine with this disk, a second later.
-    fn successor(&self, seed: u64, root: Folder) -> SimEnv {
-        SimEnv::with_disk(seed, root, self.monotonic + Duration::from_secs(1), self.rare.is_some())
-    }
-
     fn check_power(&self) -> io::Result<()> {
         if self.powered { Ok(()) } else { Err(power_is_off()) }
     }
@@ -446,6 +463,14 @@ fn not_found(path: &Path) -> io::Error {
 }
 
 impl SimEnv {
+    /// The machine with this disk, a second later.
+    fn successor(&self, state: &SimState, seed: u64, root: Folder) -> SimEnv {
+        let monotonic = state.monotonic + Duration::from_secs(1);
+        let successor = Self::with_disk(seed, root, monotonic, state.rare.is_some());
+        // Not the same keys, but the same again: no file of this machine is open on the next.
+        if self.encryption.is_some() { successor.encrypted() } else { successor }
+    }
+
     /// The state, the power being on.
     fn powered(&self) -> io::Result<MutexGuard<'_, SimState>> {
         let state = self.shared.state.lock();
@@ -461,13 +486,17 @@ impl SimEnv {
 
 impl Env for SimEnv {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        if let Some(env) = self.through_keys() {
+            return env.open(path, mode);
+        }
+        use OpenMode as M;
         let mut state = self.powered()?;
         let inode = match (state.find_file(path), mode) {
-            (Ok(_), OpenMode::CreateNew | OpenMode::CreateNewPrivate) => {
+            (Ok(_), M::CreateNew | M::CreateNewPrivate | M::CreateNewRows(_)) => {
                 return Err(ErrorKind::AlreadyExists.into());
             }
             (Ok(inode), _) => inode,
-            (Err(e), OpenMode::Create | OpenMode::CreateNew | OpenMode::CreateNewPrivate)
+            (Err(e), M::Create | M::CreateNew | M::CreateNewPrivate | M::CreateNewRows(_))
                 if e.kind() == ErrorKind::NotFound =>
             {
                 let (folder, name) = state.parent(path)?;
@@ -583,6 +612,25 @@ impl Env for SimEnv {
 
     fn random(&self, out: &mut [u8]) {
         self.shared.state.lock().entropy.fill(out);
+    }
+
+    fn encrypts(&self, rows: Rows) -> bool {
+        self.encryption.as_ref().is_some_and(|encryption| encryption.encrypts(rows))
+    }
+
+    fn set_encrypts(&self, rows: Rows, encrypts: bool) -> bool {
+        self.through_keys().map_or(!encrypts, |env| env.set_encrypts(rows, encrypts))
+    }
+
+    fn master_key_of(&self, path: &Path) -> io::Result<Option<KeyId>> {
+        match self.through_keys() {
+            Some(env) => env.master_key_of(path),
+            None => self.open(path, OpenMode::Read).map(|_| None),
+        }
+    }
+
+    fn rotate_master_key(&self, rows: Rows, folders: &[&Path]) -> io::Result<Rotated> {
+        self.through_keys().ok_or(ErrorKind::Unsupported)?.rotate_master_key(rows, folders)
     }
 
     fn takes_rare_path(&self, one_in: u64) -> bool {

@@ -32,6 +32,7 @@ mod source;
 mod take;
 mod verify;
 
+use crate::encryption::with_keys;
 use crate::log_tool::ToolError;
 pub(crate) use help::{BACKUP, RESTORE};
 
@@ -39,7 +40,7 @@ use crate::log_tool::arguments::{Arguments, Takes};
 use crate::log_tool::point::Until;
 use crate::tool::{asks_for_help, exit, folder, print, real};
 use binlog::json_lines::moment;
-use env::{Env, RealEnv};
+use env::Env;
 use key::Key;
 use manifest::Manifest;
 use prune::Keep;
@@ -65,12 +66,12 @@ const BAD: u8 = 1;
 
 /// Does what the arguments after `duramen backup` ask. Exit codes: see its help.
 pub fn run(args: &[String]) -> ExitCode {
-    exit("backup", command(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
+    exit("backup", with_keys(args, command))
 }
 
 /// Does what the arguments after `duramen restore` ask. Exit codes: see its help.
 pub fn restore(args: &[String]) -> ExitCode {
-    exit("restore", run_restore(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
+    exit("restore", with_keys(args, run_restore))
 }
 
 fn command(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {

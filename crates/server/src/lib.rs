@@ -16,6 +16,7 @@ pub mod datadir;
 mod deferred_reply;
 mod dispatch;
 mod dump;
+mod encryption;
 mod error_log;
 mod event_scheduler;
 pub mod failover;

@@ -29,8 +29,9 @@ pub(crate) use transactions::end_of_log;
 
 pub(crate) use help::OVERVIEW;
 
+use crate::encryption::with_keys;
 use binlog::file::FileError;
-use env::{Env, RealEnv};
+use env::Env;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -123,8 +124,7 @@ const COMMANDS: [&str; 8] = ["print", "verify", "stats", "find", "cut", "rewrite
 /// Does what the arguments after `duramen binlog` ask. Exit codes: 0 for done, 1 for damage or
 /// nothing found, 2 for what can't be done.
 pub fn run(args: &[String]) -> ExitCode {
-    let env: Arc<dyn Env> = Arc::new(RealEnv);
-    match command(&env, args) {
+    match with_keys(args, command) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Bad) => ExitCode::from(1),
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,

@@ -32,16 +32,17 @@ pub(crate) mod report;
 mod survey;
 mod upgrade;
 
+use crate::encryption::with_keys;
 use crate::log_tool::ToolError;
 pub(crate) use help::{CHECK, REPAIR, UPGRADE_CHECK};
 
 use crate::log_tool::arguments::{Arguments, Takes};
-use crate::log_tool::replay::{Unfinished, refuse_unfinished};
+use crate::log_tool::replay::{Unfinished, refuse_unreadable};
 use crate::tool::{asks_for_help, exit, folder, print, real};
 use binlog::gtid::GtidSet;
 use binlog::log::LogError;
 use copy::{Cut, NewLog};
-use env::{Env, RealEnv};
+use env::Env;
 use examine::{Depth, Examination, StoreState, one_line};
 use rebuild::Rebuilt;
 use report::{Severity, array, members, object, quoted};
@@ -66,17 +67,17 @@ const REPORT: &str = "repair-report.json";
 
 /// Does what the arguments after `duramen check` ask. Exit codes: see its help.
 pub fn check(args: &[String]) -> ExitCode {
-    exit("check", run_check(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
+    exit("check", with_keys(args, run_check))
 }
 
 /// Does what the arguments after `duramen upgrade-check` ask. Exit codes: see its help.
 pub fn upgrade_check(args: &[String]) -> ExitCode {
-    exit("upgrade-check", upgrade::run(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
+    exit("upgrade-check", with_keys(args, upgrade::run))
 }
 
 /// Does what the arguments after `duramen repair` ask. Exit codes: see its help.
 pub fn repair(args: &[String]) -> ExitCode {
-    exit("repair", run_repair(&(Arc::new(RealEnv) as Arc<dyn Env>), args))
+    exit("repair", with_keys(args, run_repair))
 }
 
 fn run_check(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
@@ -85,7 +86,7 @@ fn run_check(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     }
     let arguments = Arguments::parse("check", args, &CHECK_OPTIONS, &[])?;
     let dir = folder(&arguments, "datadir", "the data directory to examine")?;
-    refuse_unfinished(&**env, &dir)?;
+    refuse_unreadable(&**env, &dir)?;
     let found = examine::examine(env, &dir, arguments.value("log-bin"), depth(arguments.has("full")))?;
     match arguments.has("json") {
         true => print(&format!("{{{}}}\n", found.report.json_members()))?,
@@ -155,7 +156,7 @@ fn run_repair(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     }
     let arguments = Arguments::parse("repair", args, &REPAIR_OPTIONS, &[])?;
     let dir = folder(&arguments, "datadir", "the data directory to repair")?;
-    refuse_unfinished(&**env, &dir)?;
+    refuse_unreadable(&**env, &dir)?;
     let into = folder(&arguments, "into", "the data directory to make; a repair changes nothing in place")?;
     if real(&into).starts_with(real(&dir)) {
         let what = format!("--into={} is in the data directory, and nothing is made there", into.display());

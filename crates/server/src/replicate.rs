@@ -90,7 +90,8 @@ fn replicate(args: &[String]) -> Result<ExitCode, ToolError> {
     let Command::Serve(options) = parsed else {
         return Err(arguments.wrong("give what 'duramen serve' needs: --datadir, --server-id ..".into()));
     };
-    copy(&env, &remote, &options, &arguments)?;
+    let encrypting = crate::encryption::of_server(&env, &options);
+    copy(&encrypting.map_err(|e| ToolError::Refused(e.to_string()))?, &remote, &options, &arguments)?;
     if arguments.has("copy-only") {
         return Ok(ExitCode::SUCCESS);
     }

@@ -61,6 +61,9 @@ pub enum StartError {
     #[error("'{}' is an unfinished data directory: 'duramen restore', 'duramen binlog replay' or 'duramen repair' was ended before it \
         was whole, or is at work. Call that again, or remove it", .0.display())]
     Unfinished(std::path::PathBuf),
+    /// Encryption at rest: a key is missing, or wrong. Nothing was changed.
+    #[error("{0}")]
+    Encryption(String),
     /// What was opened can't be closed again.
     #[error("can't open the database: {0}")]
     Close(sql::SqlError),
@@ -173,6 +176,7 @@ impl Running {
         if is_unfinished(&*env, &dir) {
             return Err(StartError::Unfinished(dir));
         }
+        let env = crate::encryption::of_server(&env, options)?;
         let datadir = Datadir::open(env.clone(), &options.path(ids::DATADIR), &options.path(ids::PID_FILE))?;
         if crate::replicate::is_unfinished(&*env, datadir.path()) {
             return Err(StartError::UnfinishedCopy(datadir.path().to_owned()));

@@ -3,7 +3,7 @@
 //! - [`set`]: variables. [`show`], [`crate::listing`]: what SHOW shows, and how it is filtered.
 //! - [`binary_log`], [`event_info`]: the log as clients see it.
 //! - [`control`]: what changes the server or other sessions. [`replica`]: this server as a replica.
-//!   [`xa`]: XA RECOVER.
+//!   [`xa`]: XA RECOVER. [`master_key`]: ALTER INSTANCE ROTATE .. MASTER KEY.
 //!
 //! Accounts are objects of the catalog: CREATE USER and its like are DDL (`catalog::ddl`).
 //!
@@ -13,6 +13,7 @@
 pub(crate) mod binary_log;
 pub(crate) mod control;
 mod event_info;
+mod master_key;
 pub(crate) mod replica;
 pub(crate) mod set;
 pub(crate) mod show;
@@ -78,6 +79,7 @@ pub(crate) fn execute(
             };
             (counter, replica::execute(cx, &statement.kind).map(|()| false))
         }
+        S::RotateMasterKey(of) => (Counter::ComAlterInstance, master_key::rotate(cx, *of).map(|()| false)),
         S::Shutdown => (Counter::ComAdminCommands, control::shutdown(cx).map(|()| false)),
         _ => return None,
     };

@@ -91,6 +91,7 @@ impl StatementClass {
             | S::Reset(_)
             | S::ResetPersist { .. }
             | S::TableMaintenance(_)
+            | S::RotateMasterKey(_)
             | S::InstallPlugin { .. }
             | S::UninstallPlugin(_)
             | S::Shutdown
@@ -119,7 +120,7 @@ fn is_shared_ddl(kind: &StatementKind) -> bool {
 pub(crate) fn commits_implicitly(kind: &StatementKind) -> bool {
     use StatementKind as S;
     is_shared_ddl(kind)
-        || matches!(kind, S::Begin(_) | S::LockTables(_) | S::TableMaintenance(_))
+        || matches!(kind, S::Begin(_) | S::LockTables(_) | S::TableMaintenance(_) | S::RotateMasterKey(_))
         || matches!(kind, S::Flush(flush) if !flush.local)
         || StatementClass::of(kind) == StatementClass::Replication
         || matches!(kind, S::Reset(what) if what.iter().any(|w| matches!(w, ResetWhat::Replica { .. })))
@@ -165,6 +166,7 @@ pub(crate) fn administers(kind: &StatementKind) -> Option<&'static str> {
         S::ChangeReplicationFilter { .. } => "CHANGE REPLICATION FILTER",
         S::StartReplica(_) => "START REPLICA",
         S::StopReplica { .. } => "STOP REPLICA",
+        S::RotateMasterKey(_) => "ALTER INSTANCE",
         S::LockTables(_) => "LOCK TABLES",
         S::LockInstance => "LOCK INSTANCE",
         S::Set(items) if items.iter().any(is_of_server) => "SET GLOBAL",

@@ -103,7 +103,8 @@ const RELEASED_BY_LEADER_MAX: usize = 2000;
 /// The folder of the store inside the data directory.
 pub const STORE_FOLDER: &str = "store";
 /// That of the temporary tables' store.
-const TEMPORARY_FOLDER: &str = "temporary";
+/// The folder of temporary tables, inside the data directory.
+pub const TEMPORARY_FOLDER: &str = "temporary";
 
 /// Why the engine does not start, stop or do a chore.
 #[derive(Debug, Clone, thiserror::Error)]

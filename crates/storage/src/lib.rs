@@ -62,7 +62,9 @@ mod write_set;
 
 pub use batch::{BatchOp, WriteBatch};
 pub use cursor::Cursor;
-pub use engine::{Engine, EngineError, EngineOptions, FinishedBranch, PendingCommit, STORE_FOLDER};
+pub use engine::{
+    Engine, EngineError, EngineOptions, FinishedBranch, PendingCommit, STORE_FOLDER, TEMPORARY_FOLDER,
+};
 pub use entry::{TreeId, Value};
 pub use error::StoreError;
 pub use lock::{Interrupt, LockError, LockManager, LockMode, WaitPolicy};

@@ -27,7 +27,7 @@
 
 use crate::error::StoreError;
 use crate::version::Edit;
-use env::{Env, File, OpenMode};
+use env::{Env, File, OpenMode, Rows};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -187,7 +187,7 @@ impl Manifest {
         let path = manifest_path(&self.dir, number);
         let failed = |e| StoreError::io(format!("begin {}", path.display()), e);
         let record = encode_record(whole, number, 0);
-        let file = self.env.open(&path, OpenMode::CreateNew).map_err(failed)?;
+        let file = self.env.open(&path, OpenMode::CreateNewRows(Rows::Tables)).map_err(failed)?;
         let switched = file
             .write_at(&record, 0)
             .and_then(|()| file.sync_all())

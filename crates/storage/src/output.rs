@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use crate::sstable::{Compression, Table, TableBuilder, TableContext, TableMeta};
 use crate::survivors::Sink;
 use binlog::LogPosition;
-use env::OpenMode;
+use env::{OpenMode, Rows};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -205,7 +205,7 @@ fn start_table(
     let number = next_number.fetch_add(1, Ordering::Relaxed);
     started.push(number);
     let path = context.table_path(number);
-    let file = context.env.open(&path, OpenMode::CreateNew);
+    let file = context.env.open(&path, OpenMode::CreateNewRows(Rows::Tables));
     let file = file.map_err(|e| StoreError::io(format!("make {}", path.display()), e))?;
     Ok(TableBuilder::new(file, number, compression))
 }

@@ -184,6 +184,15 @@ pub struct Statement {
     pub algorithm_and_lock: Vec<Span>,
 }
 
+/// Whose master key is rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MasterKey {
+    /// `INNODB`
+    Tables,
+    /// `BINLOG`
+    Log,
+}
+
 /// What a statement does. Large ones are boxed, so that the enum stays small.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StatementKind {
@@ -268,6 +277,8 @@ pub enum StatementKind {
     UnlockTables,
     LockInstance,
     UnlockInstance,
+    /// `ALTER INSTANCE ROTATE .. MASTER KEY`
+    RotateMasterKey(MasterKey),
     Prepare {
         name: Ident,
         source: PrepareSource,

@@ -32,7 +32,7 @@ use crate::event::PreviousGtids;
 use crate::group::{EventGroup, GtidStamp};
 use crate::gtid::Gtid;
 use crate::position::LogPosition;
-use env::{File, OpenMode, Trail};
+use env::{File, OpenMode, Rows, Trail};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -168,7 +168,7 @@ impl Shared {
         let body_start = (HEADER_ROOM + 3 * previous.len() as u64).next_multiple_of(PAGE);
         let folder = self.files.folder.clone();
         let path = folder.large_file(self.large_serial.fetch_add(1, Relaxed));
-        let file = folder.env.open(&path, OpenMode::CreateNew);
+        let file = folder.env.open(&path, OpenMode::CreateNewRows(Rows::Log));
         let file = file.map_err(|e| LogError::io(format!("making {}", path.display()), e))?;
         let large = LargeFile {
             folder,

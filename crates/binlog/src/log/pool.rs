@@ -9,14 +9,14 @@
 //! in: a disk that takes one flush at a time would otherwise do every second one for the pool. A
 //! rotation takes a file if there is one, and never waits (P1). Files of an earlier run are reused
 //! if they hold nothing but zeros: a rotation that a power cut broke off may have written a header
-//! to one.
+//! to one. So are they only if they are encrypted, or not, as new files are to be.
 //!
 //! (P1) Nothing here makes a commit wait: `take` holds the latch for a few instructions.
 //! (P2) A file in `ready` is all zeros and flushed; its name need not be durable.
 
 use super::names::Folder;
 use super::status::LogStatus;
-use env::{Env, File, OpenMode, PIECE, Trail};
+use env::{Env, File, OpenMode, PIECE, Rows, Trail};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
@@ -77,7 +77,17 @@ impl Pool {
 
     /// A file, if one is ready (P1).
     pub(super) fn take(&self) -> Option<PoolFile> {
-        if self.is_wanted() { self.state.lock().ready.pop_front() } else { None }
+        if !self.is_wanted() {
+            return None;
+        }
+        let mut state = self.state.lock();
+        let at = state.ready.iter().position(|file| self.is_fit(file.file.as_ref()))?;
+        state.ready.remove(at)
+    }
+
+    /// False of a file that was made while others were to be encrypted.
+    fn is_fit(&self, file: &dyn File) -> bool {
+        file.is_encrypted() == self.folder.env.encrypts(Rows::Log)
     }
 
     /// Brings the pool to its wanted size. Called by one thread at a time; gives up soon after
@@ -86,8 +96,14 @@ impl Pool {
         loop {
             let (ready, leftover, serial) = {
                 let mut state = self.state.lock();
-                let leftover = state.leftover.pop();
                 let serial = state.next_serial;
+                let unfit = state.ready.iter().position(|file| !self.is_fit(file.file.as_ref()));
+                if let Some(unfit) = unfit.and_then(|at| state.ready.remove(at)) {
+                    drop(state);
+                    self.folder.env.remove_file(&unfit.path)?;
+                    continue;
+                }
+                let leftover = state.leftover.pop();
                 (state.ready.len(), leftover, serial)
             };
             let wanted = self.wanted.load(Relaxed) as usize;
@@ -122,7 +138,7 @@ impl Pool {
     fn make(&self, serial: u64, stop: StopOrPause<'_>) -> io::Result<Option<PoolFile>> {
         let env = &self.folder.env;
         let unfinished = self.folder.unfinished_pool_file(serial);
-        let file = env.open(&unfinished, OpenMode::CreateNew)?;
+        let file = env.open(&unfinished, OpenMode::CreateNewRows(Rows::Log))?;
         let len = self.file_size.load(Relaxed);
         match write_zeros(env.as_ref(), file.as_ref(), len, stop) {
             Ok(true) => {}
@@ -141,6 +157,9 @@ impl Pool {
         let path = self.folder.pool_file(serial);
         let file = self.folder.env.open(&path, OpenMode::ReadWrite)?;
         let len = file.len()?;
+        if !self.is_fit(file.as_ref()) {
+            return self.remove(&path, stop);
+        }
         if len == self.file_size.load(Relaxed) && is_zeros(file.as_ref(), len, stop)? {
             return Ok(Some(PoolFile { path, file, len }));
         }

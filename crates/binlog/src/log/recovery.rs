@@ -37,7 +37,7 @@ use super::rotate::{Past, clear_in_use};
 use super::scan::{ClosedBy, StreamError};
 use crate::gtid::GtidSet;
 use crate::position::{FileNumber, LogPosition};
-use env::{File, OpenMode, PIECE};
+use env::{File, OpenMode, PIECE, Rows};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -186,7 +186,7 @@ fn save_cut_bytes(
         } else {
             remove(folder, &temporary)?;
             let copy = || {
-                let copy = folder.env.open(&temporary, OpenMode::CreateNew)?;
+                let copy = folder.env.open(&temporary, OpenMode::CreateNewRows(Rows::Log))?;
                 source.copy_to(copy.as_ref())?;
                 copy.sync_all()?;
                 folder.env.rename(&temporary, &path)

@@ -18,7 +18,7 @@ use crate::event::{
 use crate::group::{EventGroup, GtidStamp};
 use crate::gtid::{GtidSet, Uuid};
 use crate::position::{FileNumber, LogPosition};
-use env::{File, OpenMode};
+use env::{File, OpenMode, Rows};
 use parking_lot::Mutex;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -286,7 +286,7 @@ impl FileMaker {
                 Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
                 _ => {}
             }
-            self.folder.env.open(&path, OpenMode::CreateNew)
+            self.folder.env.open(&path, OpenMode::CreateNewRows(Rows::Log))
         };
         let file = create().map_err(|e| LogError::io(format!("making {}", path.display()), e))?;
         Ok(PoolFile { path, file, len: 0 })

@@ -448,6 +448,7 @@ catalogue! {
     USER_ALREADY_EXISTS = 3163, "HY000", "Authorization ID % already exists.";
     INVALID_JSON_PATH_ARRAY_CELL = 3165, "42000", "A path expression is not a path to a cell in an array.";
     CAPACITY_EXCEEDED = 3170, "HY000", "Memory capacity of % bytes for '%' exceeded. %";
+    CANNOT_FIND_KEY_IN_KEYRING = 3185, "HY000", "Can't find master key from keyring, please check in the server log if a keyring is loaded and initialized successfully.";
     UDF_ERROR = 3200, "HY000", "% UDF failed; %";
     AES_INVALID_KDF_NAME = 3235, "HY000", "KDF method name is not valid. Please use hkdf or pbkdf2_hmac method name";
     AES_INVALID_KDF_ITERATIONS = 3236, "HY000", "For KDF method pbkdf2_hmac iterations value less than 1000 or more than 65535 is not allowed due to security reasons. Please provide iterations >= 1000 and iterations < 65535";
@@ -520,6 +521,7 @@ catalogue! {
     DEPRECATED_UTF8MB3_COLLATION = 3778, "HY000", "'%' is a collation of the deprecated character set UTF8MB3. Please consider using UTF8MB4 with an appropriate collation instead.";
     FK_INCOMPATIBLE_COLUMNS = 3780, "HY000", "Referencing column '%' and referenced column '%' in foreign key constraint '%' are incompatible.";
     FUNCTIONAL_INDEX_ROW_VALUE_IS_NOT_ALLOWED = 3800, "HY000", "Expression of functional index '%' cannot refer to a row value.";
+    RPL_ENCRYPTION_CANNOT_ROTATE_BINLOG_MASTER_KEY = 3805, "HY000", "Cannot rotate binary log master key when 'binlog-encryption' is off.";
     NON_BOOLEAN_CHECK_CONSTRAINT = 3812, "HY000", "An expression of non-boolean type specified to a check constraint '%'.";
     COLUMN_CHECK_CONSTRAINT_REFERENCES_OTHER_COLUMN = 3813, "HY000", "Column check constraint '%' references other column.";
     CHECK_CONSTRAINT_NAMED_FUNCTION_IS_NOT_ALLOWED = 3814, "HY000", "An expression of a check constraint '%' contains disallowed function: %.";

@@ -21,6 +21,8 @@ A backup is consistent at a position of the log, which it tells. Only what the s
                        file nothing can be restored: keep it elsewhere
     --continuous       go on archiving the log, until the program is ended
     --every=SECONDS    with --continuous: take a backup so often, too, if anything was committed since
+    --master-key-file=FILE   the server's duramen_master_key_file, if its files are encrypted: the backup has their content, in clear
+                       without --key-file
     --jobs=N           threads that copy tables, by default 2, at most 64
     --rate=N           copy tables at N MiB a second at most, so that the server's commits have the disk first; the log is not slowed down
     --all              verify: restore each backup
@@ -50,6 +52,7 @@ own, so that it gives out no GTID that the old one gave to another transaction.
     --keep-uuid        the new server takes the old one's place, and has its server_uuid: only if all of the log was restored, and the old one
                        is gone
     --key-file=FILE    the key, if the backups are encrypted
+    --master-key-file=FILE   encrypt the new data directory's tables and log, as duramen_master_key_file does
     --jobs=N           threads that copy tables, by default 2, at most 64
     --help             this text
 

@@ -146,7 +146,7 @@ fn unpack(
     let (env, path) = (&*repository.env, folder.join(&stored.path));
     let is_private = stored.path.ends_with("key.pem") || stored.path == "replica-channels";
     let mut file =
-        if is_private { NewFile::create_private(env, &path)? } else { NewFile::create(env, &path)? };
+        if is_private { NewFile::create_private(env, &path)? } else { NewFile::create_data(env, &path)? };
     let content = repository.read(piece)?.read_all(&mut |bytes| {
         progress.lock().add(bytes.len() as u64);
         file.append(bytes)
@@ -178,7 +178,7 @@ fn unpack_log_file(
     loop {
         attempt += 1;
         let (before, gap) = repository.chain(name)?;
-        let mut file = NewFile::create(env, path)?;
+        let mut file = NewFile::create_data(env, path)?;
         let read = repository.read_log(&before, &mut |bytes| file.append(bytes));
         // Where segments went meanwhile, their list may have had a gap, or no end.
         let now = repository.all_segments(name)?;

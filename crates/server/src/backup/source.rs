@@ -11,7 +11,7 @@
 use super::manifest::is_plain;
 use super::rate::Rate;
 use crate::log_tool::replay::copy::is_data;
-use crate::log_tool::replay::refuse_unfinished;
+use crate::log_tool::replay::refuse_unreadable;
 use crate::log_tool::{ToolError, printable};
 use crate::tool::{listed_logs, log_index, name_of};
 use binlog::LogPosition;
@@ -64,7 +64,7 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     pub(super) fn open(env: &'a Arc<dyn Env>, path: &'a Path, rate: Rate) -> Result<Self, ToolError> {
         let inside = env.read_dir(path).map_err(|e| ToolError::io("read the data directory", path, e))?;
-        refuse_unfinished(&**env, path)?;
+        refuse_unreadable(&**env, path)?;
         let Some(index) = log_index(&inside) else {
             let path = path.display();
             return Err(ToolError::Refused(format!(
@@ -155,7 +155,7 @@ impl<'a> Source<'a> {
         };
         // What is read is what is copied, so it is read from memory; the data directory's may be
         // another one by now, and nothing of it is to be on a disk that is not encrypted.
-        let memory: Arc<dyn Env> = Arc::new(SimEnv::new(0));
+        let memory: Arc<dyn Env> = Arc::new(SimEnv::new(0).unencrypted());
         let made = memory.create_dir_all(&folder).and_then(|()| {
             memory.replace_file(&folder.join(&name), &manifest)?;
             memory.replace_file(&folder.join("CURRENT"), &current)

@@ -16,7 +16,8 @@ A file is named by its path; '-' is standard input; a data directory stands for 
 file that a server is writing ends at its last whole event. print, verify, stats and find read from a server too, up to the end of its
 log: --server=HOST:PORT with --user=NAME and --password=TEXT (or MYSQL_PWD in the environment), and names of its log files, or none for
 all. No command changes a file that it reads, and memory is
-bounded by the largest event. 'duramen binlog COMMAND --help' tells each command's options.
+bounded by the largest event. Encrypted files are read with --master-key-file=FILE, the server's duramen_master_key_file; what cut and
+rewrite make is not encrypted, what replay makes is then. 'duramen binlog COMMAND --help' tells each command's options.
 
 Exit codes: 0 done; 1 damage was found, or nothing of what was looked for; 2 it can't be done.
 ";
@@ -42,6 +43,7 @@ Prints events.
     -d, --database=NAME     rows of its tables, and statements that ran in it; what bounds transactions stays
     --base64-output=decode-rows   the only way; BINLOG statements for a server are not written: to recover, use
                             'duramen binlog replay'
+    --master-key-file=FILE  the server's duramen_master_key_file, if files are encrypted
     --help                  this text
 ";
 
@@ -59,6 +61,7 @@ What is wrong is told with file and offset, and the exit code is 1. A file that 
 zeros or inside a transaction: that is told as such, with the offset at which it is whole. A start of the server cuts
 it there.
 
+    --master-key-file=FILE  the server's duramen_master_key_file, if files are encrypted
     --help                  this text
 ";
 
@@ -72,6 +75,7 @@ Rows and bytes of row events that each table has inserted, updated and deleted; 
 committed a second, over time; the ten largest, with file and offset. Compressed transactions are looked into: tables' bytes are those
 before compression, sizes those in the file.
 
+    --master-key-file=FILE  the server's duramen_master_key_file, if files are encrypted
     --help                  this text
 ";
 
@@ -88,6 +92,7 @@ Tells where transactions are: file, offsets, when they were committed (UTC), GTI
                             know seconds
     --table=DATABASE.TABLE  by row events
     --value=TEXT            as 'print -v' shows it, with or without quotes
+    --master-key-file=FILE  the server's duramen_master_key_file, if files are encrypted
     --help                  this text
 
 Exit code 1: nothing was found.
@@ -107,6 +112,7 @@ logical timestamps, which grow on. MySQL, replicas and tools read the file as an
     --until-position=FILE:N transactions that end at or before this place
     --until-gtid=GTID       this one is the last
     --until-time=TIME       transactions that were committed before, in UTC
+    --master-key-file=FILE  the server's duramen_master_key_file, if files are encrypted
     --help                  this text
 
 Files of MariaDB are not cut.
@@ -125,6 +131,7 @@ Writes a file once more, changed: lengths, places, checksums and the lengths in 
     --drop-table=DATABASE.TABLE  leaves the table's row events out, by its old database name; statements that define it stay, and so do
                             transactions of which nothing else is left, for their GTIDs
     --strip-checksums       the format description says that there are none
+    --master-key-file=FILE  the server's duramen_master_key_file, if files are encrypted
     --help                  this text
 
 Compressed transactions are written uncompressed if what is in them may change.
@@ -150,6 +157,7 @@ only then; while it is made it is called NAME.unfinished. Base and log files are
     --logs=FILE             the same as naming the file
     --keep-uuid             the new directory keeps the base's server_uuid. Otherwise its server gets another one: it would give out
                             GTIDs again that replicas know from transactions behind the point
+    --master-key-file=FILE  the server's duramen_master_key_file, if files are encrypted; those of the new directory are then
     --help                  this text
 
 To look for the point: 'duramen binlog find', 'duramen binlog print -v'.

@@ -1,6 +1,7 @@
 //! A file that is being made, from front to back.
 
 use super::ToolError;
+use crate::encryption::rows_in;
 use env::{Env, File, OpenMode};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,11 @@ impl NewFile {
     /// Makes it; it must not be there.
     pub(crate) fn create(env: &dyn Env, path: &Path) -> Result<Self, ToolError> {
         Self::open(env, path, OpenMode::CreateNew)
+    }
+
+    /// As [`Self::create`], in a data directory: what holds rows is encrypted if there is a key.
+    pub(crate) fn create_data(env: &dyn Env, path: &Path) -> Result<Self, ToolError> {
+        Self::open(env, path, rows_in(path).map_or(OpenMode::CreateNew, OpenMode::CreateNewRows))
     }
 
     /// As [`Self::create`], for its owner alone.

@@ -37,7 +37,7 @@ mod chain;
 pub(crate) mod copy;
 mod unfinished;
 
-pub(crate) use unfinished::{Unfinished, is_unfinished, refuse_unfinished};
+pub(crate) use unfinished::{Unfinished, is_unfinished, refuse_unreadable};
 
 const OPTIONS: [Takes; 8] = [
     Takes::Value("base"),

@@ -268,7 +268,7 @@ impl<'a> NewLog<'a> {
     fn split(&self, path: &Path, offset: u64, cut_path: &Path) -> Result<u64, ToolError> {
         let failed = |e| ToolError::io("cut", path, e);
         let file = self.env.open(path, OpenMode::ReadWrite).map_err(failed)?;
-        let mut cut_file = NewFile::create(&**self.env, cut_path)?;
+        let mut cut_file = NewFile::create_data(&**self.env, cut_path)?;
         let (mut piece, mut at) = (vec![0; PIECE], offset);
         loop {
             let n = file.read_at(&mut piece, at).map_err(failed)?;
@@ -375,7 +375,8 @@ fn copy_folder(env: &dyn Env, from: &Path, to: &Path, progress: &mut Progress<'_
 fn copy_file(env: &dyn Env, from: &Path, to: &Path, progress: &mut Progress<'_>) -> Result<(), ToolError> {
     let source = env.open(from, OpenMode::Read).map_err(|e| ToolError::io("open", from, e))?;
     let is_private = name_of(from).ends_with("key.pem");
-    let mut copy = if is_private { NewFile::create_private(env, to)? } else { NewFile::create(env, to)? };
+    let mut copy =
+        if is_private { NewFile::create_private(env, to)? } else { NewFile::create_data(env, to)? };
     let (mut piece, mut at) = (vec![0; PIECE], 0);
     loop {
         let n = source.read_at(&mut piece, at).map_err(|e| ToolError::io("read", from, e))?;

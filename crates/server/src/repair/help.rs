@@ -17,6 +17,7 @@ what can be made anew and of what, and what is lost for sure:
     transactions of the log           from nothing else: a backup of the file, or a replica
 
     --datadir=DIR     the data directory
+    --master-key-file=FILE   the server's duramen_master_key_file, if files are encrypted
     --full            read every log file from its beginning
     --json            the result as JSON; docs/repair.md tells the fields
     --log-bin=NAME    what log files are called before their number, if it is not to be seen in the directory
@@ -46,6 +47,7 @@ read the lost transactions are ahead of it: make them anew. What was done and wh
 the new directory.
 
     --datadir=DIR     the damaged data directory; no server runs on it
+    --master-key-file=FILE   the server's duramen_master_key_file, if files are encrypted; those of the new directory are encrypted then
     --into=DIR        the new one: not there yet, or empty. It takes as much room as the old one
     --accept-loss     go on although something is lost
     --force           make a new directory although nothing is damaged, all tables from the log if it goes back to its first file
@@ -68,6 +70,7 @@ older versions do not open it any more. What is of a newer version than this one
 directories of MySQL and MariaDB.
 
     --datadir=DIR     the data directory
+    --master-key-file=FILE   the server's duramen_master_key_file, if files are encrypted
     --log-bin=NAME    what log files are called before their number, if it is not to be seen in the directory
     --help            this text
 

@@ -13,7 +13,7 @@ use super::help;
 use super::report::Severity;
 use crate::log_tool::ToolError;
 use crate::log_tool::arguments::{Arguments, Takes};
-use crate::log_tool::replay::refuse_unfinished;
+use crate::log_tool::replay::refuse_unreadable;
 use crate::tool::{asks_for_help, folder, name_of, print};
 use env::{Env, OpenMode};
 use sql::catalog::record;
@@ -100,7 +100,7 @@ pub(super) fn run(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> 
     }
     let arguments = Arguments::parse("upgrade-check", args, &OPTIONS, &[])?;
     let dir = folder(&arguments, "datadir", "the data directory to check")?;
-    refuse_unfinished(&**env, &dir)?;
+    refuse_unreadable(&**env, &dir)?;
     if let Some((file, whose)) = foreign(&**env, &dir) {
         print(&format!(
             "{}: a data directory of {whose}, by its {file}\nverdict: this version does not open it; 'duramen replicate' copies a \

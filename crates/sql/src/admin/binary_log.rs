@@ -29,7 +29,8 @@ const FIRST_EVENT: u64 = 4;
 pub(crate) fn files(cx: &Context) -> Listing {
     let mut out = Listing::new([text("Log_name", 255), uint("File_size"), text("Encrypted", 3)]);
     for file in cx.instance.log().files() {
-        out.push(cells![file.name, file.size, "No"]);
+        let encrypted = if cx.instance.log().is_encrypted(file.number) { "Yes" } else { "No" };
+        out.push(cells![file.name, file.size, encrypted]);
     }
     out
 }

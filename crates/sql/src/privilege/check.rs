@@ -23,7 +23,7 @@ use datum::error::{self, Result, SqlError};
 use syntax::ast::visit;
 use syntax::ast::{
     Account, AlterAction, CreateRoutine, CreateTrigger, DataAccess, Explain, Expr, FlushOption, FlushWhat,
-    ObjectName, RoutineKind, ShowWhat, StatementKind, TableContent,
+    MasterKey, ObjectName, RoutineKind, ShowWhat, StatementKind, TableContent,
 };
 
 /// A moment's definitions, accounts and settings, which together say what a statement needs and
@@ -303,6 +303,12 @@ impl Checker<'_> {
                 let shown = "SUPER, BINLOG_ADMIN or REPLICATION_APPLIER";
                 let one = self.any(P::SUPER, "BINLOG_ADMIN", shown);
                 one.or_else(|_| self.any(P::SUPER, "REPLICATION_APPLIER", shown))
+            }
+            S::RotateMasterKey(MasterKey::Tables) => {
+                self.any(P::SUPER, "ENCRYPTION_KEY_ADMIN", "SUPER or ENCRYPTION_KEY_ADMIN")
+            }
+            S::RotateMasterKey(MasterKey::Log) => {
+                self.any(P::SUPER, "BINLOG_ENCRYPTION_ADMIN", "SUPER or BINLOG_ENCRYPTION_ADMIN")
             }
             S::LockInstance | S::UnlockInstance => self.any(P::NONE, "BACKUP_ADMIN", "BACKUP_ADMIN"),
             S::InstallPlugin { .. } | S::UninstallPlugin(_) => self.global(P::SUPER, "SUPER"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use env::{File, OpenMode, Trail};
+use env::{File, OpenMode, Rows, Trail};
 use storage::Interrupt;
 
 use super::{Budget, Purpose, Spill};
@@ -45,7 +45,9 @@ impl SpillFile {
         let number = shared.next.fetch_add(1, Relaxed);
         let path = shared.folder.join(format!("{number:08}.tmp"));
         let env = &shared.env;
-        let made = env.create_dir_all(&shared.folder).and_then(|()| env.open(&path, OpenMode::CreateNew));
+        let made = env
+            .create_dir_all(&shared.folder)
+            .and_then(|()| env.open(&path, OpenMode::CreateNewRows(Rows::Temporary)));
         let file = made.map_err(|e| failed(error::CANT_CREATE_FILE, &path, &e))?;
         budget.count(Counter::CreatedTmpFiles);
         let interrupt = budget.interrupt.clone();

@@ -72,6 +72,7 @@ counters! {
     ComAlterDatabase = "Com_alter_database";
     ComAlterEvent = "Com_alter_event";
     ComAlterFunction = "Com_alter_function";
+    ComAlterInstance = "Com_alter_instance";
     ComAlterProcedure = "Com_alter_procedure";
     ComAlterTable = "Com_alter_table";
     ComAlterUser = "Com_alter_user";

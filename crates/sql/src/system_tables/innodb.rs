@@ -7,6 +7,7 @@
 //! - `INNODB_METRICS`: what is counted under InnoDB's names in SHOW STATUS, all of it always on.
 //! - `INNODB_TABLES`, `INNODB_TABLESPACES`: each table has a tablespace of its own number. All
 //!   tables share files; the size is what the table's rows and keys take, as in `TABLES`.
+//!   ENCRYPTION is Y once all of the files are encrypted.
 //! - `INNODB_TRX`: transactions that have used a table or taken their snapshot ([`super::locks`]).
 
 use super::column::{SystemColumn, columns};
@@ -16,9 +17,13 @@ use crate::catalog::foreign_key::ForeignKeyDef;
 use crate::listing::cells;
 use crate::session::Context;
 use crate::status::engine::PAGE;
+use crate::variables::ids;
 use datum::error::Result;
 use datum::value::temporal::SECOND;
 use datum::value::{DateTime, Datum};
+use env::Rows;
+use std::path::{Path, PathBuf};
+use storage::STORE_FOLDER;
 use syntax::ast::ReferenceAction;
 
 const NOTHING: [&str; 2] = ["", ""];
@@ -318,15 +323,32 @@ const FLAG_OF_TABLE: i64 = 33;
 /// The same of a tablespace.
 const FLAG_OF_TABLESPACE: u64 = 16417;
 
+/// True if new files of tables are encrypted, and all that are there: any table may have rows in
+/// any of them.
+fn are_tables_encrypted(cx: &Context) -> bool {
+    let env = cx.instance.env();
+    let folder = Path::new(&*cx.instance.globals().text(ids::DATADIR)).join(STORE_FOLDER);
+    let has_rows = |path: &PathBuf| !path.ends_with("CURRENT") && !path.ends_with("LOCK");
+    env.encrypts(Rows::Tables)
+        && env.read_dir(&folder).is_ok_and(|files| {
+            // One that is gone meanwhile has no rows.
+            files
+                .iter()
+                .filter(|path| has_rows(path))
+                .all(|path| !matches!(env.master_key_of(path), Ok(None)))
+        })
+}
+
 fn tablespaces(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     let version = cx.version().split('-').next().unwrap_or_default().to_owned();
     let page = PAGE;
+    let encryption = if are_tables_encrypted(cx) { "Y" } else { "N" };
     let row = |cx: &Context, table: &TableDef| {
         let known = table.exact_statistics(&cx.instance);
         let size = known.map_or(0, |known| known.data_length() + known.index_length());
         let name = format!("{}/{}", table.database, table.name);
         let mut row = cells![table.id, name, FLAG_OF_TABLESPACE, "Dynamic", page, 0_u64, "Single", 4096_u64];
-        row.extend(cells![size, size, 0_u64, version.as_str(), 1_u64, "N", "normal"]);
+        row.extend(cells![size, size, 0_u64, version.as_str(), 1_u64, encryption, "normal"]);
         row
     };
     each_table(cx, row, each)

@@ -1,6 +1,7 @@
 //! The variables that are settings of log and store: how the engine is opened with them, and how it
 //! follows their changes.
 
+use super::error::VariableError;
 use super::global::GlobalVariables;
 use super::ids;
 use super::value::Value;
@@ -55,6 +56,15 @@ pub(crate) fn follow(globals: &Arc<GlobalVariables>, log: &Arc<Log>) {
     });
     on_change(globals, log, ids::BINLOG_PREALLOC_NUM, |log, n| {
         log.set_prealloc_num(u32::try_from(n).unwrap_or(u32::MAX));
+    });
+    let encrypted = Arc::downgrade(log);
+    globals.on_change(ids::BINLOG_ENCRYPTION, move |value| {
+        let (Some(log), Value::Bool(encrypts)) = (Weak::upgrade(&encrypted), value) else { return Ok(()) };
+        match log.set_encryption(*encrypts) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(VariableError::NoBinlogKey),
+            Err(e) => Err(VariableError::Rotation(e.to_string())),
+        }
     });
     let slow = Arc::downgrade(log);
     globals.on_change(ids::DURAMEN_SLOW_COMMIT_TIME, move |value| {

@@ -66,6 +66,12 @@ pub enum VariableError {
         /// As MySQL writes it.
         value: &'static str,
     },
+    /// `binlog_encryption` is switched on without a key.
+    #[error("Unable to recover binlog encryption master key, please check if keyring is loaded.")]
+    NoBinlogKey,
+    /// `binlog_encryption` was switched, and no next log file can be begun.
+    #[error("Failed to rotate binary log: {0}")]
+    Rotation(String),
     /// No such time zone.
     #[error("Unknown or incorrect time zone: '{0}'")]
     UnknownTimeZone(String),
@@ -90,6 +96,8 @@ impl VariableError {
             Self::GtidModeNeedsConsistency => 1779,
             Self::EventSchedulerDisabled => 1290,
             Self::Unsupported { .. } => 1235,
+            Self::NoBinlogKey => 3794,
+            Self::Rotation(_) => 1105,
         }
     }
 

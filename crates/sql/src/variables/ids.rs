@@ -16,6 +16,7 @@ names! {
     AUTOCOMMIT = "autocommit";
     BIND_ADDRESS = "bind_address";
     BLOCK_ENCRYPTION_MODE = "block_encryption_mode";
+    BINLOG_ENCRYPTION = "binlog_encryption";
     BINLOG_EXPIRE_LOGS_AUTO_PURGE = "binlog_expire_logs_auto_purge";
     BINLOG_EXPIRE_LOGS_SECONDS = "binlog_expire_logs_seconds";
     BINLOG_GROUP_COMMIT_SYNC_DELAY = "binlog_group_commit_sync_delay";
@@ -45,6 +46,7 @@ names! {
     DIV_PRECISION_INCREMENT = "div_precision_increment";
     DURAMEN_GATHER_HOT_ROWS = "duramen_gather_hot_rows";
     DURAMEN_MARIADB_PORT = "duramen_mariadb_port";
+    DURAMEN_MASTER_KEY_FILE = "duramen_master_key_file";
     DURAMEN_MEMTABLE_SIZE = "duramen_memtable_size";
     DURAMEN_MEMTABLES_MAX = "duramen_memtables_max";
     DURAMEN_RECOVERY_DISTANCE_MAX = "duramen_recovery_distance_max";
@@ -56,6 +58,7 @@ names! {
     DURAMEN_ROW_LOCKS_MAX = "duramen_row_locks_max";
     DURAMEN_SLOW_COMMIT_TIME = "duramen_slow_commit_time";
     DURAMEN_STATEMENT_MEMORY_MAX = "duramen_statement_memory_max";
+    DURAMEN_TABLE_ENCRYPTION = "duramen_table_encryption";
     DURAMEN_TRANSACTION_SIZE_MAX = "duramen_transaction_size_max";
     ERROR_COUNT = "error_count";
     EXPLAIN_FORMAT = "explain_format";

@@ -343,10 +343,11 @@ pub fn id_range(schema: &TableSchema, from: i64, to: i64) -> KeyRange {
     }
 }
 
-/// A new machine; every other one takes rare paths.
+/// A new machine; every other one takes rare paths, and one in five encrypts its files.
 pub fn machine(seed: u64) -> SimEnv {
     let env = SimEnv::new(seed);
-    if seed.is_multiple_of(2) { env.with_rare_paths() } else { env }
+    let env = if seed.is_multiple_of(2) { env.with_rare_paths() } else { env };
+    if seed % 10 < 8 { env } else { env.encrypted() }
 }
 
 /// How many seeds to run: `DURAMEN_SEEDS`, or `default`.

@@ -119,6 +119,7 @@ pub fn expressions_of(kind: &StatementKind) -> Vec<&Expr> {
         | S::UnlockTables
         | S::LockInstance
         | S::UnlockInstance
+        | S::RotateMasterKey(_)
         | S::Prepare { .. }
         | S::Execute { .. }
         | S::Deallocate(_)

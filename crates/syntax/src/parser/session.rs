@@ -3,8 +3,8 @@
 use super::change::is_default;
 use super::{Parsed, Parser};
 use crate::ast::{
-    Completion, Expr, ExprKind, Ident, Isolation, Literal, LockTable, PrepareSource, SetItem, StatementKind,
-    TableLock, Text, TransactionOptions, VariableName, VariableScope, Xa, Xid,
+    Completion, Expr, ExprKind, Ident, Isolation, Literal, LockTable, MasterKey, PrepareSource, SetItem,
+    StatementKind, TableLock, Text, TransactionOptions, VariableName, VariableScope, Xa, Xid,
 };
 use crate::keyword::Keyword as K;
 use crate::token::Token;
@@ -295,6 +295,20 @@ impl Parser<'_> {
             Ok(LockTable { table, alias, mode })
         })?;
         Ok(StatementKind::LockTables(tables))
+    }
+
+    /// ALTER INSTANCE ROTATE .. MASTER KEY; its first two words are read.
+    pub(super) fn alter_instance(&mut self) -> Parsed<StatementKind> {
+        self.expect_word(K::ROTATE)?;
+        let unknown = self.unexpected();
+        let of = self.ident()?;
+        let of = match () {
+            () if of.eq_ignore_ascii_case("INNODB") => MasterKey::Tables,
+            () if of.eq_ignore_ascii_case("BINLOG") => MasterKey::Log,
+            () => return Err(unknown),
+        };
+        self.expect_words(&[K::MASTER, K::KEY])?;
+        Ok(StatementKind::RotateMasterKey(of))
     }
 
     pub(super) fn unlock(&mut self) -> Parsed<StatementKind> {

@@ -239,6 +239,10 @@ impl Parser<'_> {
                 self.advance();
                 self.alter_user()
             }
+            K::INSTANCE => {
+                self.advance();
+                self.alter_instance()
+            }
             K::FUNCTION | K::PROCEDURE => {
                 let kind = self.routine_kind()?;
                 let name = self.object_name()?;

@@ -4,7 +4,7 @@ use super::super::ToolError;
 use super::super::input::{LogFile, indexed};
 use super::super::point::{Side, Until};
 use super::super::transactions::{Name, Transaction, WalkItem, Walked, walk};
-use super::{Base, refuse_unfinished, say};
+use super::{Base, refuse_unreadable, say};
 use crate::tool::log_number;
 use binlog::event::EventHeader;
 use binlog::file::RawEvent;
@@ -62,7 +62,7 @@ impl Chain {
     pub(super) fn of(env: &dyn Env, base: &Path, logs: &[PathBuf]) -> Result<Self, ToolError> {
         let inside = env.read_dir(base).map_err(|e| ToolError::io("read the base", base, e))?;
         refuse_running(env, base)?;
-        refuse_unfinished(env, base)?;
+        refuse_unreadable(env, base)?;
         let listed = indexed(env, base, &inside)?;
         let first = listed.first().ok_or_else(|| refused("the base's index lists no log file"))?;
         let base_name = first.name.rsplit_once('.').map_or("", |(name, _)| name).to_owned();

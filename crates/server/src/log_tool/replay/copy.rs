@@ -93,8 +93,11 @@ impl<'a> Copy<'a> {
         let failed = |e| ToolError::io("read", from, e);
         let source = self.env.open(from, OpenMode::Read).map_err(|e| ToolError::io("open", from, e))?;
         let is_private = name_of(from).ends_with("key.pem");
-        let mut copy =
-            if is_private { NewFile::create_private(self.env, to)? } else { NewFile::create(self.env, to)? };
+        let mut copy = if is_private {
+            NewFile::create_private(self.env, to)?
+        } else {
+            NewFile::create_data(self.env, to)?
+        };
         let mut piece = vec![0; PIECE];
         let mut at = 0;
         while at < end {

@@ -4,6 +4,7 @@
 
 use super::super::ToolError;
 use super::say;
+use crate::encryption::refuse_locked;
 use crate::tool::name_of;
 use env::{Env, OpenMode};
 use std::io::{self, ErrorKind};
@@ -21,10 +22,10 @@ pub(crate) fn is_unfinished(env: &dyn Env, datadir: &Path) -> bool {
     env.exists(&datadir.join(MARKER))
 }
 
-/// For commands that read a data directory.
-pub(crate) fn refuse_unfinished(env: &dyn Env, datadir: &Path) -> Result<(), ToolError> {
+/// For commands that read a data directory: it is not whole, or they have not the keys for it.
+pub(crate) fn refuse_unreadable(env: &dyn Env, datadir: &Path) -> Result<(), ToolError> {
     if !is_unfinished(env, datadir) {
-        return Ok(());
+        return refuse_locked(env, datadir);
     }
     let datadir = datadir.display();
     Err(ToolError::Refused(format!(

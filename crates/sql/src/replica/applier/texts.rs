@@ -2,7 +2,7 @@
 //!
 //! | text | here |
 //! | --- | --- |
-//! | FLUSH, RESET QUERY CACHE; what makes histograms, tablespaces, spatial reference systems | without effect: it is about the source's own caches and files, or about what no table here has |
+//! | FLUSH, ALTER INSTANCE, RESET QUERY CACHE; what makes histograms, tablespaces, spatial reference systems | without effect: it is about the source's own caches, files and keys, or about what no table here has |
 //! | MariaDB's CREATE OR REPLACE, but of views | two statements: DROP .. IF EXISTS comes first |
 //! | MariaDB's IF [NOT] EXISTS of columns and indexes | without these words; where the statement does one thing, its error is passed over that says that it is done |
 //! | MariaDB's SET STATEMENT .. FOR | what comes after FOR |
@@ -146,7 +146,8 @@ pub(super) fn with_if_exists(sql: &[u8], error_code: u16) -> Option<Vec<u8>> {
 pub(super) fn treatment(sql: &[u8], sql_mode: u64, is_mariadb: bool) -> Treatment {
     // What most are: changes and definitions.
     let words = Words::of(&sql[..sql.len().min(HEAD_MAX)]);
-    const WITHOUT_EFFECT: [&str; 11] = [
+    const WITHOUT_EFFECT: [&str; 12] = [
+        "ALTER INSTANCE",
         "FLUSH",
         "RESET QUERY CACHE",
         "CREATE SPATIAL REFERENCE",
@@ -517,6 +518,7 @@ mod tests {
         let of = |sql: &str| treatment(sql.as_bytes(), 0, false);
         assert_eq!(of("FLUSH HOSTS"), Treatment::NoEffect);
         assert_eq!(of("flush /* x */ tables"), Treatment::NoEffect);
+        assert_eq!(of("ALTER INSTANCE ROTATE INNODB MASTER KEY"), Treatment::NoEffect);
         assert_eq!(of("DROP SEQUENCE `s`"), Treatment::Refused("sequences"));
         assert_eq!(
             of("CREATE FUNCTION f RETURNS STRING SONAME 'x'"),

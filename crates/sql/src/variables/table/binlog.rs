@@ -10,7 +10,8 @@ pub(super) const VARIABLES: &[Variable] = &[
         .help_text("No effect: a transaction's events are kept in memory as they are"),
     choice("binlog_checksum", &["NONE", "CRC32"], 1).fixed().help_text("Every event has a CRC32"),
     switch("binlog_direct_non_transactional_updates", false).both().fixed().admin().help_text("All tables are transactional"),
-    switch("binlog_encryption", false).fixed().help_text("Log files are not encrypted"),
+    switch("binlog_encryption", false)
+        .help_text("New log files are encrypted, by the master key in duramen_master_key_file"),
     choice("binlog_error_action", &["IGNORE_ERROR", "ABORT_SERVER"], 1)
         .fixed()
         .help_text("After an error of the log no commit is accepted any more; reads go on"),

@@ -7,7 +7,7 @@ pub(super) const VARIABLES: &[Variable] = &[
         .both()
         .fixed()
         .help_text("The one engine; it answers to the name InnoDB"),
-    switch("default_table_encryption", false).both().fixed().help_text("Tables are not encrypted"),
+    switch("default_table_encryption", false).both().fixed().help_text("Tables have no encryption of their own: duramen_table_encryption"),
     choice("default_tmp_storage_engine", &["InnoDB"], 0).both().fixed().help_text("The one engine"),
     text("disabled_storage_engines", "").read_only().help_text(
         "Engines that tables may not name under NO_ENGINE_SUBSTITUTION (error 3161), such as MyISAM,MEMORY",
@@ -17,6 +17,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     ),
     uint("duramen_mariadb_port", 0, 0, 65_535).read_only().help_text(
         "TCP port where replicas of MariaDB are greeted as by MariaDB, so that they may go by GTID; 0: none",
+    ),
+    text("duramen_master_key_file", "").read_only().help_text(
+        "File with the master keys, 64 hexadecimal digits a line, the last one for new files; empty: nothing is encrypted",
     ),
     uint("duramen_memtable_size", 32 << 20, 1 << 20, 1 << 34)
         .block(4096)
@@ -49,6 +52,9 @@ pub(super) const VARIABLES: &[Variable] = &[
     ),
     uint("duramen_statement_memory_max", 0, 0, u64::MAX).both().help_text(
         "Bytes of memory that one statement may take, 1 MiB at least; 0: a quarter of the machine's, on small ones up to half",
+    ),
+    switch("duramen_table_encryption", false).read_only().help_text(
+        "New files of tables, and temporary files, are encrypted, by the master key in duramen_master_key_file",
     ),
     uint("duramen_transaction_size_max", 1 << 30, 1 << 20, 1 << 40)
         .block(4096)

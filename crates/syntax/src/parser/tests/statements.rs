@@ -202,6 +202,8 @@ fn sessions() {
         "lock tables a as x read local, b low_priority write",
         "lock instance for backup",
         "unlock instance",
+        "alter instance rotate innodb master key",
+        "ALTER INSTANCE ROTATE `binlog` MASTER KEY",
         "prepare s from 'select ?'",
         "prepare s from @x",
         "execute s using @a, @b",
