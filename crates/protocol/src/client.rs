@@ -27,6 +27,9 @@ pub use tls::Tls;
 
 /// The longest packet taken from a server: the protocol's own bound.
 const PACKET_MAX: usize = 1 << 30;
+/// The longest packet taken before the server has let this client in: whoever listens there could
+/// have its memory otherwise. A public key has a few KiB; certificates go below the packets.
+const LOGIN_PACKET_MAX: usize = 64 * 1024;
 
 /// How to log in.
 #[derive(Debug, Clone)]
@@ -54,6 +57,8 @@ pub struct ConnectOptions<'a> {
     pub timeouts: Timeouts,
     /// The longest answer to a query, in bytes.
     pub answer_max: usize,
+    /// Whether to go on at a server of this version; asked before anything is sent.
+    pub takes_version: fn(&str) -> bool,
 }
 
 impl Default for ConnectOptions<'_> {
@@ -70,6 +75,7 @@ impl Default for ConnectOptions<'_> {
             without: Capabilities(0),
             timeouts: Timeouts::default(),
             answer_max: usize::MAX,
+            takes_version: |_| true,
         }
     }
 }
@@ -86,6 +92,15 @@ pub enum ClientError {
     /// Nothing could be written.
     #[error(transparent)]
     Write(#[from] io::Error),
+    /// The server has a version that is not taken.
+    #[error("a server of version '{0}'")]
+    Version(String),
+    /// The connection has to be secured, and the server can't do that.
+    #[error("SSL connection error: SSL is required but the server doesn't support it")]
+    NoTls,
+    /// It can't be secured as it has to be: the certificate, above all.
+    #[error("SSL connection error: {0}")]
+    Tls(String),
     /// The server's bytes make no sense, or it asks for what this client doesn't do.
     #[error("unexpected packet: {0}")]
     Unexpected(&'static str),
@@ -130,7 +145,7 @@ impl Client {
         env: Arc<dyn Env>,
         options: &ConnectOptions<'_>,
     ) -> Result<Self, ClientError> {
-        let packets = Packets::new(Line::new(socket, env, options.timeouts)?, PACKET_MAX);
+        let packets = Packets::new(Line::new(socket, env, options.timeouts)?, LOGIN_PACKET_MAX);
         let mut client = Self {
             packets,
             capabilities: Capabilities::default(),
@@ -147,6 +162,7 @@ impl Client {
         let plugin = options.plugin.map_or(proposed, str::to_owned);
         client.send_response(options, &plugin, &challenge)?;
         client.prove(options.password, challenge, options.requests_public_key)?;
+        client.packets.payload_max = PACKET_MAX;
         if let Some(line) = client.packets.channel.line() {
             line.end_handshake();
         }
@@ -165,6 +181,9 @@ impl Client {
             _ => return Err(ClientError::Unexpected("not protocol 10")),
         }
         self.server_version = String::from_utf8_lossy(c.take_nul()?).into_owned();
+        if !(options.takes_version)(&self.server_version) {
+            return Err(ClientError::Version(self.server_version.clone()));
+        }
         self.connection_id = c.u32()?;
         let first = c.take(8)?;
         c.u8()?;
@@ -193,7 +212,7 @@ impl Client {
         }
         if !matches!(options.tls, Tls::Off) {
             if !offered.has(Capabilities::SSL) {
-                return Err(ClientError::Unexpected("no TLS is offered"));
+                return Err(ClientError::NoTls);
             }
             wanted = wanted | Capabilities::SSL;
         }
@@ -214,11 +233,11 @@ impl Client {
         fixed.extend_from_slice(&[0; 23]);
         if let Some((config, name)) = options.tls.config()? {
             self.send_packet(&fixed)?;
-            let session = ClientConnection::new(config, name).map_err(io::Error::other)?;
+            let session = ClientConnection::new(config, name).map_err(|e| ClientError::Tls(e.to_string()))?;
             self.packets
                 .channel
                 .start_tls(|line| Channel::TlsClient(Box::new(StreamOwned::new(session, line))))
-                .map_err(ReadError::from)?;
+                .map_err(not_secured)?;
         }
         let mut response = fixed;
         put_nul(&mut response, options.user);
@@ -480,6 +499,14 @@ impl Client {
             Some(_) => Ok(()),
             None => Err(ClientError::Unexpected("empty")),
         }
+    }
+}
+
+/// Why TLS was not begun: its own reason, or the connection's.
+fn not_secured(e: io::Error) -> ClientError {
+    match e.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) {
+        true => ClientError::Tls(e.to_string()),
+        false => ReadError::from(e).into(),
     }
 }
 

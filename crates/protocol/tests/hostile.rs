@@ -5,8 +5,8 @@ mod common;
 
 use common::{End, Server};
 use proptest::prelude::*;
-use protocol::client::{Client, ConnectOptions, Tls};
-use protocol::{Capabilities, Command, Limits, Timeouts};
+use protocol::client::{Client, ClientError, ConnectOptions, Tls};
+use protocol::{Capabilities, Command, Limits, ReadError, Timeouts};
 use std::io::{ErrorKind, Read, Write};
 use std::iter;
 use std::net::TcpStream;
@@ -40,6 +40,43 @@ fn ssl_request() -> Vec<u8> {
     packet.extend_from_slice(&capabilities.0.to_le_bytes());
     packet.resize(4 + 32, 0);
     packet
+}
+
+/// A client took a gigabyte of whoever listened, before it knew of anybody there.
+#[test]
+fn a_server_that_has_not_let_a_client_in_sends_it_little() {
+    let greeting: [&[u8]; 4] = [
+        b"\x0a8.4.8\0\x09\0\0\0abcdefgh\0\x8f\xa2\x2d\x02\0\x0f\0\x15",
+        &[0; 10],
+        b"ijklmnopqrst\0",
+        b"mysql_native_password\0",
+    ];
+    for greets in [false, true] {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let greeting = greeting.concat();
+        let server = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let mut number = 0;
+            if greets {
+                stream.write_all(&(greeting.len() as u32).to_le_bytes()).unwrap();
+                stream.write_all(&greeting).unwrap();
+                let mut head = [0; 4];
+                stream.read_exact(&mut head).unwrap();
+                let mut response = vec![0; usize::from(head[0])];
+                stream.read_exact(&mut response).unwrap();
+                number = 2;
+            }
+            // The client may hang up in the middle.
+            let _ = stream.write_all(&[0x00, 0x00, 0x02, number]);
+            let _ = stream.write_all(&vec![1; 0x02_0000]);
+        });
+        let socket = TcpStream::connect(address).unwrap();
+        let options = ConnectOptions { user: b"u", ..ConnectOptions::default() };
+        let refused = Client::connect(Box::new(socket), std::sync::Arc::new(env::RealEnv), &options);
+        let Err(ClientError::Read(ReadError::TooLarge)) = refused else { panic!("{:?}", refused.err()) };
+        server.join().unwrap();
+    }
 }
 
 #[test]

@@ -107,8 +107,18 @@ fn the_certificate_can_be_verified() {
         assert_eq!(client.tls().unwrap().version, "TLSv1.3");
         client.query("SELECT 1").unwrap();
     }
-    let tls = Tls::Verified { ca: &ca, server_name: "elsewhere" };
-    assert!(server.tcp(&ConnectOptions { tls, ..options("empty", "") }).is_err());
+    let refused = |tls| {
+        let refused = server.tcp(&ConnectOptions { tls, ..options("empty", "") });
+        let Err(ClientError::Tls(why)) = refused else { panic!("{:?}", refused.err()) };
+        why
+    };
+    assert!(refused(Tls::Verified { ca: &ca, server_name: "elsewhere" }).contains("certificate"));
+    server.tcp(&ConnectOptions { tls: Tls::Signed { ca: &ca }, ..options("empty", "") }).unwrap();
+    let other = Server::start();
+    other.tcp(&ConnectOptions { tls: Tls::Unverified, ..options("empty", "") }).unwrap();
+    let of_other = env::Env::read_file(&env::RealEnv, &other.socket.with_file_name("ca.pem")).unwrap();
+    assert!(refused(Tls::Signed { ca: &of_other }).contains("certificate"));
+    assert!(refused(Tls::Signed { ca: b"" }).contains("no certificate"));
 }
 
 #[test]

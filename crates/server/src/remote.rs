@@ -117,6 +117,7 @@ impl Remote {
         let tls = match self.ssl_mode {
             SslMode::Disabled => Tls::Off,
             SslMode::VerifyIdentity => Tls::Verified { ca: &ca, server_name: &self.host },
+            SslMode::VerifyCa => Tls::Signed { ca: &ca },
             SslMode::Preferred | SslMode::Required => Tls::Unverified,
         };
         let first = self.connect_with(tls).map_err(|e| match e {
@@ -166,7 +167,7 @@ impl Remote {
                 ..ConnectOptions::default()
             };
             return Client::connect(Box::new(socket), self.env.clone(), &options).map_err(|e| match e {
-                ClientError::Unexpected("no TLS is offered") => Refusal::NoTls,
+                ClientError::NoTls => Refusal::NoTls,
                 e => other(&e),
             });
         }

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Server, run, start};
+use protocol::client::ConnectOptions;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -333,6 +334,25 @@ fn two_failovers_exclude_each_other() {
     let mut holder = servers[1].connect();
     holder.query("SELECT GET_LOCK('duramen failover', 0)").unwrap();
     refused(&servers, &[], "is being changed by another failover");
+    let id = holder.query("SELECT CONNECTION_ID()").unwrap().rows[0][0].clone().unwrap();
+    let id = String::from_utf8(id).unwrap();
+    refused(&servers, &[], &format!("connection {id} of root@"));
+}
+
+/// Any account could keep a failover from beginning.
+#[test]
+fn the_lock_of_failovers_is_for_those_who_may_change_sources() {
+    let server = common::start(&[]);
+    server.sql("CREATE USER u, repl; GRANT REPLICATION_SLAVE_ADMIN ON *.* TO repl");
+    let of = |user: &'static [u8]| server.connect_as(&ConnectOptions { user, ..ConnectOptions::default() });
+    let mut other = of(b"u");
+    for name in ["duramen failover", "DURAMEN x"] {
+        let refused = other.query(format!("SELECT GET_LOCK('{name}', 0)")).unwrap_err();
+        assert_eq!(refused.number(), Some(1227), "{refused}");
+    }
+    // Nothing else is reserved, and looking is for all.
+    other.query("SELECT GET_LOCK('duramen', 0), IS_FREE_LOCK('duramen failover')").unwrap();
+    of(b"repl").query("SELECT GET_LOCK('duramen failover', 0)").unwrap();
 }
 
 /// A server that takes a connection and says nothing, as a frozen one does, is asked for seconds

@@ -319,6 +319,7 @@ catalogue! {
     NATIVE_FCT_NAME_COLLISION = 1585, "HY000", "This function '%' has the same name as a native function";
     EVENT_CANNOT_CREATE_IN_THE_PAST = 1588, "HY000", "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was dropped immediately after creation.";
     EVENT_CANNOT_ALTER_IN_THE_PAST = 1589, "HY000", "Event execution time is in the past and ON COMPLETION NOT PRESERVE is set. The event was not changed. Specify a time in the future.";
+    SLAVE_INCIDENT = 1590, "HY000", "The incident % occurred on the source. Message: %";
     SLAVE_RELAY_LOG_READ_FAILURE = 1594, "HY000", "Relay log read failure: %";
     ERROR_ON_LOG = 1598, "HY000", "Binary logging not possible. Message: %";
     NO_FORMAT_DESCRIPTION_EVENT_BEFORE_BINLOG_STATEMENT = 1609, "HY000", "The BINLOG statement of type `%` was not preceded by a format description BINLOG statement.";
@@ -350,6 +351,7 @@ catalogue! {
     INDEX_COLUMN_TOO_LONG = 1709, "HY000", "Index column size too large. The maximum column size is % bytes.";
     SOURCE_DELAY_VALUE_OUT_OF_RANGE = 1729, "HY000", "The requested value % for the source delay exceeds the maximum %";
     ONLY_FD_AND_RBR_EVENTS_ALLOWED_IN_BINLOG_STATEMENT = 1730, "HY000", "Only Format_description_log_event and row events are allowed in BINLOG statements (but % was provided)";
+    RPL_INFO_DATA_TOO_LONG = 1742, "HY000", "Data for column '%' too long";
     WARN_TEMPORARY_NOT_REMOVED = 1751, "HY000", "The creation of some temporary tables could not be rolled back.";
     WARN_TEMPORARY_NOT_RESTORED = 1752, "HY000", "Some temporary tables were dropped, but these operations could not be rolled back.";
     DA_INVALID_CONDITION_NUMBER = 1758, "35000", "Invalid condition number";
@@ -384,6 +386,8 @@ catalogue! {
     ALTER_OPERATION_NOT_SUPPORTED = 1845, "0A000", "% is not supported for this operation. Try %.";
     ALTER_OPERATION_NOT_SUPPORTED_REASON = 1846, "0A000", "% is not supported. Reason: %. Try %.";
     MUST_CHANGE_PASSWORD_LOGIN = 1862, "HY000", "Your password has expired. To log in you must change it using a client that supports expired passwords.";
+    WARN_PURGE_LOG_IN_USE = 1867, "HY000", "file % was not purged because it was being read by % thread(s), purged only % out of % files.";
+    WARN_PURGE_LOG_IS_ACTIVE = 1868, "HY000", "file % was not purged because it is the active log file.";
     INNODB_READ_ONLY = 1874, "HY000", "InnoDB is in read only mode.";
     STOP_REPLICA_SQL_THREAD_TIMEOUT = 1875, "HY000", "STOP REPLICA command execution is incomplete: Replica SQL thread got the stop signal, thread is busy, SQL thread will stop once the current task is complete.";
     STOP_REPLICA_IO_THREAD_TIMEOUT = 1876, "HY000", "STOP REPLICA command execution is incomplete: Replica IO thread got the stop signal, thread is busy, IO thread will stop once the current task is complete.";
@@ -543,6 +547,7 @@ catalogue! {
     CONSTRAINT_NOT_FOUND = 3940, "HY000", "Constraint '%' does not exist.";
     ALTER_CONSTRAINT_ENFORCEMENT_NOT_SUPPORTED = 3941, "HY000", "Altering constraint enforcement is not supported for the constraint '%'. Enforcement state alter is not supported for the PRIMARY, UNIQUE and FOREIGN KEY type constraints.";
     CLIENT_QUERY_FAILURE_INVALID_NON_ROW_FORMAT = 3944, "HY000", "The query does not comply with variable require_row_format restrictions.";
+    REQUIRE_ROW_FORMAT_INVALID_VALUE = 3945, "HY000", "The requested value % is invalid for REQUIRE_ROW_FORMAT, must be either 0 or 1.";
     CLIENT_LOCAL_FILES_DISABLED = 3948, "42000", "Loading local data is disabled; this must be enabled on both the client and server sides";
     DEPENDENT_BY_CHECK_CONSTRAINT = 3959, "HY000", "Check constraint '%' uses column '%', hence column cannot be dropped or renamed.";
     WARN_DEPRECATED_INNER_INTO = 3962, "HY000", "The INTO clause is deprecated inside query blocks of query expressions and will be removed in a future release. Please move the INTO clause to the end of statement instead.";

@@ -23,7 +23,7 @@ compared, not definitions: views, triggers, routines, events, indexes and accoun
     --json             the result as one JSON object
     --help             this text
 
-A URL's options: ssl-mode=DISABLED|PREFERRED|REQUIRED|VERIFY_IDENTITY, ssl-ca=FILE. Besides SELECT on all tables the source's account needs
+A URL's options: ssl-mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY, ssl-ca=FILE. Besides SELECT on all tables the source's account needs
 REPLICATION CLIENT, and RELOAD for a moment's lock (on a Duramen only if it is written to without a pause); the replica's REPLICATION CLIENT.
 
 Exit codes: 0 equal; 1 something differs; 3 it could not be compared.

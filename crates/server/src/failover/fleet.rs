@@ -54,6 +54,25 @@ fn without_address(error: &str, server: &str) -> String {
     }
 }
 
+/// Who holds the lock: the connection, its account, and how to end it.
+fn holder(session: &mut RemoteSession) -> Result<String, ToolError> {
+    let sql = format!(
+        "SELECT id, user, host FROM performance_schema.processlist WHERE id = IS_USED_LOCK('{LOCK}')"
+    );
+    Ok(match session.first(&sql)? {
+        [Some(id), user, host] => format!(
+            "connection {id} of {}@{} holds the lock '{LOCK}' there (KILL {id} ends it)",
+            user.unwrap_or_default(),
+            host.unwrap_or_default()
+        ),
+        // It has gone meanwhile, or this account may not see others.
+        _ => match session.first(&format!("SELECT IS_USED_LOCK('{LOCK}')"))? {
+            [Some(id)] => format!("connection {id} holds the lock '{LOCK}' there"),
+            [None] => format!("the lock '{LOCK}' was held there until now"),
+        },
+    })
+}
+
 impl Server {
     fn of(remote: Remote, mut session: RemoteSession) -> Result<Self, ToolError> {
         let facts = Facts::of(&mut session)?;
@@ -71,7 +90,8 @@ impl Server {
         }
         let [lock] = session.first(&format!("SELECT GET_LOCK('{LOCK}', 0)"))?;
         if lock.as_deref() != Some("1") {
-            return refused("is being changed by another failover");
+            let holder = holder(&mut session)?;
+            return refused(&format!("is being changed by another failover: {holder}"));
         }
         Ok(Self { remote, session, facts, is_replica: false })
     }

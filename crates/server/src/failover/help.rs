@@ -37,7 +37,7 @@ not have. If it was only cut off and still takes writes, its clients' connection
     --user=NAME, --password=TEXT  for servers whose URL does not say it, by default root without a password; MYSQL_PWD does for the latter
     --help                  this text
 
-A server is HOST:PORT or mysql://USER:PASSWORD@HOST:PORT/?ssl-mode=DISABLED|PREFERRED|REQUIRED|VERIFY_IDENTITY&ssl-ca=FILE. Replicas find the new source under
+A server is HOST:PORT or mysql://USER:PASSWORD@HOST:PORT/?ssl-mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY&ssl-ca=FILE. Replicas find the new source under
 its report_host and report_port, if it has them, or else under what is named here. The account needs, on each server, SYSTEM_VARIABLES_ADMIN,
 REPLICATION_SLAVE_ADMIN, REPLICATION CLIENT, RELOAD, XA_RECOVER_ADMIN, CONNECTION_ADMIN and PROCESS.
 

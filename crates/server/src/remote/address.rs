@@ -13,6 +13,9 @@ pub(super) enum SslMode {
     /// If the server can.
     Preferred,
     Required,
+    /// An authority has signed the server's certificate.
+    VerifyCa,
+    /// The same, and it has the server's name.
     VerifyIdentity,
 }
 
@@ -62,8 +65,16 @@ impl Address {
                 _ => return Err(format!("'{name}' is unknown: ssl-mode and ssl-ca can be said")),
             }
         }
-        if address.ssl_mode == SslMode::VerifyIdentity && address.ssl_ca.is_none() {
-            return Err("ssl-mode=VERIFY_IDENTITY needs an ssl-ca, a file with certificates".to_owned());
+        match (address.ssl_mode, &address.ssl_ca) {
+            (SslMode::VerifyCa | SslMode::VerifyIdentity, None) => {
+                return Err(
+                    "ssl-mode=VERIFY_CA and VERIFY_IDENTITY need an ssl-ca, a file with certificates"
+                        .to_owned(),
+                );
+            }
+            // As in MySQL's programs: who names an authority wants it asked.
+            (SslMode::Preferred | SslMode::Required, Some(_)) => address.ssl_mode = SslMode::VerifyCa,
+            _ => {}
         }
         Ok(address)
     }
@@ -74,8 +85,11 @@ fn ssl_mode(value: &str) -> Result<SslMode, String> {
         "DISABLED" => Ok(SslMode::Disabled),
         "PREFERRED" => Ok(SslMode::Preferred),
         "REQUIRED" => Ok(SslMode::Required),
+        "VERIFY_CA" => Ok(SslMode::VerifyCa),
         "VERIFY_IDENTITY" => Ok(SslMode::VerifyIdentity),
-        _ => Err(format!("'{value}' is no ssl-mode: DISABLED, PREFERRED, REQUIRED, VERIFY_IDENTITY")),
+        _ => Err(format!(
+            "'{value}' is no ssl-mode: DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY"
+        )),
     }
 }
 
@@ -141,7 +155,7 @@ mod tests {
 
     #[test]
     fn addresses_are_read_in_each_form() {
-        let check = |text, expected: &str| assert_eq!(parsed(text), expected, "{text}");
+        let check = |text: &str, expected: &str| assert_eq!(parsed(text), expected, "{text}");
         check("db", "db 3306 - - Preferred");
         check("db:33", "db 33 - - Preferred");
         check("[::1]:33", "::1 33 - - Preferred");
@@ -149,6 +163,11 @@ mod tests {
         check("mysql://u:p%40%3a%2f@db:1/", "db 1 u p@:/ Preferred");
         check("mysql://u:p@q@[::1]:1?ssl-mode=required", "::1 1 u p@q Required");
         check("mysql://db?ssl-mode=VERIFY_IDENTITY&ssl-ca=/ca.pem", "db 3306 - - VerifyIdentity");
+        check("mysql://db?ssl-mode=DISABLED&ssl-ca=/ca.pem", "db 3306 - - Disabled");
+        // The authority was named, and not asked.
+        for mode in ["", "ssl-mode=PREFERRED&", "ssl-mode=REQUIRED&", "ssl-mode=VERIFY_CA&"] {
+            check(&format!("mysql://db?{mode}ssl-ca=/ca.pem"), "db 3306 - - VerifyCa");
+        }
     }
 
     #[test]
@@ -162,7 +181,8 @@ mod tests {
         check("mysql://u:%4@db", "two hexadecimal digits");
         check("mysql://db/shop", "names a database");
         check("mysql://db?tls=1", "'tls' is unknown");
-        check("mysql://db?ssl-mode=VERIFY_CA", "is no ssl-mode");
-        check("mysql://db?ssl-mode=VERIFY_IDENTITY", "needs an ssl-ca");
+        check("mysql://db?ssl-mode=VERIFY", "is no ssl-mode");
+        check("mysql://db?ssl-mode=VERIFY_CA", "need an ssl-ca");
+        check("mysql://db?ssl-mode=VERIFY_IDENTITY", "need an ssl-ca");
     }
 }

@@ -46,7 +46,8 @@ impl SourceError {
 const CR_CONN_HOST_ERROR: u16 = 2003;
 const CR_UNKNOWN_HOST: u16 = 2005;
 const CR_SERVER_LOST: u16 = 2013;
-const EQUAL_SERVER_IDS: u16 = 13117;
+const CR_SSL_CONNECTION_ERROR: u16 = 2026;
+pub(super) const FATAL_ERROR: u16 = 13117;
 const EQUAL_SERVER_UUIDS: u16 = 13118;
 const UNKNOWN_SYSTEM_VARIABLE: u16 = 1193;
 
@@ -123,6 +124,40 @@ pub(super) fn open(source: &SourceConfig, patience: Duration) -> Result<TcpStrea
     Err(last)
 }
 
+/// Whether a server of this version can be a source, as far as is known: all that answer to none of
+/// MySQL's before 5.7. A MariaDB of version 10 says 5.5.5 first, for the sake of old replicas.
+fn can_be_followed(version: &str) -> bool {
+    let own = version.strip_prefix("5.5.5-").filter(|own| own.contains("MariaDB"));
+    major_minor(own.unwrap_or(version)) >= (5, 7)
+}
+
+fn unknown_version(version: &str) -> SourceError {
+    const SHOWN_MAX: usize = 60;
+    let shown: String = version.chars().take(SHOWN_MAX).flat_map(char::escape_debug).collect();
+    SourceError::fatal(
+        FATAL_ERROR,
+        format!(
+            "Fatal error: Source reported unrecognized MySQL version: '{shown}'; MySQL can be followed from version 5.7 \
+             on, MariaDB from 10.5 on."
+        ),
+    )
+}
+
+/// How far the source has to prove who it is, as in MySQL: an authority that is named is asked,
+/// and `SOURCE_SSL_VERIFY_SERVER_CERT` asks for the host's name in the certificate, too.
+fn tls<'a>(source: &'a SourceConfig, ca: &'a [u8]) -> Result<Tls<'a>, SourceError> {
+    match (source.tls, source.tls_verify, source.tls_ca.is_empty()) {
+        (false, ..) => Ok(Tls::Off),
+        (true, true, true) => Err(SourceError::passing(
+            CR_SSL_CONNECTION_ERROR,
+            "SSL connection error: CA certificate is required if ssl-mode is VERIFY_CA or VERIFY_IDENTITY",
+        )),
+        (true, true, false) => Ok(Tls::Verified { ca, server_name: &source.host }),
+        (true, false, false) => Ok(Tls::Signed { ca }),
+        (true, false, true) => Ok(Tls::Unverified),
+    }
+}
+
 impl SourceConnection {
     /// Says who this server is, by the account of CHANGE REPLICATION SOURCE; `patience` bounds
     /// each wait. The caller bounds the whole ([`within`]).
@@ -135,14 +170,13 @@ impl SourceConnection {
         let ca = match source.tls_ca.is_empty() {
             true => Vec::new(),
             false => server.env.read_file(Path::new(&source.tls_ca)).map_err(|e| {
-                SourceError::passing(2026, format!("SSL connection error: {}: {e}", source.tls_ca))
+                SourceError::passing(
+                    CR_SSL_CONNECTION_ERROR,
+                    format!("SSL connection error: {}: {e}", source.tls_ca),
+                )
             })?,
         };
-        let tls = match (source.tls, source.tls_verify && !ca.is_empty()) {
-            (false, _) => Tls::Off,
-            (true, false) => Tls::Unverified,
-            (true, true) => Tls::Verified { ca: &ca, server_name: &source.host },
-        };
+        let tls = tls(source, &ca)?;
         let compression = match source.compression.as_str() {
             list if list.contains("zstd") => Some(Algorithm::Zstd),
             list if list.contains("zlib") => Some(Algorithm::Zlib),
@@ -156,10 +190,15 @@ impl SourceConnection {
             compression,
             timeouts: Timeouts { idle: patience, read: patience, write: patience, connect: patience },
             answer_max: ANSWER_MAX,
+            takes_version: can_be_followed,
             attributes: &[(b"program_name", b"duramen"), (b"_client_role", b"binary_log_listener")],
             ..ConnectOptions::default()
         };
-        let client = Client::connect(Box::new(socket), server.env.clone(), &options).map_err(lost)?;
+        let client = Client::connect(Box::new(socket), server.env.clone(), &options);
+        let client = client.map_err(|e| match e {
+            ClientError::Version(version) => unknown_version(&version),
+            e => lost(e),
+        })?;
         let is_mariadb = client.server_version.contains("MariaDB");
         Ok(Self { client, is_mariadb, acknowledges: false })
     }
@@ -178,7 +217,7 @@ impl SourceConnection {
         let own_id = variables.uint(ids::SERVER_ID) as u32;
         if server_id == own_id && !variables.bool(ids::REPLICATE_SAME_SERVER_ID) {
             return Err(SourceError::fatal(
-                EQUAL_SERVER_IDS,
+                FATAL_ERROR,
                 "Fatal error: The replica I/O thread stops because source and replica have equal MySQL server ids; these \
                  ids must be different for replication to work (or the --replicate-same-server-id option must be used on \
                  replica but this does not always make sense; please check the manual before using it).",
@@ -324,6 +363,9 @@ impl SourceConnection {
 /// An error of the connection, or the source's own; a source that refuses the login may take it
 /// later.
 pub(super) fn lost(e: ClientError) -> SourceError {
-    let number = e.number().unwrap_or(CR_SERVER_LOST);
+    let number = match &e {
+        ClientError::Tls(_) | ClientError::NoTls => CR_SSL_CONNECTION_ERROR,
+        e => e.number().unwrap_or(CR_SERVER_LOST),
+    };
     SourceError::passing(number, e.to_string())
 }

@@ -3,10 +3,10 @@
 
 use super::FATAL;
 use super::acknowledgement::{self, Acknowledgement};
-use super::connection::{self, SourceConnection, SourceError, lost};
+use super::connection::{self, FATAL_ERROR, SourceConnection, SourceError, lost};
 use super::failover::Failover;
 use super::queue::EventQueue;
-use super::stream::{Incoming, StreamPosition};
+use super::stream::{AlreadyReceived, Incoming, StreamPosition};
 use crate::server::Server;
 use protocol::client::ClientError;
 use sql::replica::applier::committed_position;
@@ -33,11 +33,13 @@ pub(super) fn run(
     let told = |number, message| ThreadError { number, message, at: server.env.now() };
     let mut attempts: u64 = 0;
     let mut failover = Failover::new(server, channel, queue);
+    let mut known = AlreadyReceived::default();
     // Which source is next, when this one's attempts are used up or a better one was found.
     let mut next_source = None;
     while channel.is_wanted(THREAD) {
         if let Some(to) = next_source.take().or_else(|| failover.found()) {
             attempts = 0;
+            known = AlreadyReceived::default();
             if let Err(e) = failover.move_to(&to) {
                 tracing::error!(channel = channel.name(), number = e.number, "{}", e.message);
                 channel.with(|state| state.receiver.last_error = Some(told(e.number, e.message)));
@@ -55,9 +57,17 @@ pub(super) fn run(
                 "Fatal error: a server whose server_id is 0 can't be a replica".to_owned(),
             ));
         }
+        if source.user.is_empty() {
+            return Err(told(
+                FATAL_ERROR,
+                "Fatal error: Invalid (empty) username when attempting to connect to the source server. Connection \
+                 attempt terminated."
+                    .to_owned(),
+            ));
+        }
         let begun = server.env.monotonic();
         let mut connected = Connected::default();
-        let outcome = follow(server, channel, queue, &source, &mut connected);
+        let outcome = follow(server, channel, queue, &source, &mut known, &mut connected);
         channel.set_wake(THREAD, None);
         let restarts = queue.end_stream();
         let Err(e) = outcome else { continue };
@@ -108,8 +118,9 @@ pub(super) fn run(
 struct Connected {
     /// The source has let this server in, and was asked for its log.
     is_made: bool,
-    /// It has sent an event group.
-    has_group: bool,
+    /// It has sent an event group that neither this server has executed nor an earlier connection
+    /// has brought.
+    has_new_group: bool,
 }
 
 /// What follows a connection that has failed.
@@ -124,7 +135,7 @@ impl Connected {
     /// True if there is more of the source's log here than before, or if connections like this one
     /// are no more frequent than those with a wait between them.
     fn was_of_use(self, lasted: Duration, source: &SourceConfig) -> bool {
-        self.has_group || self.is_made && lasted >= source.connect_retry
+        self.has_new_group || self.is_made && lasted >= source.connect_retry
     }
 
     /// This was attempt number `attempts` since a connection was of use last, which is number 0. As
@@ -163,6 +174,7 @@ fn follow(
     channel: &Channel,
     queue: &EventQueue,
     source: &SourceConfig,
+    known: &mut AlreadyReceived,
     connected: &mut Connected,
 ) -> Result<(), SourceError> {
     let is_wanted = || channel.is_wanted(THREAD);
@@ -198,7 +210,9 @@ fn follow(
     if !server.variables.bool(ids::REPLICATE_SAME_SERVER_ID) {
         ignored.insert(server.variables.uint(ids::SERVER_ID) as u32);
     }
-    let mut stream = StreamPosition::new(ignored);
+    let retrieved = channel.with(|state| state.progress.retrieved.clone());
+    known.begin_stream(executed, retrieved, &reached.position);
+    let mut stream = StreamPosition::new(ignored, known);
     let event_max = server.variables.uint(ids::REPLICA_MAX_ALLOWED_PACKET);
     let event_max = usize::try_from(event_max).unwrap_or(usize::MAX);
     while is_wanted() {
@@ -231,7 +245,7 @@ fn follow(
             let place = format!("{}:{}", stream.file(), stream.offset());
             SourceError::passing(CORRUPT_EVENT, format!("Relay log write failure: event at {place}: {e}"))
         })?;
-        connected.has_group = stream.has_group();
+        connected.has_new_group = stream.has_new_group();
         let (event, gtid) = match incoming {
             Incoming::Event(event, gtid) => (event, gtid),
             Incoming::Heartbeat(passed) => {
@@ -298,7 +312,7 @@ mod tests {
     /// A source that sent a damaged event was connected to again without end, and without a pause.
     #[test]
     fn a_connection_that_brings_nothing_is_made_again_at_once_only_once() {
-        let lost = Connected { is_made: true, has_group: false };
+        let lost = Connected { is_made: true, has_new_group: false };
         assert_eq!([0, 1].map(|attempt| lost.next(attempt, 2)), [Next::ConnectAtOnce, Next::ConnectAtOnce]);
         assert_eq!(lost.next(2, 2), Next::Wait);
         assert_eq!(lost.next(3, 2), Next::Stop);
@@ -313,7 +327,7 @@ mod tests {
         let source = SourceConfig { connect_retry: Duration::from_secs(60), ..SourceConfig::default() };
         let (short, long) = (Duration::from_secs(59), Duration::from_secs(60));
         let of_use =
-            |is_made, has_group, lasted| Connected { is_made, has_group }.was_of_use(lasted, &source);
+            |is_made, has_new_group, lasted| Connected { is_made, has_new_group }.was_of_use(lasted, &source);
         assert!(of_use(true, true, short) && of_use(true, false, long));
         assert!(!of_use(true, false, short) && !of_use(false, false, long));
     }

@@ -3,7 +3,7 @@
 use binlog::event::{
     Event, EventError, EventHeader, EventType, FormatDescription, decode, decode_format_description, flags,
 };
-use binlog::gtid::Gtid;
+use binlog::gtid::{Gtid, GtidSet};
 use sql::replica::ReceivedEvent;
 use sql::replica::channel::SourcePosition;
 use std::collections::BTreeSet;
@@ -20,28 +20,60 @@ pub(super) enum Incoming {
     Passed,
 }
 
+/// What the receiver has had already, over this connection or those before it: what comes again is
+/// no progress.
+#[derive(Debug, Default)]
+pub(super) struct AlreadyReceived {
+    /// `gtid_executed`, and `Retrieved_Gtid_Set`, as they were when the stream began.
+    executed: GtidSet,
+    retrieved: GtidSet,
+    /// The transaction that began last and was new: retrieved, and perhaps not whole.
+    begun: Option<Gtid>,
+    /// The end of what came as a whole without GTIDs.
+    whole: SourcePosition,
+}
+
+impl AlreadyReceived {
+    /// A stream begins at `reached`.
+    pub(super) fn begin_stream(&mut self, executed: GtidSet, retrieved: GtidSet, reached: &SourcePosition) {
+        (self.executed, self.retrieved) = (executed, retrieved);
+        self.come_to(reached);
+    }
+
+    fn has(&self, gtid: Gtid) -> bool {
+        self.executed.contains(gtid) || self.retrieved.contains(gtid) && self.begun != Some(gtid)
+    }
+
+    fn come_to(&mut self, position: &SourcePosition) {
+        if position.is_after(&self.whole) {
+            self.whole.clone_from(position);
+        }
+    }
+}
+
 /// Where the stream is.
-pub(super) struct StreamPosition {
+pub(super) struct StreamPosition<'a> {
     file: Arc<str>,
     offset: u64,
     format: Option<FormatDescription>,
     /// Events of these servers are not taken.
     ignored: BTreeSet<u32>,
-    groups: Groups,
+    known: &'a mut AlreadyReceived,
+    /// The event group whose first event has come, and not its end.
+    open: Option<OpenGroup>,
+    has_new_group: bool,
 }
 
-/// Whether the stream has brought a whole event group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Groups {
-    None,
-    /// Its GTID event has come, and not its end.
-    Begun,
-    Whole,
+/// An event group that has begun.
+#[derive(Debug, Clone, Copy)]
+struct OpenGroup {
+    is_new: bool,
+    has_gtid: bool,
 }
 
-impl StreamPosition {
-    pub(super) fn new(ignored: BTreeSet<u32>) -> Self {
-        Self { file: "".into(), offset: 0, format: None, ignored, groups: Groups::None }
+impl<'a> StreamPosition<'a> {
+    pub(super) fn new(ignored: BTreeSet<u32>, known: &'a mut AlreadyReceived) -> Self {
+        Self { file: "".into(), offset: 0, format: None, ignored, known, open: None, has_new_group: false }
     }
 
     pub(super) fn file(&self) -> &str {
@@ -57,9 +89,9 @@ impl StreamPosition {
         SourcePosition { file: self.file.to_string(), offset: self.offset }
     }
 
-    /// True once an event group has come as a whole.
-    pub(super) fn has_group(&self) -> bool {
-        self.groups == Groups::Whole
+    /// True once an event group has come as a whole that was not known.
+    pub(super) fn has_new_group(&self) -> bool {
+        self.has_new_group
     }
 
     /// Takes the next event.
@@ -83,7 +115,7 @@ impl StreamPosition {
             _ => {}
         }
         let format = self.format.as_ref().ok_or(EventError::Malformed("no format description came"))?;
-        let mut end = 0;
+        let (start, mut end) = (self.offset, 0);
         if !is_artificial {
             // The header has the lower 32 bits.
             let high = self.offset & !u64::from(u32::MAX);
@@ -95,28 +127,48 @@ impl StreamPosition {
             self.offset = end;
         }
         let is_format = header.event_type == EventType::FORMAT_DESCRIPTION;
-        self.groups = match (header.event_type, self.groups) {
-            (EventType::XID | EventType::XA_PREPARE, _) => Groups::Whole,
-            (kind, Groups::None) if begins_group(kind) => Groups::Begun,
-            (kind, Groups::Begun) if begins_group(kind) => Groups::Whole,
-            (_, groups) => groups,
-        };
-        if !is_format && self.ignored.contains(&header.server_id) {
-            return Ok(Incoming::Passed);
-        }
+        let is_ignored = !is_format && self.ignored.contains(&header.server_id);
         let gtid = match header.event_type {
-            kind if kind.is_gtid() => match decode(bytes, format)? {
+            kind if kind.is_gtid() && !is_ignored => match decode(bytes, format)? {
                 Event::Gtid(event) => event.gtid,
                 _ => None,
             },
             _ => None,
         };
+        match header.event_type {
+            EventType::XID | EventType::XA_PREPARE => self.end_group(self.offset),
+            kind if begins_group(kind) => {
+                self.end_group(start);
+                // What is not taken is never executed: by GTIDs it would be new each time.
+                let is_new = match gtid {
+                    Some(gtid) => !self.known.has(gtid),
+                    None => !(is_ignored && kind.is_gtid()) && self.position().is_after(&self.known.whole),
+                };
+                if is_new && gtid.is_some() {
+                    self.known.begun = gtid;
+                }
+                self.open = Some(OpenGroup { is_new, has_gtid: gtid.is_some() });
+            }
+            _ => {}
+        }
+        if is_ignored {
+            return Ok(Incoming::Passed);
+        }
         let received = ReceivedEvent { bytes: bytes.to_vec(), file: self.file.clone(), end };
         Ok(Incoming::Event(received, gtid))
     }
 }
 
-impl StreamPosition {
+impl StreamPosition<'_> {
+    /// What has begun is whole: it ended at this offset.
+    fn end_group(&mut self, offset: u64) {
+        let Some(group) = self.open.take() else { return };
+        self.has_new_group |= group.is_new;
+        if !group.has_gtid {
+            self.known.come_to(&SourcePosition { file: self.file.to_string(), offset });
+        }
+    }
+
     /// The source says where it is.
     fn heartbeat(&mut self, bytes: &[u8]) -> Result<Incoming, EventError> {
         let Some(format) = &self.format else { return Ok(Incoming::Heartbeat(None)) };
@@ -164,7 +216,8 @@ mod tests {
 
     #[test]
     fn positions_go_on_beyond_32_bits() {
-        let mut stream = StreamPosition::new(BTreeSet::from([9]));
+        let mut known = AlreadyReceived::default();
+        let mut stream = StreamPosition::new(BTreeSet::from([9]), &mut known);
         let rotate = RotateEvent { position: 4, file_name: b"b.000003" };
         assert!(matches!(stream.take(&event(&rotate, 0, 1)).unwrap(), Incoming::Passed));
         assert!(stream.take(&event(&XidEvent(1), 4, 1)).is_err(), "no format yet");
@@ -183,7 +236,8 @@ mod tests {
     /// What this server has already the source passes over, and says at which place it is then.
     #[test]
     fn a_heartbeat_moves_the_position() {
-        let mut stream = StreamPosition::new(BTreeSet::new());
+        let mut known = AlreadyReceived::default();
+        let mut stream = StreamPosition::new(BTreeSet::new(), &mut known);
         let heartbeat = |file_name, position| HeartbeatEvent { file_name, position, v2: true };
         let at = |of: &HeartbeatEvent<'_>| event(of, 0, 1);
         assert!(matches!(stream.take(&at(&heartbeat(b"b.1", 9))).unwrap(), Incoming::Heartbeat(None)));
@@ -206,33 +260,67 @@ mod tests {
     /// The receiver's thread ended by an overflow.
     #[test]
     fn a_position_of_more_than_64_bits_is_an_error() {
-        let mut stream = StreamPosition::new(BTreeSet::new());
+        let mut known = AlreadyReceived::default();
+        let mut stream = StreamPosition::new(BTreeSet::new(), &mut known);
         let rotate = RotateEvent { position: u64::MAX, file_name: b"b.000001" };
         stream.take(&event(&rotate, 0, 1)).unwrap();
         let format = event(&FormatDescription::new("8.4.8", 0), 4, 1);
         assert!(matches!(stream.take(&format), Err(EventError::Malformed(_))));
     }
 
+    fn group(gtid: Option<Gtid>) -> GtidEvent {
+        GtidEvent { may_have_statements: true, gtid, last_committed: 0, sequence_number: 1, commit: None }
+    }
+
+    /// Whether these events, over one connection, bring what `known` does not have.
+    fn brings_new(known: &mut AlreadyReceived, events: &[Vec<u8>]) -> bool {
+        let mut stream = StreamPosition::new(BTreeSet::from([9]), known);
+        stream.take(&event(&RotateEvent { position: 4, file_name: b"b.1" }, 0, 1)).unwrap();
+        stream.take(&event(&FormatDescription::new("8.4.8", 0), 4, 1)).unwrap();
+        for event in events {
+            stream.take(event).unwrap();
+        }
+        stream.has_new_group()
+    }
+
     #[test]
     fn a_stream_has_brought_a_group_when_one_has_ended() {
-        let mut stream = StreamPosition::new(BTreeSet::new());
-        let mut take = |bytes: Vec<u8>| {
-            stream.take(&bytes).unwrap();
-            stream.has_group()
+        let (first, second) = (event(&group(None), 200, 1), event(&group(None), 300, 1));
+        assert!(!brings_new(&mut AlreadyReceived::default(), std::slice::from_ref(&first)), "it has begun");
+        assert!(
+            brings_new(&mut AlreadyReceived::default(), &[first.clone(), second.clone()]),
+            "one has ended"
+        );
+        assert!(brings_new(&mut AlreadyReceived::default(), &[first.clone(), event(&XidEvent(1), 270, 1)]));
+        let mut known = AlreadyReceived::default();
+        assert!(brings_new(&mut known, &[first.clone(), second.clone()]));
+        assert!(!brings_new(&mut known, &[first.clone(), second.clone()]), "it comes again");
+        let third = event(&group(None), 400, 1);
+        assert!(brings_new(&mut known, &[first, second, third]));
+    }
+
+    /// A source that sent the same transactions with each connection was asked again without a
+    /// pause.
+    #[test]
+    fn what_the_replica_has_is_no_progress() {
+        let set = |text: &str| text.parse::<GtidSet>().unwrap();
+        let gtid = |number| format!("11111111-2222-3333-4444-555555555555:{number}");
+        let of = |number: u64| Gtid { source: *set(&gtid(1)).intervals().next().unwrap().0, gno: number };
+        let whole = |number, server_id| {
+            [event(&group(Some(of(number))), 200, server_id), event(&XidEvent(1), 270, server_id)]
         };
-        assert!(!take(event(&FormatDescription::new("8.4.8", 0), 4, 1)));
-        let gtid = GtidEvent {
-            may_have_statements: true,
-            gtid: None,
-            last_committed: 0,
-            sequence_number: 1,
-            commit: None,
+        let begin = |known: &mut AlreadyReceived, executed: &str, retrieved: &str| {
+            known.begin_stream(set(executed), set(retrieved), &SourcePosition::default());
         };
-        assert!(!take(event(&gtid, 200, 1)), "it has begun");
-        assert!(take(event(&gtid, 300, 1)), "the one before has ended");
-        let mut stream = StreamPosition::new(BTreeSet::new());
-        stream.take(&event(&FormatDescription::new("8.4.8", 0), 4, 1)).unwrap();
-        stream.take(&event(&XidEvent(1), 200, 1)).unwrap();
-        assert!(stream.has_group());
+        let mut known = AlreadyReceived::default();
+        begin(&mut known, &gtid(1), "");
+        assert!(!brings_new(&mut known, &whole(1, 1)), "it is executed");
+        assert!(!brings_new(&mut known, &whole(2, 9)), "it is of a server that is ignored");
+        assert!(!brings_new(&mut known, &whole(2, 1)[..1]), "it is not whole");
+        begin(&mut known, &gtid(1), &gtid(2));
+        assert!(brings_new(&mut known, &whole(2, 1)), "now it is");
+        known.begun = Some(of(3));
+        assert!(!brings_new(&mut known, &whole(2, 1)), "nobody applies it, and it comes again");
+        assert!(brings_new(&mut known, &whole(3, 1)));
     }
 }

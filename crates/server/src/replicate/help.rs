@@ -25,7 +25,7 @@ To make the replica the source, stop the writers, wait until it has caught up ('
     --help             this text
     all others         options of 'duramen serve', as --datadir, --server-id (another than the source's), --port
 
-A URL's options: ssl-mode=DISABLED|PREFERRED|REQUIRED|VERIFY_IDENTITY, ssl-ca=FILE.
+A URL's options: ssl-mode=DISABLED|PREFERRED|REQUIRED|VERIFY_CA|VERIFY_IDENTITY, ssl-ca=FILE.
 
 Exit codes: those of 'duramen serve' once it runs; 3 it could not be done.
 ";

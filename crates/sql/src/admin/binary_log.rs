@@ -161,7 +161,8 @@ fn cannot_show(why: &str) -> SqlError {
     error::ERROR_WHEN_EXECUTING_COMMAND.with(&[&"SHOW BINLOG EVENTS", &why])
 }
 
-/// PURGE BINARY LOGS. What recovery still needs stays, whatever was asked for.
+/// PURGE BINARY LOGS. A file that somebody is sent stays, and those after it, with warning 1867 as
+/// in MySQL; so does what recovery still needs, whatever was asked for (1868).
 pub(crate) fn purge(cx: &mut Context, to: &PurgeTo) -> Result<()> {
     let log = cx.instance.log().clone();
     let keep = match to {
@@ -171,9 +172,30 @@ pub(crate) fn purge(cx: &mut Context, to: &PurgeTo) -> Result<()> {
         PurgeTo::Before(moment) => first_since(&log, unix_micros(cx, moment)?)?,
     };
     check_nothing_aside(&cx.instance)?;
-    let removed = cx.instance.engine().purge_log_to(keep).map_err(SqlError::internal)?;
+    let asked = log.files().iter().filter(|file| file.number < keep).count();
+    let (until, readers) = match first_read(&cx.instance) {
+        Some((file, readers)) if file < keep => (file, readers),
+        _ => (keep, 0),
+    };
+    let removed = cx.instance.engine().purge_log_to(until).map_err(SqlError::internal)?;
     tracing::info!("purged {} binary log files before {}", removed.len(), log.file_name(keep));
+    // Of what is removed meanwhile by another nothing is said.
+    let first = log.files().first().map_or(keep, |file| file.number);
+    let stays = format!("./{}", log.file_name(first));
+    if first == until && readers > 0 {
+        cx.warn(error::WARN_PURGE_LOG_IN_USE.with(&[&stays, &readers, &removed.len(), &asked]));
+    } else if first < until {
+        cx.warn(error::WARN_PURGE_LOG_IS_ACTIVE.with(&[&stays]));
+    }
     Ok(())
+}
+
+/// The oldest file that a connection is being sent, and how many are sent that one.
+fn first_read(instance: &Instance) -> Option<(FileNumber, usize)> {
+    let sent = instance.replicas().sent();
+    let files: Vec<FileNumber> = sent.iter().filter_map(|sent| Some(sent.position?.file())).collect();
+    let first = *files.iter().min()?;
+    Some((first, files.iter().filter(|file| **file == first).count()))
 }
 
 /// Error 1378 while an object is set aside: what the log has of it is needed to bring it back.
@@ -219,7 +241,10 @@ pub fn purge_expired_log_files(instance: &Instance) -> Result<()> {
     }
     let log = instance.log();
     let now = i64::try_from(instance.env().now()).unwrap_or(i64::MAX);
-    let keep = first_since(log, now - seconds as i64 * SECOND)?;
+    let mut keep = first_since(log, now - seconds as i64 * SECOND)?;
+    if let Some((read, _)) = first_read(instance) {
+        keep = keep.min(read);
+    }
     if log.files().first().is_none_or(|oldest| oldest.number >= keep) {
         return Ok(());
     }

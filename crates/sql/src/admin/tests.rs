@@ -264,6 +264,32 @@ fn the_engine_tells_what_it_is_doing() {
     server.check("SHOW ENGINE nonsense STATUS", "1286 Unknown storage engine 'nonsense'");
 }
 
+/// The files that were asked for stayed, and nothing said why.
+#[test]
+fn a_file_that_is_being_sent_is_not_purged() {
+    let mut server = Server::start();
+    for name in ["a", "b", "c"] {
+        server.run(&format!("CREATE DATABASE {name}\nFLUSH BINARY LOGS"));
+    }
+    let replicas = server.instance.replicas();
+    replicas.begin_stream(7, "", 0, false);
+    let in_third = binlog::LogPosition::new(binlog::FileNumber(3), 4);
+    replicas.sent_mark(7).store(in_third.to_u64(), Ordering::Relaxed);
+    server.run("CREATE DATABASE d");
+    server.check("PURGE BINARY LOGS TO 'binlog.000004'", "");
+    server.check(
+        "SHOW WARNINGS",
+        "Level|Code|Message\nWarning|1867|file ./binlog.000003 was not purged because it was being read by 1 thread(s), \
+         purged only 2 out of 3 files.",
+    );
+    assert!(server.run("SHOW BINARY LOGS").contains("\nbinlog.000003|"));
+    server.instance.replicas().end_stream(7);
+    server.check("PURGE BINARY LOGS TO 'binlog.000004'", "");
+    server.check("SHOW WARNINGS", "Level|Code|Message");
+    let left = server.run("SHOW BINARY LOGS");
+    assert!(!left.contains("binlog.000003|"), "{left}");
+}
+
 #[test]
 fn the_log_is_shown_and_purged() {
     let mut server = Server::start();

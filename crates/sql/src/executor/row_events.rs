@@ -82,10 +82,11 @@ fn events(cx: &mut Context, reader: &mut LogReader, mut bytes: &[u8]) -> Result<
     Ok(())
 }
 
-/// Error 1610.
+/// Error 1610, with the reason: the client alone has a use for it.
 fn corrupt(e: impl std::fmt::Display) -> SqlError {
-    tracing::info!("a BINLOG statement holds no good event: {e}");
-    error::SLAVE_CORRUPT_EVENT.plain()
+    let mut error = error::SLAVE_CORRUPT_EVENT.plain();
+    error.message += &format!(": {e}");
+    error
 }
 
 /// Base64 with blanks anywhere, in any number of pieces, each of which may end with padding. Error

@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use binlog::event::{
-    ChecksumAlgorithm, Decoder, EVENT_LENGTH_MAX, Event, EventHeader, FormatDescription, MariadbGtid,
-    RowsEvent, RowsKind, TransactionPayloadEvent, rows_flags,
+    ChecksumAlgorithm, Decoder, EVENT_LENGTH_MAX, Event, EventHeader, EventType, FormatDescription,
+    MariadbGtid, RowsEvent, RowsKind, TransactionPayloadEvent, rows_flags,
 };
 use binlog::gtid::Gtid;
 use storage::source_position::{self, SourcePosition as StoredPosition};
@@ -402,6 +402,7 @@ impl Applier {
                 self.forget_file();
                 Ok(())
             }
+            Event::Unknown(body) if header.event_type == EventType::INCIDENT => Err(incident(body)),
             _ => match header.flags & binlog::event::flags::IGNORABLE {
                 0 => Err(error::SLAVE_RELAY_LOG_READ_FAILURE.with(&[&format_args!(
                     "an event of type {} is not known to this version",
@@ -549,6 +550,19 @@ fn is_temporary(e: &SqlError) -> bool {
 /// Error 1594: the event is none, or not one that can be applied.
 fn corrupt(e: impl std::fmt::Display) -> SqlError {
     error::SLAVE_RELAY_LOG_READ_FAILURE.with(&[&e])
+}
+
+/// Error 1590: the source says that its log lacks something, and why. Its form: a number of two
+/// bytes, then a text after its length in one byte.
+fn incident(body: &[u8]) -> SqlError {
+    let (number, rest) = body.split_at_checked(2).unwrap_or((&[0, 0], &[]));
+    let name = match number {
+        [0, 0] => "NONE",
+        [1, 0] => "LOST_EVENTS",
+        _ => "UNKNOWN",
+    };
+    let text = rest.split_first().map_or(&[][..], |(length, text)| &text[..text.len().min((*length).into())]);
+    error::SLAVE_INCIDENT.with(&[&name, &String::from_utf8_lossy(text)])
 }
 
 /// An error with the event and the table that it came from.

@@ -89,7 +89,7 @@ pub struct SourcePosition {
 impl SourcePosition {
     /// Whether it is later in the log than another one. Log files of one name are numbered: a
     /// longer number is a later one.
-    pub(crate) fn is_after(&self, other: &Self) -> bool {
+    pub fn is_after(&self, other: &Self) -> bool {
         let key = |position: &Self| (position.file.len(), position.file.clone(), position.offset);
         key(self) > key(other)
     }

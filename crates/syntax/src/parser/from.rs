@@ -282,7 +282,7 @@ impl Parser<'_> {
         self.expect(Token::LeftParen)?;
         let document = self.expr()?;
         self.expect(Token::Comma)?;
-        let path = self.text()?;
+        let path = self.joined_text()?;
         let columns = self.json_columns()?;
         self.expect(Token::RightParen)?;
         self.take_word(K::AS);
@@ -299,7 +299,7 @@ impl Parser<'_> {
         if self.is(K::NESTED) {
             self.advance();
             self.take_word(K::PATH);
-            let path = self.text()?;
+            let path = self.joined_text()?;
             return Ok(JsonTableColumn::Nested { path, columns: self.json_columns()? });
         }
         let name = self.ident()?;
@@ -309,7 +309,7 @@ impl Parser<'_> {
         let ty = self.data_type()?;
         let exists = self.take_word(K::EXISTS);
         self.expect_word(K::PATH)?;
-        let path = self.text()?;
+        let path = self.joined_text()?;
         let (on_empty, on_error) = self.json_on()?;
         Ok(JsonTableColumn::Value { name, ty, exists, path, on_empty, on_error })
     }

@@ -102,8 +102,21 @@ impl Parser<'_> {
         }))
     }
 
-    /// A string where the grammar wants one, not an expression.
+    /// A string where the grammar wants one, not an expression: one literal, as in MySQL. Several
+    /// side by side are one in expressions alone; a log of before has them elsewhere, too.
     pub(super) fn text(&mut self) -> Parsed<Text> {
+        match self.current.token {
+            Token::String if self.options.from_client => {
+                let text = Text::new(self.string_content(self.current));
+                self.advance();
+                Ok(text)
+            }
+            _ => self.joined_text(),
+        }
+    }
+
+    /// A string, or several side by side, which are one: what MySQL takes in `JSON_TABLE`.
+    pub(super) fn joined_text(&mut self) -> Parsed<Text> {
         match self.current.token {
             Token::String => Ok(Text::new(self.strings())),
             Token::HexString | Token::HexNumber | Token::BitString | Token::BitNumber => {

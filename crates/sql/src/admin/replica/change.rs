@@ -27,6 +27,8 @@ const HOST_MAX: usize = 255;
 const USER_MAX: usize = 96;
 const PASSWORD_MAX: usize = 32;
 const CHANNEL_NAME_MAX: usize = 64;
+/// Seconds.
+const CONNECT_RETRY_TOO_LONG: u64 = 1 << 31;
 /// Seconds; more do not fit into milliseconds of 32 bits.
 const HEARTBEAT_MAX: u32 = 4_294_967;
 const DELAY_MAX: u64 = 2_147_483_647;
@@ -134,7 +136,7 @@ pub(super) fn change(cx: &mut Context, options: &[SourceOption], channel: Option
 }
 
 fn check_name(name: &str) -> Result<()> {
-    if name.chars().count() > CHANNEL_NAME_MAX {
+    if name.chars().count() > CHANNEL_NAME_MAX || name.ends_with(' ') {
         return Err(error::REPLICA_CHANNEL_NAME_INVALID_OR_TOO_LONG.plain());
     }
     if name.contains('\n') {
@@ -204,6 +206,9 @@ impl Asked {
                 if host.is_empty() {
                     return Err(error::WRONG_ARGUMENTS.with(&[&"SOURCE_HOST"]));
                 }
+                if !host.is_ascii() {
+                    return Err(error::RPL_INFO_DATA_TOO_LONG.with(&[&"Host"]));
+                }
                 self.host = Some(host);
             }
             // 0 leaves it as it is, as in MySQL.
@@ -225,8 +230,11 @@ impl Asked {
             "RELAY_LOG_FILE" => self.relay_log = Some("RELAY_LOG_FILE"),
             "RELAY_LOG_POS" => self.relay_log = Some("RELAY_LOG_POS"),
             "SOURCE_AUTO_POSITION" => self.auto_position = Some(flag()),
-            "SOURCE_CONNECT_RETRY" => match number(value).min(u32::MAX.into()) {
+            "SOURCE_CONNECT_RETRY" => match number(value) {
                 0 => {}
+                CONNECT_RETRY_TOO_LONG.. => {
+                    return Err(error::RPL_INFO_DATA_TOO_LONG.with(&[&"Connect_retry"]));
+                }
                 seconds => self.connect_retry = Some(seconds),
             },
             "SOURCE_RETRY_COUNT" => self.retry_count = Some(number(value)),
@@ -262,7 +270,10 @@ impl Asked {
             },
             "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS" => self.anonymous = Some(anonymous(value)?),
             "SOURCE_CONNECTION_AUTO_FAILOVER" => self.failover = Some(flag()),
-            "REQUIRE_ROW_FORMAT" => self.row_format = Some(flag()),
+            "REQUIRE_ROW_FORMAT" => match number(value) {
+                switch @ 0..=1 => self.row_format = Some(switch == 1),
+                other => return Err(error::REQUIRE_ROW_FORMAT_INVALID_VALUE.with(&[&other])),
+            },
             _ => self.refuse(name, value),
         }
         Ok(())

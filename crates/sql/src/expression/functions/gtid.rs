@@ -110,11 +110,13 @@ fn is_reached(executed: &SourcePosition, file: &str, offset: u64) -> bool {
 
 /// 0 once the transactions are visible here, 1 after so many seconds (0 is for ever).
 fn wait_for_executed_gtid_set<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let wanted = not_null!(set(cx, call, 0));
-    let seconds = if call.count() > 1 { not_null!(call.double(cx, 1)) } else { 0.0 };
-    if seconds < 0.0 {
+    let Some(wanted) = set(cx, call, 0)? else {
+        return Err(error::MALFORMED_GTID_SET_SPECIFICATION.with(&[&"NULL"]));
+    };
+    let seconds = if call.count() > 1 { call.double(cx, 1)? } else { Some(0.0) };
+    let Some(seconds) = seconds.filter(|seconds| *seconds >= 0.0) else {
         return Err(error::WRONG_ARGUMENTS.with(&[&"WAIT_FOR_EXECUTED_GTID_SET."]));
-    }
+    };
     let limit = Duration::from_secs_f64(seconds.min(1e9));
     let mut waited = Duration::ZERO;
     loop {

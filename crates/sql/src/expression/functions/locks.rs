@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Call, Function, f};
+use crate::privilege::Privileges;
 use crate::session::Context;
 use datum::error::{self, Result};
 use datum::value::Datum;
@@ -20,6 +21,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// A lock's name has so many characters at most.
 const NAME_MAX: usize = 64;
 
+/// Locks whose names begin so are those of this program's own commands (`duramen failover`): who
+/// may not administer replication could keep these from their work.
+const RESERVED: &str = "duramen ";
+
+/// Error 1227: the account may not take a reserved lock.
+fn check_reserved(cx: &Context, name: &str) -> Result<()> {
+    let grants = cx.grants_now();
+    let may = grants.global.has(Privileges::SUPER) || grants.has_dynamic("REPLICATION_SLAVE_ADMIN");
+    match name.starts_with(RESERVED) && !may {
+        true => Err(error::SPECIFIC_ACCESS_DENIED_ERROR.with(&[&"SUPER or REPLICATION_SLAVE_ADMIN"])),
+        false => Ok(()),
+    }
+}
+
 /// The lock that the first argument names; case does not count. Errors 3057, 4163.
 fn name<'a>(cx: &mut Context, call: Call<'a>) -> Result<String> {
     let Some(text) = call.text(cx, 0)? else { return Err(error::USER_LOCK_WRONG_NAME.with(&[&"NULL"])) };
@@ -34,6 +49,7 @@ fn name<'a>(cx: &mut Context, call: Call<'a>) -> Result<String> {
 /// 1 once it is held, 0 after so many seconds; a negative number waits for ever.
 fn get_lock<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let name = name(cx, call)?;
+    check_reserved(cx, &name)?;
     let seconds = call.double(cx, 1)?.unwrap_or(0.0);
     let limit = (seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.round().min(1e9)));
     let instance = cx.instance.clone();

@@ -42,6 +42,57 @@ fn replicas() {
     refuses("start replica until source_log_pos = '4'", "'4'", 1);
 }
 
+/// Of two literals side by side one was hidden in the logs, and both were the password.
+#[test]
+fn what_is_no_expression_has_one_literal() {
+    let client = ParseOptions { from_client: true, ..ParseOptions::default() };
+    for sql in [
+        "change replication source to source_password = 'a' 'b'",
+        "change replication source to source_host = 'a' 'b'",
+        "change replication filter replicate_wild_do_table = ('a.%' 'b')",
+        "start replica user = 'a' 'b'",
+        "start replica user = 'a' password = 'a' 'b'",
+        "start replica until sql_before_gtids = 'a' 'b'",
+        "create user u identified by 'a' 'b'",
+        "create user u identified with mysql_native_password as 'a' 'b'",
+        "create user u comment 'a' 'b'",
+        "create user 'a' 'b'",
+        "alter user u identified by 'a' replace 'x' 'b'",
+        "set password = 'a' 'b'",
+        "set password for u = 'a' 'b'",
+        "set password = 'a' replace 'c' 'b'",
+        "create table t (a int comment 'a' 'b')",
+        "create table t (a int) comment = 'a' 'b'",
+        "create table t (a enum('a' 'b'))",
+        "create procedure p() comment 'a' 'b' begin end",
+        "show tables like 'a' 'b'",
+        "show binlog events in 'a' 'b'",
+        "purge binary logs to 'a' 'b'",
+        "prepare s from 'select' 'b'",
+        "binlog 'a' 'b'",
+        "xa start 'a' 'b'",
+        "xa start 'a', 'c' 'b'",
+        "select group_concat(1 separator 'a' 'b')",
+        "select 1 into outfile 'a' 'b'",
+        "select 1 into dumpfile 'a' 'b'",
+        "load data infile 'a' 'b' into table t",
+        "load data infile 'a' into table t fields terminated by 'a' 'b'",
+    ] {
+        let error = parse(sql.as_bytes(), &client).expect_err(sql);
+        assert_eq!(error.number, 1064, "{sql}: {error}");
+        assert!(error.message.contains("near ''b'"), "{sql}: {error}");
+    }
+    for sql in [
+        "select 'a' 'b', date '2024-01' '-01'",
+        "set character_set_client = 'utf8' 'mb4'",
+        "select * from json_table('[]', '$' '[*]' columns (a int path '$' '.a')) t",
+    ] {
+        assert!(parse(sql.as_bytes(), &client).is_ok(), "{sql}");
+    }
+    // A log of before may have them.
+    accepts("create table t (a int comment 'a' 'b')");
+}
+
 #[test]
 fn old_names_are_those_of_today_with_a_remark() {
     let statement = parse_one("change master to master_host = 'h', get_master_public_key = 1");
