@@ -276,7 +276,7 @@ fn a_file_that_is_being_sent_is_not_purged() {
     let in_third = binlog::LogPosition::new(binlog::FileNumber(3), 4);
     replicas.sent_mark(7).store(in_third.to_u64(), Ordering::Relaxed);
     server.run("CREATE DATABASE d");
-    server.check("PURGE BINARY LOGS TO 'binlog.000004'", "");
+    server.check("PURGE BINARY LOGS TO 'binlog.000004'", "1 warnings");
     server.check(
         "SHOW WARNINGS",
         "Level|Code|Message\nWarning|1867|file ./binlog.000003 was not purged because it was being read by 1 thread(s), \
@@ -322,7 +322,8 @@ fn the_log_is_shown_and_purged() {
     server.check("PURGE BINARY LOGS BEFORE 'whenever'", "1210 Incorrect arguments to PURGE LOGS BEFORE");
     server.check("PURGE BINARY LOGS BEFORE '1990-01-01 00:00:00'", "");
     assert!(server.run("SHOW BINARY LOGS").contains("binlog.000002|"));
-    server.check("PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY", "");
+    // 1868, as in MySQL: not all that was asked for.
+    server.check("PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY", "1 warnings");
     let left = server.run("SHOW BINARY LOGS");
     assert!(!left.contains("binlog.000001|") && left.contains("binlog.000003|"), "{left}");
     server.check("RESET BINARY LOGS AND GTIDS", "");
