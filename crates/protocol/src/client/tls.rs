@@ -42,15 +42,12 @@ impl Tls<'_> {
             .map_err(|e| unusable(&e))?;
         let (config, name) = match *self {
             Tls::Off => return Ok(None),
-            Tls::Unverified => {
-                let verifier = Arc::new(Anyone(provider));
-                (
-                    builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth(),
-                    "localhost",
-                )
-            }
-            Tls::Signed { ca } => {
-                let verifier = Arc::new(AnyName { roots: roots(ca)?, provider });
+            Tls::Unverified | Tls::Signed { .. } => {
+                let roots = match *self {
+                    Tls::Signed { ca } => Some(roots(ca)?),
+                    _ => None,
+                };
+                let verifier = Arc::new(AnyName { roots, provider });
                 (
                     builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth(),
                     "localhost",
@@ -77,10 +74,11 @@ fn roots(ca: &[u8]) -> Result<RootCertStore, ClientError> {
     }
 }
 
-/// Takes a certificate that an authority has signed, whoever has it.
+/// Takes a certificate of any name, but checks that the server has its key.
 #[derive(Debug)]
 struct AnyName {
-    roots: RootCertStore,
+    /// Who has to have signed it; `None`: anybody.
+    roots: Option<RootCertStore>,
     provider: Arc<CryptoProvider>,
 }
 
@@ -93,9 +91,11 @@ impl ServerCertVerifier for AnyName {
         _: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let algorithms = self.provider.signature_verification_algorithms.all;
-        let certificate = ParsedCertificate::try_from(certificate)?;
-        verify_server_cert_signed_by_trust_anchor(&certificate, &self.roots, between, now, algorithms)?;
+        if let Some(roots) = &self.roots {
+            let algorithms = self.provider.signature_verification_algorithms.all;
+            let certificate = ParsedCertificate::try_from(certificate)?;
+            verify_server_cert_signed_by_trust_anchor(&certificate, roots, between, now, algorithms)?;
+        }
         Ok(ServerCertVerified::assertion())
     }
 
@@ -105,8 +105,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, algorithms)
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -115,50 +114,10 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-/// Takes any certificate, but checks that the server has its key.
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
