@@ -96,9 +96,16 @@ fn a_piece_in_the_place_of_another_is_refused() {
     let key = scene.path("key");
     std::fs::write(&key, "3a".repeat(32)).unwrap();
     for more in [Vec::new(), vec![format!("--key-file={key}")]] {
-        let _ = std::fs::remove_dir_all(scene.repository());
         scene.more = more;
-        scene.take();
+        // On a busy machine so little is done in that time that no table was written yet.
+        for _ in 0..50 {
+            let _ = std::fs::remove_dir_all(scene.repository());
+            scene.take();
+            if scene.files("tables").len() >= 2 && scene.logs().len() >= 2 {
+                break;
+            }
+            at_work(scene.server(), Duration::from_millis(300));
+        }
         scene.take();
         let logs = scene.logs();
         let piece = |at: usize| std::fs::read_dir(&logs[at]).unwrap().next().unwrap().unwrap().path();
