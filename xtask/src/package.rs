@@ -73,3 +73,19 @@ pub fn run(args: &[String]) -> Result<()> {
         Some(other) => Err(format!("`cargo xtask package` knows no `{other}`\n{HELP}").into()),
     }
 }
+
+/// Says which part of a test begins.
+fn step(what: &str) {
+    println!("== {what}");
+}
+
+/// Says what a test has seen; an error if it is not so.
+fn expect(is_so: bool, what: &str) -> Result<()> {
+    match is_so {
+        true => {
+            println!("  ok: {what}");
+            Ok(())
+        }
+        false => Err(format!("not so: {what}").into()),
+    }
+}

@@ -5,20 +5,8 @@ mod common;
 
 use std::time::Duration;
 
+use common::replication::await_answer;
 use common::{Server, start};
-
-/// Waits until a query says so.
-fn await_answer(server: &Server, query: &str, wanted: &str) {
-    let mut last = String::new();
-    for _ in 0..300 {
-        last = server.sql(query).trim().to_owned();
-        if last == wanted {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("{query}: {last:?}, not {wanted:?}");
-}
 
 /// Waits until the server's messages have a line with both.
 fn await_logged(server: &Server, text: &str, error: &str) {

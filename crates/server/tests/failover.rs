@@ -4,29 +4,14 @@
 
 mod common;
 
-use common::{Server, start};
+use common::Server;
+use common::replication::{await_answer, follow, server};
 use std::io::Write;
 use std::net::TcpListener;
 use std::time::Duration;
 
 /// How long a replica may take for what it is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A server without GTIDs of its own, which would differ from the source's.
-fn server(id: u32) -> Server {
-    let server = start(&[&format!("--server-id={id}")]);
-    server.sql("RESET BINARY LOGS AND GTIDS");
-    server
-}
-
-fn follow(replica: &Server, source: &Server, options: &str) {
-    replica.sql(&format!(
-        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {}, SOURCE_USER = 'root',
-         SOURCE_AUTO_POSITION = 1, SOURCE_CONNECT_RETRY = 1, SOURCE_RETRY_COUNT = 2 {options};
-         START REPLICA",
-        source.port
-    ));
-}
 
 fn add_source(replica: &Server, source: &Server, weight: u8) {
     let add = "SELECT asynchronous_connection_failover_add_source";
@@ -37,19 +22,6 @@ fn await_rows(replica: &Server, wanted: &str) {
     const TABLES: &str = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'd'";
     await_answer(replica, TABLES, "1");
     await_answer(replica, "SELECT GROUP_CONCAT(a ORDER BY a) FROM d.t", wanted);
-}
-
-fn await_answer(server: &Server, sql: &str, wanted: &str) {
-    let begun = common::now();
-    loop {
-        let answer = server.sql(sql);
-        if answer.trim() == wanted {
-            return;
-        }
-        let status = || server.sql("SHOW REPLICA STATUS");
-        assert!(common::now() - begun < PATIENCE, "{sql}: {answer}, not {wanted}; {}", status());
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Where the receiver gets its events from.
@@ -68,10 +40,12 @@ fn three() -> [Server; 3] {
     let [first, second, replica] = [1, 2, 3].map(server);
     first.sql("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (1)");
     follow(&second, &first, "");
+    second.sql("START REPLICA");
     await_rows(&second, "1");
     add_source(&replica, &first, 90);
     add_source(&replica, &second, 50);
     follow(&replica, &first, ", SOURCE_CONNECTION_AUTO_FAILOVER = 1");
+    replica.sql("START REPLICA");
     await_rows(&replica, "1");
     [first, second, replica]
 }

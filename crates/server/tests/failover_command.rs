@@ -3,12 +3,11 @@
 
 mod common;
 
+use common::replication::await_answer;
 use common::{Server, run, start};
 use protocol::client::ConnectOptions;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that refuses writes until it is made the source.
 fn member(id: u32) -> Server {
@@ -39,21 +38,6 @@ fn group(replicas: usize) -> Vec<Server> {
     source.sql("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY); INSERT INTO d.t VALUES (1), (2)");
     servers.iter().for_each(|server| await_answer(server, "SELECT COUNT(*) FROM d.t", "2"));
     servers
-}
-
-fn await_answer(server: &Server, sql: &str, wanted: &str) {
-    let begun = common::now();
-    loop {
-        let output = server.client("mariadb", &["--batch", "--skip-column-names", "-e", sql]);
-        let answer = String::from_utf8(output.stdout).unwrap();
-        if answer.trim() == wanted {
-            return;
-        }
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        let status = || server.sql("SHOW REPLICA STATUS");
-        assert!(common::now() - begun < PATIENCE, "{sql}: {answer}{error}, not {wanted}; {}", status());
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn named(servers: &[Server]) -> Vec<String> {

@@ -4,38 +4,8 @@
 
 mod common;
 
-use common::{Server, start};
-use std::time::Duration;
-
-/// How long a replica may take for what it is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn server(id: u32) -> Server {
-    let server = start(&[&format!("--server-id={id}")]);
-    server.sql("RESET BINARY LOGS AND GTIDS");
-    server
-}
-
-fn follow(replica: &Server, source: &Server) {
-    replica.sql(&format!(
-        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {}, SOURCE_USER = 'root',
-         SOURCE_AUTO_POSITION = 1, SOURCE_CONNECT_RETRY = 1",
-        source.port
-    ));
-}
-
-fn await_answer(server: &Server, sql: &str, wanted: &str) {
-    let begun = common::now();
-    loop {
-        let answer = server.sql(sql);
-        if answer.trim() == wanted {
-            return;
-        }
-        let status = || server.sql("SHOW REPLICA STATUS");
-        assert!(common::now() - begun < PATIENCE, "{sql}: {answer}, not {wanted}; {}", status());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
+use common::Server;
+use common::replication::{await_answer, follow, server};
 
 /// Waits until the replica has executed what the source has.
 fn await_all(replica: &Server, source: &Server) {
@@ -49,7 +19,7 @@ const ROWS: &str = "SELECT GROUP_CONCAT(CONCAT_WS(':', a, IFNULL(b, 'NULL')) ORD
 #[test]
 fn rows_without_a_primary_key_are_found_by_their_values() {
     let (source, replica) = (server(1), server(2));
-    follow(&replica, &source);
+    follow(&replica, &source, "");
     replica.sql("START REPLICA");
     source.sql(
         "CREATE DATABASE d; CREATE TABLE d.t (a INT, b TEXT, UNIQUE (a));
@@ -105,7 +75,7 @@ fn until_is_where_mysql_stops() {
          INSERT INTO d.t VALUES (2, 2); FLUSH BINARY LOGS; INSERT INTO d.t VALUES (3, 3); INSERT INTO d.t VALUES (4, 4)",
     );
     let uuid = source.sql("SELECT @@server_uuid").trim().to_owned();
-    follow(&replica, &source);
+    follow(&replica, &source, "");
     let stops = |until: &str, rows: &str| {
         replica.sql(&format!("START REPLICA UNTIL {until}"));
         let running = "SELECT service_state FROM performance_schema.replication_applier_status";
@@ -128,7 +98,7 @@ fn until_is_where_mysql_stops() {
 #[test]
 fn a_row_that_violates_a_constraint_of_the_replica_stops_it() {
     let (source, replica) = (server(1), server(2));
-    follow(&replica, &source);
+    follow(&replica, &source, "");
     replica.sql("START REPLICA");
     source.sql("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY, b INT)");
     await_all(&replica, &source);

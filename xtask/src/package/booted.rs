@@ -6,6 +6,7 @@
 use super::deb::{self, done, target};
 use super::image::Storage;
 use super::root::minimal_system;
+use super::step;
 use crate::Result;
 use crate::packages::{self, Program, program};
 use std::path::Path;
@@ -115,10 +116,6 @@ fn trial(machine: &Machine, package: &Path, newer: &Path) -> Result<()> {
         "purged, so is the data",
     )?;
     machine.expect("systemctl --failed --no-legend | wc -l", "0", "no unit has failed")
-}
-
-fn step(what: &str) {
-    println!("== {what}");
 }
 
 /// What a command in the container printed, without the end of the last line, and how it ended.

@@ -8,6 +8,7 @@
 
 use super::deb::{done, target};
 use super::image::{self, NAME, Storage};
+use super::{expect, step};
 use crate::Result;
 use crate::packages::{self, Program, program};
 use std::net::TcpListener;
@@ -48,24 +49,14 @@ pub(super) fn run(profile: &str) -> Result<()> {
 const CONTAINER: &str = "duramen-image-test";
 const VOLUME: &str = "duramen-image-test-data";
 
-fn expect(is_so: bool, what: &str) -> Result<()> {
-    match is_so {
-        true => {
-            println!("  ok: {what}");
-            Ok(())
-        }
-        false => Err(format!("not so: {what}").into()),
-    }
-}
-
 fn trial(machine: &Machine<'_>) -> Result<()> {
-    println!("== refuse");
+    step("refuse");
     let refused = machine.start(&["--rm"], &["--port=0"])?.wait_with_output()?;
     let text = String::from_utf8_lossy(&refused.stderr).into_owned();
     let says_why =
         text.contains("duramen_root_password_file: can't read '/run/secrets/duramen-root-password'");
     expect(!refused.status.success() && says_why, "without root's password it says what is missing")?;
-    println!("== use");
+    step("use");
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let secret = format!("{}:/run/secrets/duramen-root-password:ro", machine.folder.join("secret").display());
     let init = format!("{}:/init.sql:ro", machine.folder.join("init.sql").display());
@@ -84,7 +75,7 @@ fn trial(machine: &Machine<'_>) -> Result<()> {
     expect(String::from_utf8_lossy(&without.stderr).contains("ERROR 1045"), "nobody comes in without one")?;
     let zone = sql(port, &root, "SELECT CONVERT_TZ('2026-07-01 12:00:00', 'UTC', 'Europe/Berlin')")?;
     expect(zone.stdout == b"2026-07-01 14:00:00\n", "time zones are known by name")?;
-    println!("== stop");
+    step("stop");
     let stopped = Instant::now();
     machine.stop(first)?;
     expect(stopped.elapsed() < PATIENCE, "podman stop ends it")?;
@@ -92,7 +83,7 @@ fn trial(machine: &Machine<'_>) -> Result<()> {
     machine.wait_until_served(port)?;
     let rows = sql(port, &app, "SELECT GROUP_CONCAT(name ORDER BY id) FROM shop.tree")?;
     expect(rows.stdout == b"oak,ash\n", "the volume has the rows")?;
-    println!("== tools");
+    step("tools");
     let script = [
         &["backup", "--datadir=/var/lib/duramen", "--to=/tmp/backup"][..],
         &["backup", "verify", "--from=/tmp/backup"],

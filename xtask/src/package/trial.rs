@@ -10,7 +10,7 @@
 
 use super::root::Root;
 use super::service::{Service, UNIT};
-use super::{deb, syscalls};
+use super::{deb, expect, step, syscalls};
 use crate::Result;
 use crate::packages::{self, Program, program};
 use std::net::TcpListener;
@@ -40,20 +40,6 @@ pub(super) fn run(profile: &str) -> Result<()> {
     remove_and_purge(&root, &newer)?;
     println!("package test: all is as it should be");
     Ok(())
-}
-
-fn step(what: &str) {
-    println!("== {what}");
-}
-
-fn expect(is_so: bool, what: &str) -> Result<()> {
-    match is_so {
-        true => {
-            println!("  ok: {what}");
-            Ok(())
-        }
-        false => Err(format!("not so: {what}").into()),
-    }
 }
 
 fn install(root: &Root, package: &std::path::Path) -> Result<()> {

@@ -3,6 +3,7 @@
 
 pub mod backups;
 pub mod records;
+pub mod replication;
 pub mod shop;
 
 use protocol::client::{Client, ConnectOptions};

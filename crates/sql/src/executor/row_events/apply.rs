@@ -475,7 +475,7 @@ impl Target {
         let TableDef { database, name, .. } = &*self.table;
         Err(SqlError::unsupported(format_args!(
             "a row of {database}.{name}, which has no primary key, of which the log has not all columns: another row may have its row id \
-             here. Duramen 0.1.0 has logged whole rows of such tables since 2026-11-28; copy the table anew"
+             here. An earlier version of Duramen has logged it so: copy the table anew"
         )))
     }
 
