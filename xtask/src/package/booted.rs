@@ -80,7 +80,7 @@ fn trial(machine: &Machine, package: &Path, newer: &Path) -> Result<()> {
     let reads = "nsenter -t $(systemctl show -p MainPID --value duramen) -m -- sh -c";
     let cannot = format!("{reads} 'touch /usr/x' 2>&1 | grep -c 'Read-only file system'");
     machine.expect(&cannot, "1", "it sees a file system that it can't write to")?;
-    let status = "grep -E '^(NoNewPrivs|Seccomp|CapEff)' /proc/$(systemctl show -p MainPID --value duramen)/status | \
+    let status = "grep -E '^(NoNewPrivs|Seccomp|CapEff):' /proc/$(systemctl show -p MainPID --value duramen)/status | \
                   tr -d '\\t' | paste -sd' '";
     machine.expect(
         status,
@@ -182,7 +182,14 @@ impl Machine {
     }
 
     fn shell(&self, script: &str) -> Result<Said> {
-        let output = self.podman().args(["exec", CONTAINER, "sh", "-c", script]).output()?;
+        // Podman's own `exec` takes a control group away from the systemd that has them there, and
+        // fails now and then.
+        let inspected = self.podman().args(["inspect", "--format", "{{.State.Pid}}", CONTAINER]).output()?;
+        let first = String::from_utf8(inspected.stdout)?.trim().to_owned();
+        let mut enter = Command::new("nsenter");
+        enter.args(["--target", &first, "--mount", "--uts", "--ipc", "--pid", "--root", "--wdns=/"]);
+        enter.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        let output = enter.args(["sh", "-c", script]).output()?;
         let text = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
         let said = String::from_utf8_lossy(&output.stdout);
         let last = said.lines().next_back().unwrap_or_default().trim().to_owned();
