@@ -34,7 +34,7 @@ pub(super) fn run(profile: &str) -> Result<()> {
     deb::build(profile)?;
     let package = deb::package(profile, None)?;
     let newer = deb::newer(&package)?;
-    let machine = Machine { storage: Storage::new(&target().join("package")) };
+    let machine = Machine { storage: Storage::new(&target().join("package"))? };
     machine.make_image()?;
     let outcome = machine.boot().and_then(|()| trial(&machine, &package, &newer));
     if outcome.is_err() {

@@ -35,7 +35,7 @@ pub(super) fn run(profile: &str) -> Result<()> {
     // The container's user reads it, and nobody else.
     done(Command::new("chown").arg("999:999").arg(&secret))?;
     done(Command::new("chmod").arg("400").arg(&secret))?;
-    let machine = Machine { storage: Storage::new(&target().join("package")), folder: folder.path() };
+    let machine = Machine { storage: Storage::new(&target().join("package"))?, folder: folder.path() };
     let outcome = trial(&machine);
     // What it made goes, whatever came of it.
     for args in [&["rm", "--force", "--time=5", CONTAINER][..], &["volume", "rm", "--force", VOLUME]] {

@@ -44,7 +44,7 @@ pub(super) fn build(profile: &str) -> Result<PathBuf> {
         "root:x:0:0:root:/:/sbin/nologin\nduramen:x:999:999:Duramen:/var/lib/duramen:/sbin/nologin\n",
     )?;
     std::fs::write(root.join("etc/group"), "root:x:0:\nduramen:x:999:\n")?;
-    let storage = Storage::new(&into);
+    let storage = Storage::new(&into)?;
     let mut build = storage.buildah();
     // No user namespaces and no network are needed: nothing runs while it is built.
     build.args(["build", "--isolation", "chroot", "--timestamp", "0", "--tag", NAME, "--file"]);
@@ -75,8 +75,10 @@ pub(super) struct Storage {
 
 impl Storage {
     /// In the folder for packages.
-    pub(super) fn new(packages: &Path) -> Self {
-        Self { root: packages.join("images"), run: packages.join("images-run") }
+    pub(super) fn new(packages: &Path) -> Result<Self> {
+        // Podman hands paths on to programs in other folders.
+        let packages = std::path::absolute(packages)?;
+        Ok(Self { root: packages.join("images"), run: packages.join("images-run") })
     }
 
     /// The builder of images, on this storage alone.
