@@ -4,8 +4,9 @@
 use super::sessions::{conn_of, quoted};
 use crate::Result;
 use crate::node::Node;
+use mysql::consts::ColumnType;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Error, Row, Value};
+use mysql::{Column, Conn, Error, Row, Value};
 use servers::ServerKind;
 use std::collections::BTreeSet;
 
@@ -44,6 +45,9 @@ pub(super) fn differences(source: &Node, replica: &Node, database: &str) -> Resu
         if here != there {
             ours.query_drop("SET SESSION sql_mode = ''")?;
             here = lines(&mut ours, &rows)?;
+        }
+        if here != there && source.kind() == ServerKind::MariaDb {
+            here = with_documents(&mut ours, &mut theirs, &rows)?;
         }
         if let Some(text) = difference(&name, &here, &there) {
             let shown = lines(&mut ours, &format!("SHOW CREATE TABLE {name}"))?;
@@ -111,6 +115,26 @@ fn lines(conn: &mut Conn, query: &str) -> Result<Vec<String>> {
     };
     let text = |row: Row| row.unwrap().iter().map(|value| value.as_sql(true)).collect::<Vec<_>>().join(", ");
     let mut lines: Vec<String> = rows.into_iter().map(text).collect();
+    lines.sort_unstable();
+    Ok(lines)
+}
+
+/// The same of a MariaDB, whose JSON is a text: each such text as the document that the replica makes
+/// of it, with its spaces, order of keys and digits of numbers.
+fn with_documents(source: &mut Conn, replica: &mut Conn, query: &str) -> Result<Vec<String>> {
+    let is_json = |column: &Column| column.column_type() == ColumnType::MYSQL_TYPE_JSON;
+    let are_json: Vec<bool> = replica.query_iter(query)?.columns().as_ref().iter().map(is_json).collect();
+    let mut lines = Vec::new();
+    for row in source.query::<Row, _>(query)? {
+        let mut values = row.unwrap();
+        for (value, _) in values.iter_mut().zip(&are_json).filter(|(_, is_json)| **is_json) {
+            if *value != Value::NULL {
+                let document = replica.query_first(format!("SELECT CAST({} AS JSON)", value.as_sql(true)))?;
+                *value = document.ok_or("a SELECT without a row")?;
+            }
+        }
+        lines.push(values.iter().map(|value| value.as_sql(true)).collect::<Vec<_>>().join(", "));
+    }
     lines.sort_unstable();
     Ok(lines)
 }
