@@ -19,7 +19,7 @@ mod tables;
 use crate::node::{Node, Spec};
 use crate::{Options, Outcome, Result};
 use followers::await_that;
-use replica::{PATIENCE, Reasons, await_round};
+use replica::{Reasons, await_round, await_witness, pass_stop};
 use servers::ServerKind;
 use sessions::Round;
 use std::time::{Duration, Instant};
@@ -117,11 +117,7 @@ impl Rounds {
     /// Runs statements on the source, and compares what the replica has of them.
     fn round(&mut self, kind: ServerKind, seed: u64, number: u64, outcome: &mut Outcome) -> Result<()> {
         let Self { source, replica, witness, .. } = self;
-        // It may have stopped at an error that it can't skip.
-        if witness.check().is_err() {
-            let start = if kind == ServerKind::MariaDb { "START SLAVE" } else { "START REPLICA" };
-            witness.sql(start)?;
-        }
+        pass_stop(source, witness)?;
         let round = Round::run(source, kind, seed, number)?;
         self.statements[0] += round.statements;
         self.statements[1] += round.refused;
@@ -134,7 +130,7 @@ impl Rounds {
             }
             let named = |text| format!("round {number}, {database}: {text}");
             // Where the witness does not come so far, nobody else is like the replica.
-            let unlike_witness = match witness.await_source(source, PATIENCE) {
+            let unlike_witness = match await_witness(source, witness) {
                 Ok(()) => tables::differences(witness, replica, database)?,
                 Err(_) => found.clone(),
             };

@@ -82,6 +82,29 @@ pub(super) fn await_round(
     }
 }
 
+/// Leaves out the transaction at which the witness has stopped; true if it had. Options make it
+/// pass over most errors, not over those that its engine makes of a commit.
+pub(super) fn pass_stop(source: &Node, witness: &Node) -> Result<bool> {
+    let status = witness.statuses()?.pop().ok_or("the witness follows nobody any more")?;
+    let has_stopped = column(&status, "Last_SQL_Errno") != "0";
+    if has_stopped {
+        End::of(source)?.skip(witness)?;
+    }
+    Ok(has_stopped)
+}
+
+/// Waits until the witness has done all that the source did, but for transactions at which it
+/// stops.
+pub(super) fn await_witness(source: &Node, witness: &Node) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        let waited = witness.await_source(source, PATIENCE);
+        if waited.is_ok() || begun.elapsed() > PATIENCE || !pass_stop(source, witness)? {
+            return waited;
+        }
+    }
+}
+
 /// Whether an error's text is about a database.
 fn is_named(text: &str, database: &str) -> bool {
     // `r1` is not in `r12`.
@@ -123,6 +146,9 @@ impl End {
     /// Leaves out the transaction that the applier stopped at.
     fn skip(&self, replica: &Node) -> Result<()> {
         match self {
+            Self::Position(_) if replica.kind() == ServerKind::MariaDb => {
+                replica.sql("STOP SLAVE; SET GLOBAL sql_slave_skip_counter = 1; START SLAVE")?;
+            }
             Self::Position(_) => {
                 replica.sql("STOP REPLICA; SET GLOBAL sql_replica_skip_counter = 1; START REPLICA")?;
             }

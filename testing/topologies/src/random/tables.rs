@@ -119,8 +119,8 @@ fn lines(conn: &mut Conn, query: &str) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// The same of a MariaDB, whose JSON is a text: each such text as the document that the replica makes
-/// of it, with its spaces, order of keys and digits of numbers.
+/// The same of a MariaDB, whose JSON is a text: each such text as the document that the replica
+/// makes of it, with its spaces, order of keys and digits of numbers.
 fn with_documents(source: &mut Conn, replica: &mut Conn, query: &str) -> Result<Vec<String>> {
     let is_json = |column: &Column| column.column_type() == ColumnType::MYSQL_TYPE_JSON;
     let are_json: Vec<bool> = replica.query_iter(query)?.columns().as_ref().iter().map(is_json).collect();
