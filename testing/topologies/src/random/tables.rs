@@ -19,7 +19,7 @@ pub(super) fn differences(source: &Node, replica: &Node, database: &str) -> Resu
     let mut found = Vec::new();
     let unreadable = unreadable_views(&mut ours, database)?;
     for query in listings(source.kind() == ServerKind::MariaDb) {
-        let query = query.replace("{}", &Value::Bytes(database.into()).as_sql(true));
+        let query = query.replace("{}", &literal(&Value::Bytes(database.into())));
         let query = query.replace("{unreadable}", &unreadable);
         let (here, there) = (lines(&mut ours, &query)?, lines(&mut theirs, &query)?);
         found.extend(difference("definitions", &here, &there));
@@ -85,10 +85,15 @@ fn unreadable_views(conn: &mut Conn, database: &str) -> Result<String> {
     for (name, _) in all.into_iter().filter(|(_, ty)| ty == "VIEW") {
         let shown = lines(conn, &format!("SHOW CREATE VIEW {}.{}", quoted(database), quoted(&name)))?;
         if shown == [format!("{FAILED}{SYNTAX_ERROR}")] {
-            names.push(Value::Bytes(name.into()).as_sql(true));
+            names.push(literal(&Value::Bytes(name.into())));
         }
     }
     Ok(names.join(", "))
+}
+
+/// As a session writes it that compares: backslashes escape.
+fn literal(value: &Value) -> String {
+    value.as_sql(false)
 }
 
 /// ER_PARSE_ERROR
@@ -129,7 +134,7 @@ fn with_documents(source: &mut Conn, replica: &mut Conn, query: &str) -> Result<
         let mut values = row.unwrap();
         for (value, _) in values.iter_mut().zip(&are_json).filter(|(_, is_json)| **is_json) {
             if *value != Value::NULL {
-                let document = replica.query_first(format!("SELECT CAST({} AS JSON)", value.as_sql(true)))?;
+                let document = replica.query_first(format!("SELECT CAST({} AS JSON)", literal(value)))?;
                 *value = document.ok_or("a SELECT without a row")?;
             }
         }
