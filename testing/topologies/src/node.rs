@@ -10,10 +10,13 @@ use mysql::{Row, Value};
 use servers::{Address, Launch, Running, ServerKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 /// Errors of a receiver that pass by themselves: the connection is lost, and made again.
 const PASSING: [&str; 10] = ["0", "2002", "2003", "2005", "2013", "2026", "1158", "1159", "1160", "1161"];
+/// A replica that has executed nothing new for so long has applied what it has received.
+const APPLIED_AFTER: Duration = Duration::from_secs(3);
 /// MariaDB's number for a lost connection to a source whose log it then finds unfinished; it
 /// connects again.
 const MARIADB_PASSING: [&str; 2] = ["1236", "1595"];
@@ -163,7 +166,7 @@ impl Node {
         Ok(rows.into_iter().map(by_column).collect())
     }
 
-    /// An error where replication has stopped.
+    /// An error where replication has stopped, but for what its operator mends.
     pub fn check(&self) -> Result<()> {
         if !self.follows {
             return Ok(());
@@ -177,10 +180,36 @@ impl Node {
                 (column(status, "Last_IO_Errno"), column(status, "Last_SQL_Errno"));
             let passes = PASSING.contains(&of_receiver)
                 || self.kind() == ServerKind::MariaDb && MARIADB_PASSING.contains(&of_receiver);
-            if of_applier != "0" || !passes {
+            let file = file_after_torn(column(status, "Last_IO_Error"));
+            if of_applier == "0"
+                && let Some(file) = file.filter(|_| self.kind() == ServerKind::Duramen)
+            {
+                self.go_on_at(status, &file)?;
+            } else if of_applier != "0" || !passes {
                 return Err(format!("{} stopped: {}", self.name(), shown(status)).into());
             }
         }
+        Ok(())
+    }
+
+    /// Receives from the beginning of this file, once all is applied that was received.
+    fn go_on_at(&self, status: &Status, file: &str) -> Result<()> {
+        let channel = column(status, "Channel_Name");
+        let mut last = None;
+        loop {
+            let executed = self.statuses()?.into_iter().find(|s| column(s, "Channel_Name") == channel);
+            let executed = executed.map(|s| column(&s, "Exec_Source_Log_Pos").to_owned());
+            if last == Some(executed.clone()) {
+                break;
+            }
+            last = Some(executed);
+            thread::sleep(APPLIED_AFTER);
+        }
+        self.sql(&format!(
+            "STOP REPLICA FOR CHANNEL '{channel}';
+             CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='{file}', SOURCE_LOG_POS=4 FOR CHANNEL '{channel}';
+             START REPLICA FOR CHANNEL '{channel}';"
+        ))?;
         Ok(())
     }
 
@@ -381,6 +410,18 @@ pub fn column<'a>(status: &'a Status, name: &str) -> &'a str {
     status.get(name).map_or("", String::as_str)
 }
 
+/// A MariaDB that is killed may leave half of an event at a file's end, of a transaction that it
+/// takes back when it starts. It sends the file up to there, then an error, each time, and its own
+/// replicas stop at it, too: whoever looks after them names the next file, which this is.
+fn file_after_torn(error: &str) -> Option<String> {
+    if !error.contains("binlog truncated in the middle of event") {
+        return None;
+    }
+    let (_, torn) = error.split_once("the last event read from '")?;
+    let (name, number) = torn.split_once('\'')?.0.rsplit_once('.')?;
+    Some(format!("{name}.{:06}", number.parse::<u64>().ok()? + 1))
+}
+
 /// What a person wants to see of a status.
 fn shown(status: &Status) -> String {
     const NAMES: [&str; 12] = [
@@ -399,4 +440,18 @@ fn shown(status: &Status) -> String {
     ];
     let named = NAMES.iter().filter_map(|name| Some(format!("{name}: {}", status.get(*name)?)));
     named.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_after_torn;
+
+    #[test]
+    fn the_file_after_a_torn_one_is_the_next() {
+        let torn = "Got fatal error 1236 from source when reading data from binary log: 'binlog truncated in the middle of event; \
+                    consider out of disk space on master; the first event '.' at 4, the last event read from 'binlog.000999' at 1428713, \
+                    the last byte read from 'binlog.000999' at 1428732.'";
+        assert_eq!(file_after_torn(torn).as_deref(), Some("binlog.001000"));
+        assert_eq!(file_after_torn("Could not find first log file name in binary log index file"), None);
+    }
 }
