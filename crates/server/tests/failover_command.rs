@@ -4,7 +4,7 @@
 mod common;
 
 use common::replication::await_answer;
-use common::{Server, run, start};
+use common::{PATIENCE, Server, now, run, start};
 use protocol::client::ConnectOptions;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -176,8 +176,12 @@ fn clients_that_write_meanwhile_lose_nothing() {
         for number in [1, 2, 0, 1] {
             std::thread::sleep(Duration::from_millis(300));
             // A busy machine takes longer.
-            let before = acknowledged.lock().unwrap().len();
+            let (begun, before) = (now(), acknowledged.lock().unwrap().len());
             while acknowledged.lock().unwrap().len() < before + 6 {
+                if now() - begun > PATIENCE {
+                    stop.store(true, Relaxed);
+                    panic!("nobody takes writes");
+                }
                 std::thread::sleep(Duration::from_millis(5));
             }
             said.push(failover(&servers, &[&format!("--to=127.0.0.1:{}", servers[number].port), ACCOUNT[0]]));

@@ -180,9 +180,11 @@ impl Node {
                 (column(status, "Last_IO_Errno"), column(status, "Last_SQL_Errno"));
             let passes = PASSING.contains(&of_receiver)
                 || self.kind() == ServerKind::MariaDb && MARIADB_PASSING.contains(&of_receiver);
+            // A MariaDB alone is followed by file and offset; nobody else may tear a file.
+            let is_of_mariadb = self.kind() == ServerKind::Duramen && column(status, "Auto_Position") == "0";
             let file = file_after_torn(column(status, "Last_IO_Error"));
             if of_applier == "0"
-                && let Some(file) = file.filter(|_| self.kind() == ServerKind::Duramen)
+                && let Some(file) = file.filter(|_| is_of_mariadb)
             {
                 self.go_on_at(status, &file)?;
             } else if of_applier != "0" || !passes {
@@ -198,7 +200,9 @@ impl Node {
         let mut last = None;
         loop {
             let executed = self.statuses()?.into_iter().find(|s| column(s, "Channel_Name") == channel);
-            let executed = executed.map(|s| column(&s, "Exec_Source_Log_Pos").to_owned());
+            let executed = executed.map(|status| {
+                ["Relay_Source_Log_File", "Exec_Source_Log_Pos"].map(|name| column(&status, name).to_owned())
+            });
             if last == Some(executed.clone()) {
                 break;
             }
@@ -411,8 +415,8 @@ pub fn column<'a>(status: &'a Status, name: &str) -> &'a str {
 }
 
 /// A MariaDB that is killed may leave half of an event at a file's end, of a transaction that it
-/// takes back when it starts. It sends the file up to there, then an error, each time, and its own
-/// replicas stop at it, too: whoever looks after them names the next file, which this is.
+/// takes back when it starts. It sends the file up to there, then an error, to each reader: whoever
+/// looks after its replicas names the next file, which this is.
 fn file_after_torn(error: &str) -> Option<String> {
     if !error.contains("binlog truncated in the middle of event") {
         return None;

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// The binary under test.
 pub const DURAMEN: &str = env!("CARGO_BIN_EXE_duramen");
 /// How long anything may take before the test gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running server.
 pub struct Server {

@@ -46,7 +46,9 @@ pub(super) fn differences(source: &Node, replica: &Node, database: &str) -> Resu
             ours.query_drop("SET SESSION sql_mode = ''")?;
             here = lines(&mut ours, &rows)?;
         }
-        if here != there && source.kind() == ServerKind::MariaDb {
+        let has_failed = |lines: &[String]| lines.first().is_some_and(|line| line.starts_with(FAILED));
+        let are_rows = !has_failed(&here) && !has_failed(&there);
+        if here != there && are_rows && source.kind() == ServerKind::MariaDb {
             here = with_documents(&mut ours, &mut theirs, &rows)?;
         }
         if let Some(text) = difference(&name, &here, &there) {
@@ -118,14 +120,18 @@ fn lines(conn: &mut Conn, query: &str) -> Result<Vec<String>> {
         Err(Error::MySqlError(e)) => return Ok(vec![format!("{FAILED}{}", e.code)]),
         Err(e) => return Err(e.into()),
     };
-    let text = |row: Row| row.unwrap().iter().map(|value| value.as_sql(true)).collect::<Vec<_>>().join(", ");
-    let mut lines: Vec<String> = rows.into_iter().map(text).collect();
+    let mut lines: Vec<String> = rows.into_iter().map(|row| line(&row.unwrap())).collect();
     lines.sort_unstable();
     Ok(lines)
 }
 
-/// The same of a MariaDB, whose JSON is a text: each such text as the document that the replica
-/// makes of it, with its spaces, order of keys and digits of numbers.
+/// A row, to be shown and compared.
+fn line(values: &[Value]) -> String {
+    values.iter().map(|value| value.as_sql(true)).collect::<Vec<_>>().join(", ")
+}
+
+/// A query's rows at a MariaDB, whose JSON is a text: each such text as the document that the
+/// replica makes of it, with its spaces, order of keys and digits of numbers.
 fn with_documents(source: &mut Conn, replica: &mut Conn, query: &str) -> Result<Vec<String>> {
     let is_json = |column: &Column| column.column_type() == ColumnType::MYSQL_TYPE_JSON;
     let are_json: Vec<bool> = replica.query_iter(query)?.columns().as_ref().iter().map(is_json).collect();
@@ -138,7 +144,7 @@ fn with_documents(source: &mut Conn, replica: &mut Conn, query: &str) -> Result<
                 *value = document.ok_or("a SELECT without a row")?;
             }
         }
-        lines.push(values.iter().map(|value| value.as_sql(true)).collect::<Vec<_>>().join(", "));
+        lines.push(line(&values));
     }
     lines.sort_unstable();
     Ok(lines)
