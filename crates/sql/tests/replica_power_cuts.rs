@@ -1,5 +1,6 @@
 //! A replica under power cuts: after each, its executed set, its log and its tables are one, and it
-//! goes on from there; nothing is applied twice, nothing left out.
+//! goes on from there; nothing is applied twice, nothing left out. What a semi-synchronous source may
+//! have been told is on the replica's disk, so that it is there when both machines lose their power.
 //!
 //! Each round is a source that runs random statements and a replica that applies its log, each a
 //! simulated machine. The replica's power is cut at random operations of its disk, at random
@@ -16,6 +17,7 @@ use binlog::event::EventType;
 use common::{Server, log_of, rows, run, value};
 use env::SimEnv;
 use sql::replica::applier::committed_position;
+use sql::replica::channel::SourcePosition;
 use sql::replica::{Applier, Channel, ReceivedEvent, SourceConfig};
 use sql::variables::GlobalVariables;
 use stdx::random::Random;
@@ -164,8 +166,45 @@ fn anonymous(event: &ReceivedEvent) -> Arc<ReceivedEvent> {
     Arc::new(event)
 }
 
-/// Returns how often the power was cut.
-fn round(seed: u64) -> u32 {
+/// The transactions of the log that end at `position` or before, as a set of GTIDs.
+fn gtids_up_to(events: &[Arc<ReceivedEvent>], position: &SourcePosition) -> String {
+    let mut gtids = Vec::new();
+    for (number, event) in events.iter().enumerate().filter(|(_, e)| e.bytes[4] == EventType::GTID.0) {
+        let is_gtid = |e: &Arc<ReceivedEvent>| e.bytes[4] == EventType::GTID.0;
+        let group = events[number + 1..].iter().take_while(|e| !is_gtid(e) && e.file == event.file);
+        let end = group.last().map_or(event.end, |e| e.end);
+        if (&*event.file, end) <= (&*position.file, position.offset) {
+            let sid: String = event.bytes[20..36].iter().map(|byte| format!("{byte:02x}")).collect();
+            let number = u64::from_le_bytes(event.bytes[36..44].try_into().unwrap());
+            gtids.push(format!("{sid}:{number}"));
+        }
+    }
+    gtids.join(",")
+}
+
+/// The applier had shown `shown` as executed before the power went: a semi-synchronous source may
+/// have been told so, and its client, too.
+fn check_acknowledged(
+    seed: u64,
+    replica: &Server,
+    channel: &Arc<Channel>,
+    events: &[Arc<ReceivedEvent>],
+    shown: &SourcePosition,
+) {
+    if channel.with(|state| state.source.auto_position) {
+        let acknowledged = gtids_up_to(events, shown);
+        let sql = format!("SELECT GTID_SUBSET('{acknowledged}', @@gtid_executed)");
+        assert_eq!(value(&mut replica.session(), &sql), "1", "seed {seed}: {acknowledged} to {shown:?}");
+    } else {
+        let kept = committed_position(&replica.instance, channel).unwrap().position;
+        let place = |at: &SourcePosition| (at.file.clone(), at.offset);
+        assert!(place(&kept) >= place(shown), "seed {seed}: {kept:?}, and {shown:?} was shown");
+    }
+}
+
+/// Returns how often the power was cut, and how many of the cuts came after something was shown as
+/// executed that had to be durable.
+fn round(seed: u64) -> (u32, u32) {
     let mut random = Random::new(seed);
     let source = Server::new(seed);
     let (mut session, mut of_branches) = (source.session(), source.session());
@@ -193,9 +232,14 @@ fn round(seed: u64) -> u32 {
     channel.with(|state| state.applier.wanted = true);
     let durability = [(1, 1), (0, 2), (100, 0), (0, 1)][random.below(4) as usize];
     let mut env = SimEnv::new(seed ^ 0x5eed);
-    let mut cuts = 0;
+    let (mut cuts, mut checked) = (0, 0);
     let replica = loop {
         let replica = open(env.clone(), durability);
+        let shown = channel.with(|state| state.progress.executed.clone());
+        if durability == (1, 1) && cuts > 0 && !shown.file.is_empty() {
+            check_acknowledged(seed, &replica, &channel, &events, &shown);
+            checked += 1;
+        }
         if cuts < 3 {
             env.cut_at(1 + random.below(12));
         }
@@ -218,14 +262,14 @@ fn round(seed: u64) -> u32 {
     if durability == (1, 1) {
         assert_eq!(contents(&replica), contents(&source), "seed {seed}: all of it was durable");
     }
-    cuts
+    (cuts, checked)
 }
 
 #[test]
 fn position_log_and_tables_are_one_after_power_cuts() {
     let first = setting("DURAMEN_SEED", 1);
     let rounds = first..first + setting("DURAMEN_ROUNDS", 20);
-    let cuts: u32 = rounds.map(round).sum();
-    println!("{cuts} power cuts");
-    assert!(cuts > 0);
+    let (cuts, checked) = rounds.map(round).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    println!("{cuts} power cuts, {checked} of them after something was acknowledged at full durability");
+    assert!(cuts > 0 && checked > 0);
 }
