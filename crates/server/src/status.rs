@@ -58,6 +58,10 @@ fn add_replication_rows(server: &Server, rows: &mut Rows) {
         channels.iter().filter(|channel| channel.is_stopped).count(),
     );
     rows.gauge("Duramen_replica_lag_seconds", lag.unwrap_or(0));
+    let acknowledges = channels.iter().any(|channel| channel.acknowledges);
+    for name in ["Rpl_semi_sync_replica_status", "Rpl_semi_sync_slave_status"] {
+        rows.text(name, if acknowledges { "ON" } else { "OFF" });
+    }
     let followers = database.followers(usize::MAX);
     let unsent = followers.iter().filter_map(|follower| follower.unsent_bytes).max();
     rows.gauge("Duramen_replica_unsent_bytes", unsent.unwrap_or(0));
