@@ -32,6 +32,8 @@ pub struct ChannelSummary {
     pub source: String,
     /// `Replica_IO_Running`
     pub receiver: &'static str,
+    /// The receiver is connected to a semi-synchronous source, and answers it.
+    pub acknowledges: bool,
     /// `Replica_SQL_Running`
     pub applier: &'static str,
     /// `Seconds_Behind_Source`
@@ -93,6 +95,7 @@ impl Instance {
                     name: channel.name().to_owned(),
                     source: format!("{}:{}", state.source.host, state.source.port),
                     receiver: running(receiver.running),
+                    acknowledges: receiver.running == Running::Yes && state.progress.acknowledges,
                     applier: running(applier.running),
                     lag_seconds: state.replication_lag(now),
                     queued_bytes: state.progress.queued_bytes,
