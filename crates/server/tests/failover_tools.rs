@@ -6,7 +6,7 @@
 //! version 9.7, so that what is expected is what MySQL does. `DURAMEN_GH_OST` and
 //! `DURAMEN_ORCHESTRATOR` name the programs themselves. Where there is none a test says so and has
 //! shown nothing.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod common;
 

@@ -661,7 +661,9 @@ fn settings_that_are_not_here_stop_the_applier() {
                 "{text}"
             );
         }
-        for text in [insert, "DELETE FROM t WHERE a IS NOT NULL", "DELETE FROM t WHERE LENGTH('a IS NULL') = a"] {
+        for text in
+            [insert, "DELETE FROM t WHERE a IS NOT NULL", "DELETE FROM t WHERE LENGTH('a IS NULL') = a"]
+        {
             assert_eq!(sessions.say_with(text, is_null), Ok(()), "{text}");
         }
         let latin2 = |query: &mut QueryEvent<'_>| query.status.charset = Some([33, LATIN2, 33]);
