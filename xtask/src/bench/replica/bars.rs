@@ -68,8 +68,8 @@ fn catch_up(table: &Table, who: Who, name: &str) -> Option<Bar> {
     })
 }
 
-/// Flushes of the log that the disk saw, over groups, in each cell of Duramen at full durability with a
-/// backlog.
+/// Flushes of the log that the disk saw, over groups, in each cell of Duramen at full durability
+/// with a backlog.
 fn flushes(tables: &[Table]) -> Option<Bar> {
     let cells = tables.iter().filter(|t| t.part.name != LAG && t.part.name != GROUPS).flat_map(|table| {
         let column = table.part.column(DURAMEN, Durability::FULL);
