@@ -1,9 +1,9 @@
 //! Versioned comments in a text that other servers are going to read.
 //!
 //! `/*!90000 .. */` is a comment here and text to a later server, `/*M! .. */` is text to a
-//! MariaDB, and `/*!80000 .. */` is text here and a comment to a MariaDB. A statement that is logged
-//! with them is another one at a replica, or after an upgrade, and is run there with all privileges.
-//! So the log has no comment that is text to somebody and none to somebody else.
+//! MariaDB, and `/*!80000 .. */` is text here and a comment to a MariaDB. A statement that is
+//! logged with them is another one at a replica, or after an upgrade, and is run there with all
+//! privileges. So the log has no comment that is text to somebody and none to somebody else.
 
 use std::ops::Range;
 
