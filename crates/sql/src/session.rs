@@ -715,8 +715,8 @@ fn first_statement(text: &[u8], options: &ParseOptions) -> usize {
     }
 }
 
-/// The text of a definition whose body is kept, if it has comments that other servers take for text:
-/// the same without them, in as many bytes.
+/// The text of a definition whose body is kept, if it has comments that other servers take for
+/// text: the same without them, in as many bytes.
 pub(crate) fn program_text(kind: &StatementKind, text: &[u8], sql_mode: u64) -> Option<Vec<u8>> {
     use StatementKind as S;
     let keeps_body =

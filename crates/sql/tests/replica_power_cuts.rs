@@ -1,6 +1,7 @@
-//! A replica under power cuts: after each, its executed set, its log and its tables are one, and it
-//! goes on from there; nothing is applied twice, nothing left out. What a semi-synchronous source may
-//! have been told is on the replica's disk, so that it is there when both machines lose their power.
+//! A replica under power cuts: after each, its executed set, its log and its tables are one, and
+//! it goes on from there; nothing is applied twice, nothing left out. What a semi-synchronous
+//! source may have been told is on the replica's disk, so that it is there when both machines lose
+//! their power.
 //!
 //! Each round is a source that runs random statements and a replica that applies its log, each a
 //! simulated machine. The replica's power is cut at random operations of its disk, at random

@@ -27,7 +27,7 @@ pub(crate) enum CommentPart {
     Opening(Range<usize>),
     /// What closes it.
     Closing(Range<usize>),
-    /// A comment that is one.
+    /// All of a comment that no token of the statement comes from.
     Skipped(Range<usize>),
 }
 

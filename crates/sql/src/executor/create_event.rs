@@ -16,8 +16,8 @@ use datum::value::{DateTime, Datum};
 use syntax::ast::{self, EventSchedule, EventStatus, EventTimes, IntervalUnit, Statement, StatementKind};
 use syntax::unparse::unit_text;
 
-/// The statement with values in its schedule, and disabled on the replica if it comes from a source;
-/// `None` for any other one, and for an ALTER EVENT that is as it is.
+/// The statement with values in its schedule, and disabled on the replica if it comes from a
+/// source; `None` for any other one, and for an ALTER EVENT that is as it is.
 ///
 /// # Errors 1235 for subqueries, stored functions and microseconds; 1525 for what is no moment and
 /// no amount; 1542 and 1543.

@@ -44,8 +44,8 @@ impl Parser<'_> {
         Ok(StatementKind::CreateDatabase(Box::new(CreateDatabase { name, if_not_exists, options })))
     }
 
-    /// After ALTER DATABASE, whose name may be missing. CHARSET and ENCRYPTION are names there, as in
-    /// MySQL: replicas read the statement again.
+    /// After ALTER DATABASE, whose name may be missing. CHARSET and ENCRYPTION are names there, as
+    /// in MySQL: replicas read the statement again.
     pub(in crate::parser) fn alter_database(&mut self) -> Parsed<StatementKind> {
         let name = if self.at_ident() { Some(self.ident()?) } else { None };
         let before = self.current.start;
