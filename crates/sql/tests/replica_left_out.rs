@@ -14,6 +14,7 @@ use binlog::event::{
 };
 use binlog::gtid::{Gtid, Uuid};
 use common::{Server, rows, run, value};
+use sql::replica::channel::SourcePosition;
 use sql::replica::{Applier, Channel, Filter, FilterRule, ReceivedEvent, ReplicaThread, SourceConfig};
 use sql::variables::GlobalVariables;
 
@@ -297,6 +298,13 @@ fn the_position_follows_events_between_transactions() {
         applier.apply(&received(&rotate, end)).unwrap();
         assert_eq!(executed(&replica), expected, "{end}");
     }
+    // A channel that begins later in the file is shown its beginning first.
+    let later = Replica::new(GlobalVariables::new(), false);
+    let at = SourcePosition { file: "binlog.000001".into(), offset: 5000 };
+    later.channel.with(|state| state.progress.executed = at);
+    let mut of_later = Applier::new(&later.server.instance, &later.channel).unwrap();
+    of_later.apply(&received(&FormatDescription::new("9.7.4", 0), 126)).unwrap();
+    assert_eq!(executed(&later), 5000);
     // Within a transaction there is nothing to wait for yet.
     applier.apply(&received(&gtid_event(2), 1300)).unwrap();
     applier.apply(&received(&rotate, 1400)).unwrap();

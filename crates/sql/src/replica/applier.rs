@@ -348,7 +348,7 @@ impl Applier {
                 return self.end_of_event();
             }
         }
-        if self.group.is_none() && received.end != 0 && self.at.is_after(&self.reached.position) {
+        if self.group.is_none() && received.end != 0 && self.is_ahead() {
             self.advance_executed_position()?;
             return self.end_of_event();
         }

@@ -64,6 +64,13 @@ impl Applier {
         self.pending.add(self.session.context(), &ending, left)
     }
 
+    /// True if the source's log is read further than the channel shows. A source may begin with
+    /// events of the file's beginning, wherever it was asked to begin.
+    pub(super) fn is_ahead(&self) -> bool {
+        self.at.is_after(&self.reached.position)
+            && self.channel.with(|state| self.at.is_after(&state.progress.executed))
+    }
+
     /// The source has nothing up to here that this server lacks.
     pub(super) fn advance_executed_position(&mut self) -> Result<()> {
         self.await_pending()?;
