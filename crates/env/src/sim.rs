@@ -17,8 +17,8 @@
 //!
 //! The clock stands still unless asked (a microsecond) or moved by [`SimEnv::advance`]. Everything
 //! is under one latch: operations are atomic towards each other and towards the power cut, so an
-//! operation that returned `Ok` happened before the cut. Folders can't be renamed or removed;
-//! nothing here does that.
+//! operation that returned `Ok` happened before the cut. Renames go inside one folder only; a
+//! folder that is renamed takes no file's name, and another folder's only if that is empty.
 
 mod disk;
 
@@ -529,7 +529,7 @@ impl Env for SimEnv {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.powered()?;
-        let inode = state.find_file(from)?;
+        let node = state.find(from).ok_or_else(|| not_found(from))?;
         let (source, old) = state.parent(from)?;
         let (target, new) = state.parent(to)?;
         if !Arc::ptr_eq(&source, &target) {
@@ -538,7 +538,16 @@ impl Env for SimEnv {
                 "the simulated disk renames inside one folder only",
             ));
         }
-        state.change_name(to, &source, NameChange::Rename(old, new, Node::File(inode)))
+        // A folder replaces an empty one alone.
+        match (&node, state.find(to)) {
+            (Node::File(_), Some(Node::Folder(_))) => return Err(ErrorKind::IsADirectory.into()),
+            (Node::Folder(_), Some(Node::File(_))) => return Err(ErrorKind::NotADirectory.into()),
+            (Node::Folder(_), Some(Node::Folder(replaced))) if replaced.lock().names().next().is_some() => {
+                return Err(ErrorKind::DirectoryNotEmpty.into());
+            }
+            _ => {}
+        }
+        state.change_name(to, &source, NameChange::Rename(old, new, node))
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {

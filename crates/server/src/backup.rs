@@ -1,4 +1,5 @@
-//! `duramen backup` and `duramen restore`: backups of a server, running or not, in a folder.
+//! `duramen backup` and `duramen restore`: backups of a server, running or not, in a folder or in
+//! object storage.
 //!
 //! The log is the database, and tables on disk never change. So a backup is the tables at one
 //! moment and the log from there on; the next one copies only the tables that are new, and the
@@ -7,20 +8,27 @@
 //!
 //! 1. take     `source.rs` opens the files in an order in which nothing refers to what is missing;
 //!    `take.rs` copies tables, `logs.rs` the log; the manifest (`manifest.rs`) makes it a backup.
-//! 2. restore  `restore.rs` puts a data directory together, in which the log is cut at the point and
-//!    replayed, as `duramen binlog replay` does.
+//! 2. restore  `choose.rs` finds the backup, `restore.rs` puts a data directory together, in which
+//!    the log is cut at the point and replayed, as `duramen binlog replay` does.
 //! 3. verify   `verify.rs` reads everything and restores it into a place that goes again.
 //! 4. prune    `prune.rs` removes old ones.
 //!
-//! Elsewhere: the repository's files (`repository.rs`) and their format (`piece.rs`).
+//! Elsewhere: the repository's files (`repository.rs`), their format (`piece.rs`), and where they
+//! are (`backend.rs`, with a folder in `folder.rs` and object storage in `bucket.rs`).
 //!
 //! (B1) All that is read is verified: by itself, as what its path says, tables and small files
 //!      against the manifest, and the log as one history with the backup. What is damaged or missing
 //!      is told, and never restored.
 //! (B2) A backup that is broken off, by a kill or a power cut, is none, and damages no other one.
 
+mod backend;
+mod bucket;
+mod choose;
+mod folder;
 mod help;
 mod key;
+mod lease;
+mod location;
 mod logs;
 mod manifest;
 mod piece;
@@ -28,6 +36,8 @@ mod prune;
 mod rate;
 mod repository;
 mod restore;
+#[cfg(test)]
+mod simulated;
 mod source;
 mod take;
 mod verify;
@@ -42,6 +52,8 @@ use crate::tool::{asks_for_help, exit, folder, print, real};
 use binlog::json_lines::moment;
 use env::Env;
 use key::Key;
+use location::Location;
+use logs::Archiving;
 use manifest::Manifest;
 use prune::Keep;
 use rate::Rate;
@@ -112,15 +124,27 @@ fn jobs(arguments: &Arguments) -> Result<usize, ToolError> {
     }
 }
 
+/// What an option names where backups are.
+fn location(arguments: &Arguments, name: &str, what: &str) -> Result<Location, ToolError> {
+    let path = folder(arguments, name, what)?;
+    Location::parse(&path.to_string_lossy())
+}
+
 /// The repository that `--from` names.
 fn opened(env: &Arc<dyn Env>, arguments: &Arguments) -> Result<Repository, ToolError> {
-    let path = real(&folder(arguments, "from", "the folder with the backups")?);
-    Repository::open(env, &path, key(&**env, arguments)?)
+    let from = location(arguments, "from", "the folder or the address with the backups")?;
+    let key = key(&**env, arguments)?;
+    Repository::open(env, from.connect(env, arguments)?, key)
+}
+
+/// The options of a command, and those of object storage.
+fn options<const N: usize>(own: [Takes; N]) -> Vec<Takes> {
+    own.into_iter().chain(location::OPTIONS).collect()
 }
 
 /// Nothing but backups is made in their folder.
-fn refuse_inside(repository: &Path, path: &Path, arguments: &Arguments) -> Result<(), ToolError> {
-    match path.starts_with(repository) {
+fn refuse_inside(repository: Option<&Path>, path: &Path, arguments: &Arguments) -> Result<(), ToolError> {
+    match repository.is_some_and(|repository| path.starts_with(repository)) {
         true => Err(arguments.wrong(format!("'{}' is inside the folder of the backups", path.display()))),
         false => Ok(()),
     }
@@ -137,16 +161,19 @@ const TAKE_OPTIONS: [Takes; 7] = [
 ];
 
 fn run_take(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
-    let arguments = Arguments::parse("backup", args, &TAKE_OPTIONS, &[])?;
+    let arguments = Arguments::parse("backup", args, &options(TAKE_OPTIONS), &[])?;
     let datadir = real(&folder(&arguments, "datadir", "the server's data directory")?);
-    let to = real(&folder(&arguments, "to", "the folder that gets the backup")?);
-    if to.starts_with(&datadir) {
+    let to = location(&arguments, "to", "the folder or the address that gets the backup")?;
+    let files = to.connect(env, &arguments)?;
+    if let Some(to) = files.local_folder()
+        && to.starts_with(&datadir)
+    {
         return Err(arguments.wrong(format!(
             "'{}' is inside the data directory, with which it would be lost: --to names another place",
             to.display()
         )));
     }
-    refuse_inside(&to, &datadir, &arguments)?;
+    refuse_inside(files.local_folder(), &datadir, &arguments)?;
     let is_continuous = arguments.has("continuous");
     let every = arguments.positive("every")?.map(Duration::from_secs);
     if every.is_some() && !is_continuous {
@@ -154,9 +181,9 @@ fn run_take(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     }
     let jobs = jobs(&arguments)?;
     let source = Source::open(env, &datadir, Rate::new(arguments.positive("rate")?))?;
-    let repository = Repository::open_or_make(env, &to, key(&**env, &arguments)?)?;
+    let repository = Repository::open_or_make(env, files, key(&**env, &arguments)?)?;
     let lock = repository.lock()?;
-    let last = take(&repository, &source, jobs)?;
+    let last = take(&repository, &source, jobs, true)?;
     drop(lock);
     if is_continuous {
         Archiver { repository, source, jobs, every, last, idle_told: false }.run()?;
@@ -165,9 +192,14 @@ fn run_take(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
 }
 
 /// Takes a backup, and tells what it came to. The repository is locked.
-fn take(repository: &Repository, source: &Source<'_>, jobs: usize) -> Result<Taken, ToolError> {
+fn take(
+    repository: &Repository,
+    source: &Source<'_>,
+    jobs: usize,
+    is_first: bool,
+) -> Result<Taken, ToolError> {
     let begun = repository.env.monotonic();
-    let taken = take::take(repository, source, jobs)?;
+    let taken = take::take(repository, source, jobs, is_first)?;
     let Manifest { id, log_last, log_end, gtid_executed, tables, .. } = &taken.manifest;
     print(&format!(
         "backup {id}: {} tables, {} MB of them new, and {} MB of log, in {:.1} s\nit ends at {log_last}:{log_end}\n\
@@ -195,34 +227,27 @@ struct Archiver<'a> {
 impl Archiver<'_> {
     fn run(mut self) -> Result<(), ToolError> {
         let env = self.repository.env.clone();
-        let (mut due, mut is_first, mut was_told) = (self.due(), true, false);
+        let (mut due, mut was_told) = (self.due(), false);
         eprintln!("duramen backup: archiving the log every second, until this program is ended");
         loop {
             std::thread::sleep(PAUSE);
-            // What goes on is told once: somebody removes old backups, or the disk is full.
-            let mut tell = |e: &ToolError| {
-                if !std::mem::replace(&mut was_told, true) {
-                    eprintln!("duramen backup: {e}; trying again");
-                }
-            };
-            let _lock = match self.repository.lock() {
-                Ok(lock) => lock,
-                Err(e) => {
-                    tell(&e);
-                    continue;
-                }
-            };
             let is_due = due.is_some_and(|due| env.monotonic() >= due);
-            match self.archive(is_first, is_due) {
-                Ok(()) => (is_first, was_told) = (false, false),
-                Err(e @ ToolError::Io { .. }) => {
-                    tell(&e);
-                    continue;
+            match self.archive(is_due) {
+                Ok(is_done) => {
+                    was_told = false;
+                    if is_done {
+                        due = self.due();
+                    }
                 }
-                Err(e) => return Err(e),
-            }
-            if is_due {
-                due = self.due();
+                // What goes on is told once: somebody removes old backups, the disk is full, or
+                // object storage does not answer. What is there now is looked at again.
+                Err(Stop::ForNow(e)) => {
+                    self.repository.refresh();
+                    if !std::mem::replace(&mut was_told, true) {
+                        eprintln!("duramen backup: {e}; trying again");
+                    }
+                }
+                Err(Stop::ForGood(e)) => return Err(e),
             }
         }
     }
@@ -232,11 +257,29 @@ impl Archiver<'_> {
         self.every.map(|every| self.repository.env.monotonic() + every)
     }
 
-    /// Archives the log, and takes a backup if one is due and would have anything new.
-    fn archive(&mut self, is_first: bool, is_due: bool) -> Result<(), ToolError> {
-        let log = logs::archive(&self.repository, &self.source, is_first, None)?;
+    /// Archives the log, and takes a backup if one is due and would have anything new. True if none
+    /// is due any more.
+    fn archive(&mut self, is_due: bool) -> Result<bool, Stop> {
+        // Without a lock where that takes long (L4 of `logs.rs`).
+        let is_locked = !self.repository.files.is_lock_costly();
+        let lock = is_locked.then(|| self.repository.lock()).transpose().map_err(Stop::ForNow)?;
+        let archiving = Archiving { is_locked, ..Archiving::default() };
+        let log = logs::archive(&self.repository, &self.source, archiving)?;
+        if log.is_merge_due
+            && let Some(_lock) = self.repository.try_lock().map_err(Stop::ForNow)?
+        {
+            let archiving = Archiving { is_locked: true, ..Archiving::default() };
+            logs::archive(&self.repository, &self.source, archiving)?;
+        }
         if is_due && log.end() != self.last.log.end() {
-            self.last = take(&self.repository, &self.source, self.jobs)?;
+            let lock = match lock {
+                Some(lock) => Some(lock),
+                None => self.repository.try_lock().map_err(Stop::ForNow)?,
+            };
+            // The log goes on being archived while another program has it.
+            let Some(_lock) = lock else { return Ok(false) };
+            let is_first = self.repository.files.local_folder().is_some();
+            self.last = take(&self.repository, &self.source, self.jobs, is_first)?;
             self.idle_told = false;
         } else if is_due && !std::mem::replace(&mut self.idle_told, true) {
             let id = &self.last.manifest.id;
@@ -244,14 +287,30 @@ impl Archiver<'_> {
                 "duramen backup: nothing was committed since the backup {id}: there is none until something is"
             );
         }
-        Ok(())
+        Ok(is_due)
+    }
+}
+
+/// Why archiving stops.
+enum Stop {
+    /// It is tried again.
+    ForNow(ToolError),
+    ForGood(ToolError),
+}
+
+impl From<ToolError> for Stop {
+    fn from(e: ToolError) -> Self {
+        match e {
+            ToolError::Io { .. } => Self::ForNow(e),
+            _ => Self::ForGood(e),
+        }
     }
 }
 
 const LIST_OPTIONS: [Takes; 2] = [Takes::Value("from"), Takes::Value("key-file")];
 
 fn list(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
-    let arguments = Arguments::parse("backup list", args, &LIST_OPTIONS, &[])?;
+    let arguments = Arguments::parse("backup list", args, &options(LIST_OPTIONS), &[])?;
     let repository = opened(env, &arguments)?;
     let backups = repository.backups()?.warned("backup list");
     for backup in &backups {
@@ -265,7 +324,7 @@ fn list(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
     }
     match (backups.is_empty(), repository.log_names()?.pop()) {
         (false, Some(name)) => {
-            let end = repository.segments(&name)?.last().map_or(0, |segment| segment.to);
+            let end = repository.chain(&name)?.0.last().map_or(0, |segment| segment.to);
             print(&format!("log archived to {name}:{end}\n"))?;
         }
         _ => print("no backup\n")?,
@@ -283,10 +342,10 @@ const VERIFY_OPTIONS: [Takes; 6] = [
 ];
 
 fn run_verify(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
-    let arguments = Arguments::parse("backup verify", args, &VERIFY_OPTIONS, &[])?;
+    let arguments = Arguments::parse("backup verify", args, &options(VERIFY_OPTIONS), &[])?;
     let repository = opened(env, &arguments)?;
     let scratch = real(&arguments.value("scratch").map_or_else(std::env::temp_dir, PathBuf::from));
-    refuse_inside(repository.path(), &scratch, &arguments)?;
+    refuse_inside(repository.files.local_folder(), &scratch, &arguments)?;
     let Backups { readable: backups, unreadable } = repository.backups()?;
     let Some(latest) = backups.last() else {
         return Err(ToolError::Refused("there is no backup in the repository".into()));
@@ -321,7 +380,7 @@ const PRUNE_OPTIONS: [Takes; 4] =
     [Takes::Value("from"), Takes::Value("key-file"), Takes::Value("keep-last"), Takes::Value("keep-days")];
 
 fn run_prune(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
-    let arguments = Arguments::parse("backup prune", args, &PRUNE_OPTIONS, &[])?;
+    let arguments = Arguments::parse("backup prune", args, &options(PRUNE_OPTIONS), &[])?;
     let keep = Keep { last: arguments.positive("keep-last")?, days: arguments.positive("keep-days")? };
     if keep == Keep::default() {
         return Err(arguments.wrong("--keep-last or --keep-days says what remains".to_owned()));
@@ -350,10 +409,10 @@ fn run_restore(env: &Arc<dyn Env>, args: &[String]) -> Result<u8, ToolError> {
         return print(help::RESTORE).map(|()| 0);
     }
     prepare()?;
-    let arguments = Arguments::parse("restore", args, &RESTORE_OPTIONS, &[])?;
+    let arguments = Arguments::parse("restore", args, &options(RESTORE_OPTIONS), &[])?;
     let repository = opened(env, &arguments)?;
     let target = real(&folder(&arguments, "datadir", "the data directory to make")?);
-    refuse_inside(repository.path(), &target, &arguments)?;
+    refuse_inside(repository.files.local_folder(), &target, &arguments)?;
     let until = Until::parse(&arguments, "to")?;
     let wanted =
         Wanted { target: &target, until, keep_uuid: arguments.has("keep-uuid"), jobs: jobs(&arguments)? };

@@ -124,6 +124,32 @@ fn a_rename_leaves_the_old_or_the_new_file_under_the_name() {
     assert_eq!(seen, BTreeSet::from([(b"new".to_vec(), true), (b"newer".to_vec(), false)]));
 }
 
+#[test]
+fn a_renamed_folder_has_its_files_and_replaces_only_an_empty_one() {
+    let env = machine(9);
+    let (old, new) = (Path::new("/old"), Path::new("/new"));
+    for folder in [old, new] {
+        env.create_dir_all(folder).unwrap();
+    }
+    let file = env.open(&old.join("a"), OpenMode::CreateNew).unwrap();
+    file.write_at(b"x", 0).unwrap();
+    file.sync_all().unwrap();
+    env.sync_dir(old).unwrap();
+    env.sync_dir(Path::new("/")).unwrap();
+    assert_eq!(env.rename(new, old).unwrap_err().kind(), ErrorKind::DirectoryNotEmpty);
+    assert_eq!(env.rename(&old.join("b"), &old.join("c")).unwrap_err().kind(), ErrorKind::NotFound);
+    let inside = old.join("folder");
+    env.create_dir_all(&inside).unwrap();
+    assert_eq!(env.rename(&old.join("a"), &inside).unwrap_err().kind(), ErrorKind::IsADirectory);
+    assert_eq!(env.rename(&inside, &old.join("a")).unwrap_err().kind(), ErrorKind::NotADirectory);
+    env.remove_dir(&inside).unwrap();
+    env.sync_dir(old).unwrap();
+    env.rename(old, new).unwrap();
+    assert!(env.exists(&new.join("a")) && !env.exists(old));
+    let seen = outcomes(&env, |after| (after.exists(&old.join("a")), after.exists(&new.join("a"))));
+    assert_eq!(seen, BTreeSet::from([(true, false), (false, true)]));
+}
+
 /// `replace_file`, cut at each of its operations: the old content or the new one.
 #[test]
 fn replacing_a_file_is_atomic_wherever_it_is_cut() {

@@ -3,13 +3,18 @@
 //! (L1) Only what the server has noted as flushed is archived (`binlog.durable`): what it may yet
 //!      take back, or lose in a power cut, is never in a repository. The note follows a flush by 20
 //!      milliseconds. Where there is no note that can be read, all whole events are archived.
-//! (L2) What is archived of a file is its beginning, and what comes is appended, as segments. When
-//!      the next file has begun, the segments become one.
+//! (L2) What is archived of a file is its beginning, and what comes is appended, as segments. Many
+//!      small ones at its end become one, so that a file that is open for months has some hundred
+//!      ([`merge_from`]); when the next file has begun, all become one. The new one is there before
+//!      those that it covers are removed.
 //! (L3) A repository has one history: what is archived of the last file must be what the server
 //!      has there. After RESET BINARY LOGS AND GTIDS, or where an older state was restored, another
 //!      repository is needed.
+//! (L4) Appending to the newest file, or beginning the next one, needs no lock: prune removes files
+//!      before those that the latest backup needs. Making one segment of a closed file does: it
+//!      would come back after prune has removed it.
 
-use super::repository::{Repository, Segment, log_order, segment_name};
+use super::repository::{Repository, Segment, log_folder, log_order};
 use super::source::{OpenedLog, Source};
 use crate::log_tool::ToolError;
 use crate::tool::log_number;
@@ -19,6 +24,11 @@ use binlog::log::durable_mark;
 
 /// Read at once, in bytes.
 const PIECE: usize = 1 << 20;
+
+/// Segments that are put together while a file is open: so many, none longer than that, in bytes.
+/// What comes each second is a few kilobytes; 64 of what was put together become one again. Longer
+/// ones are left: a file has not many of them.
+const MERGED: [(usize, u64); 2] = [(32, 64 << 10), (64, 2 << 20)];
 
 /// Where the byte is that says whether a file was closed.
 const FLAGS: u64 = (MAGIC.len() + EventHeader::FLAGS_OFFSET) as u64;
@@ -36,6 +46,20 @@ pub(super) struct ArchivedLog {
     pub(super) shift: i64,
     /// The number in positions of the first file that the tables need; `None` if they need all.
     pub(super) needed: Option<u32>,
+    /// A closed file is in several segments, which waits for the lock (L4).
+    pub(super) is_merge_due: bool,
+}
+
+/// What archiving is to do besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Archiving {
+    /// The repository is compared with the server (L3), and what was archived is made durable.
+    pub(super) is_first: bool,
+    /// The repository is locked (L4).
+    pub(super) is_locked: bool,
+    /// Where a backup's tables are; log files in front of that are not archived, nor those in front
+    /// of what is archived already.
+    pub(super) tables: Option<LogPosition>,
 }
 
 impl ArchivedLog {
@@ -45,14 +69,11 @@ impl ArchivedLog {
     }
 }
 
-/// Archives what the repository lacks. `is_first`: the repository is compared with the server (L3).
-/// `tables`: where a backup's tables are; log files in front of that are not archived, nor those in
-/// front of what is archived already.
+/// Archives what the repository lacks.
 pub(super) fn archive(
     repository: &Repository,
     source: &Source<'_>,
-    is_first: bool,
-    tables: Option<LogPosition>,
+    archiving: Archiving,
 ) -> Result<ArchivedLog, ToolError> {
     // The note is read first: the files have what it says.
     let mark = durable_mark(source.env, source.path, &source.log_name)
@@ -60,12 +81,14 @@ pub(super) fn archive(
     let files = source.log()?;
     let reset = files.first().map_or(Ok(None), OpenedLog::reset)?;
     let shift = reset.as_ref().map_or(0, |reset| reset.first as i64 - reset.named as i64);
-    if is_first {
-        compare(repository, &files)?;
+    let bounds = repository.log_bounds()?;
+    if let (true, Some((_, newest))) = (archiving.is_first, &bounds) {
+        compare(repository, &files, newest)?;
     }
-    let needed = first_needed(tables, reset.as_ref())?;
-    let oldest = repository.oldest_log()?;
-    let mut archived = ArchivedLog { names: Vec::new(), end: 0, added: 0, shift, needed };
+    let needed = first_needed(archiving.tables, reset.as_ref())?;
+    let oldest = bounds.map(|(oldest, _)| oldest);
+    let mut archived =
+        ArchivedLog { names: Vec::new(), end: 0, added: 0, shift, needed, is_merge_due: false };
     for (i, file) in files.iter().enumerate() {
         let is_last = i + 1 == files.len();
         let number = log_number(&file.name, &source.log_name).map(|number| i64::from(number) + shift);
@@ -82,8 +105,12 @@ pub(super) fn archive(
             (Some(mark), Some(number)) if number == i64::from(mark.file().0) => mark.offset(),
             _ => u64::MAX,
         };
-        archived.end = archive_file(repository, file, limit, is_last, &mut archived.added)?;
+        archived.end = archive_file(repository, file, limit, is_last, archiving, &mut archived)?;
         archived.names.push(file.name.clone());
+        if archiving.is_first {
+            // A program that was ended has written what it had not flushed the name of.
+            repository.files.sync(&log_folder(&file.name))?;
+        }
     }
     Ok(archived)
 }
@@ -113,9 +140,10 @@ fn archive_file(
     log: &OpenedLog,
     limit: u64,
     is_last: bool,
-    added: &mut u64,
+    archiving: Archiving,
+    archived: &mut ArchivedLog,
 ) -> Result<u64, ToolError> {
-    let segments = repository.segments(&log.name)?;
+    let (mut segments, _) = repository.chain(&log.name)?;
     let have = segments.last().map_or(0, |segment| segment.to);
     let len = log.file.len().map_err(|e| log.failed(e))?;
     // A closed file has no byte too many. One whose end is not known to be flushed is not closed.
@@ -124,27 +152,47 @@ fn archive_file(
     if end < have {
         return Err(other_history(&log.name));
     }
-    let from = if is_closed && segments.len() > 1 { 0 } else { have };
-    if end > from {
-        write(repository, log, from, end)?;
-        *added += end - have;
+    archived.added += end - have;
+    let is_several = segments.len() > 1;
+    if is_closed && is_several && archiving.is_locked {
+        return write_over(repository, log, 0, end).map(|()| end);
     }
-    if is_closed && segments.len() > 1 {
-        // They are in the whole one (L2).
-        for segment in repository.all_segments(&log.name)? {
-            if (segment.from, segment.to) != (0, end) {
-                repository.remove(&segment.path)?;
-            }
-        }
+    archived.is_merge_due |= is_closed && is_several;
+    if end > have {
+        segments.push(write(repository, log, have, end)?);
+        archived.is_merge_due |= is_closed && segments.len() > 1;
+    }
+    if !is_closed && let Some(from) = merge_from(&segments) {
+        write_over(repository, log, from, end)?;
     }
     Ok(end)
 }
 
-fn write(repository: &Repository, log: &OpenedLog, from: u64, to: u64) -> Result<(), ToolError> {
-    let folder = repository.log(&log.name);
-    repository.make_folder(&folder)?;
-    let mut writer = repository.write(&folder.join(segment_name(from, to)))?;
-    let (mut bytes, mut at) = (vec![0; PIECE], from);
+/// Where the small segments at the end begin that are put together, if there are enough of them.
+fn merge_from(segments: &[Segment]) -> Option<u64> {
+    MERGED.iter().rev().find_map(|(count, len_max)| {
+        let small = segments.iter().rev().take_while(|segment| segment.to - segment.from <= *len_max);
+        let n = small.count();
+        (n >= *count).then(|| segments[segments.len() - n].from)
+    })
+}
+
+/// Makes one segment of all from an offset on (L2).
+fn write_over(repository: &Repository, log: &OpenedLog, from: u64, end: u64) -> Result<(), ToolError> {
+    let covered = repository.all_segments(&log.name)?;
+    let whole = write(repository, log, from, end)?;
+    for segment in covered.iter().filter(|segment| segment.from >= from && segment.to <= end) {
+        if *segment != whole {
+            repository.remove_segment(&log.name, segment)?;
+        }
+    }
+    Ok(())
+}
+
+fn write(repository: &Repository, log: &OpenedLog, from: u64, to: u64) -> Result<Segment, ToolError> {
+    let segment = Segment::new(&log.name, from, to);
+    let mut writer = repository.write(&segment.name, to - from)?;
+    let (mut bytes, mut at) = (vec![0; PIECE.min((to - from) as usize)], from);
     while at < to {
         let n = PIECE.min((to - at) as usize);
         log.file.read_exact_at(&mut bytes[..n], at).map_err(|e| log.failed(e))?;
@@ -152,26 +200,27 @@ fn write(repository: &Repository, log: &OpenedLog, from: u64, to: u64) -> Result
         at += n as u64;
     }
     writer.finish()?;
-    repository.sync(&folder)
+    repository.files.sync(&log_folder(&log.name))?;
+    repository.note_segment(&log.name, segment.clone());
+    Ok(segment)
 }
 
 /// The last file of which something is archived must be the server's (L3).
-fn compare(repository: &Repository, files: &[OpenedLog]) -> Result<(), ToolError> {
-    let Some(last) = repository.log_names()?.pop() else { return Ok(()) };
+fn compare(repository: &Repository, files: &[OpenedLog], last: &str) -> Result<(), ToolError> {
     let Some(log) = files.iter().find(|log| log.name == last) else {
-        let is_purged = files.first().is_some_and(|first| log_order(&first.name) > log_order(&last));
+        let is_purged = files.first().is_some_and(|first| log_order(&first.name) > log_order(last));
         return Err(match is_purged {
             // Nothing is wrong with the server: the archive has a gap, and must not hide it.
             true => ToolError::Refused(format!(
                 "the server has purged log files behind {last}, which is the last one in the repository: the archive would have a \
                  gap. Begin another repository, and keep log files longer (binlog_expire_logs_seconds) or archive more often"
             )),
-            false => other_history(&last),
+            false => other_history(last),
         });
     };
-    for Segment { from, to, path } in repository.segments(&last)? {
+    for Segment { from, to, name } in repository.chain(last)?.0 {
         let (mut at, mut ours) = (from, Vec::new());
-        repository.read(&path)?.read_all(&mut |theirs| {
+        repository.read(&name)?.read_all(&mut |theirs| {
             ours.resize(theirs.len(), 0);
             let n = log.file.read_at(&mut ours, at).map_err(|e| log.failed(e))?;
             let mut theirs = theirs.to_vec();
@@ -181,12 +230,12 @@ fn compare(repository: &Repository, files: &[OpenedLog]) -> Result<(), ToolError
                 (theirs[flags], ours[flags]) = (0, 0);
             }
             at += theirs.len() as u64;
-            if n == theirs.len() && ours == theirs { Ok(()) } else { Err(other_history(&last)) }
+            if n == theirs.len() && ours == theirs { Ok(()) } else { Err(other_history(last)) }
         })?;
         if at != to {
             return Err(ToolError::Refused(format!(
                 "'{}' has another length than its name says",
-                path.display()
+                repository.shown(&name).display()
             )));
         }
     }
@@ -203,5 +252,43 @@ fn other_history(name: &str) -> ToolError {
 impl OpenedLog {
     fn failed(&self, e: std::io::Error) -> ToolError {
         ToolError::io("read", std::path::Path::new(&self.name), e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Appends so many pieces of a length, and puts them together as `archive_file` does: returns
+    /// the segments that there are at the end, the most at a time, and all bytes that were written.
+    fn appended(pieces: u64, len: u64) -> (usize, usize, u64) {
+        let (mut segments, mut most, mut written) = (Vec::<Segment>::new(), 0, 0);
+        for piece in 0..pieces {
+            let end = (piece + 1) * len;
+            segments.push(Segment::new("binlog.000001", piece * len, end));
+            written += len;
+            if let Some(from) = merge_from(&segments) {
+                segments.retain(|segment| segment.to <= from);
+                segments.push(Segment::new("binlog.000001", from, end));
+                written += end - from;
+            }
+            most = most.max(segments.len());
+        }
+        (segments.len(), most, written)
+    }
+
+    #[test]
+    fn a_file_that_is_open_for_long_has_few_segments() {
+        // A gigabyte, in a piece each second: over three weeks, over a week, and in some minutes.
+        for len in [500, 1_600, 100_000, 3 << 20] {
+            let pieces = (1 << 30) / len;
+            let (last, most, written) = appended(pieces, len);
+            let times = written as f64 / (pieces * len) as f64;
+            println!(
+                "{pieces} pieces of {len} bytes: {last} segments, {most} at most, written {times:.1} times"
+            );
+            assert!(most < 620, "{pieces} pieces of {len} bytes: {most}");
+            assert!(times < 6.0, "{pieces} pieces of {len} bytes: written {times} times");
+        }
     }
 }

@@ -24,14 +24,14 @@
 //! stands in another one's place is refused, and with a key it can't be made to say that it belongs
 //! there.
 
+use super::backend::Output;
 use super::key::Key;
-use crate::log_tool::output::NewFile;
 use crate::log_tool::{ToolError, printable};
 use aws_lc_rs::aead::{Aad, LessSafeKey, Nonce};
 use aws_lc_rs::digest::{Context, SHA256};
-use env::{Env, File, OpenMode};
+use env::Env;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 const MAGIC: &[u8; 8] = b"DURPIECE";
@@ -77,10 +77,9 @@ pub(super) struct Content {
 }
 
 /// A piece that is being written. It has its name only when it is whole and durable.
-pub(super) struct PieceWriter<'a> {
-    env: &'a dyn Env,
+pub(super) struct PieceWriter {
     path: PathBuf,
-    file: NewFile,
+    output: Box<dyn Output>,
     key: Option<LessSafeKey>,
     pending: Vec<u8>,
     number: u32,
@@ -88,19 +87,15 @@ pub(super) struct PieceWriter<'a> {
     digest: Context,
 }
 
-impl<'a> PieceWriter<'a> {
-    /// `name` is the path in the repository.
+impl PieceWriter {
+    /// `name` is the path in the repository, `path` what messages call it.
     pub(super) fn create(
-        env: &'a dyn Env,
+        env: &dyn Env,
+        mut output: Box<dyn Output>,
         path: &Path,
         name: &str,
         key: Option<&Key>,
     ) -> Result<Self, ToolError> {
-        let temporary = path.with_extension("tmp");
-        if env.exists(&temporary) {
-            env.remove_file(&temporary).map_err(|e| ToolError::io("remove", &temporary, e))?;
-        }
-        let mut file = NewFile::create_private(env, &temporary)?;
         let mut head = vec![0; HEAD];
         head[..8].copy_from_slice(MAGIC);
         head[8] = VERSION;
@@ -116,10 +111,10 @@ impl<'a> PieceWriter<'a> {
         head.extend_from_slice(name.as_bytes());
         let sum = xxhash_rust::xxh3::xxh3_64(&head);
         let key = key.map(|key| key.of_file(&head[SALT], &head));
-        file.append(&head)?;
-        file.append(&sum.to_le_bytes())?;
-        let (pending, digest) = (Vec::with_capacity(CHUNK), Context::new(&SHA256));
-        Ok(Self { env, path: path.to_owned(), file, key, pending, number: 0, len: 0, digest })
+        output.append(&head)?;
+        output.append(&sum.to_le_bytes())?;
+        let (pending, digest) = (Vec::new(), Context::new(&SHA256));
+        Ok(Self { path: path.to_owned(), output, key, pending, number: 0, len: 0, digest })
     }
 
     pub(super) fn append(&mut self, mut bytes: &[u8]) -> Result<(), ToolError> {
@@ -161,14 +156,14 @@ impl<'a> PieceWriter<'a> {
         self.number = self.number.checked_add(1).ok_or_else(|| {
             ToolError::Refused(format!("'{}' would have too many chunks", self.path.display()))
         })?;
-        self.file.append(&head)?;
-        self.file.append(&stored)?;
+        self.output.append(&head)?;
+        self.output.append(&stored)?;
         self.pending = content;
         self.pending.clear();
         Ok(())
     }
 
-    /// Makes it durable under its name, but for the folder's flush.
+    /// Gives it its name (F1 of `backend.rs`).
     pub(super) fn finish(mut self) -> Result<Content, ToolError> {
         if !self.pending.is_empty() {
             self.chunk(0)?;
@@ -179,9 +174,8 @@ impl<'a> PieceWriter<'a> {
         self.pending.extend_from_slice(&sha256);
         self.pending.extend_from_slice(&self.len.to_le_bytes());
         self.chunk(LAST)?;
-        let Self { env, path, file, len, .. } = self;
-        file.finish()?;
-        env.rename(&path.with_extension("tmp"), &path).map_err(|e| ToolError::io("name", &path, e))?;
+        let Self { output, len, .. } = self;
+        output.finish()?;
         Ok(Content { len, sha256 })
     }
 }
@@ -191,10 +185,10 @@ fn damaged(path: &Path, what: &str) -> ToolError {
 }
 
 /// The head of a piece, with its name, as far as its checksum says that it is one.
-fn read_head(file: &dyn File, path: &Path) -> Result<Vec<u8>, ToolError> {
+fn read_head(input: &mut dyn Read, path: &Path) -> Result<Vec<u8>, ToolError> {
     let failed = |e| ToolError::io("read", path, e);
     let mut head = vec![0; HEAD];
-    let n = file.read_at(&mut head, 0).map_err(failed)?;
+    let n = read_full(input, &mut head).map_err(failed)?;
     if n < HEAD || head[..8] != *MAGIC {
         return Err(damaged(path, "it does not begin as a file of a backup does"));
     }
@@ -209,7 +203,7 @@ fn read_head(file: &dyn File, path: &Path) -> Result<Vec<u8>, ToolError> {
         return Err(damaged(path, "its name has an impossible length"));
     }
     let mut rest = vec![0; name_len + SUM];
-    let n = file.read_at(&mut rest, HEAD as u64).map_err(failed)?;
+    let n = read_full(input, &mut rest).map_err(failed)?;
     head.extend_from_slice(&rest[..name_len]);
     if n < rest.len() || rest[name_len..] != xxhash_rust::xxh3::xxh3_64(&head).to_le_bytes() {
         return Err(damaged(path, "its head is not what was written"));
@@ -217,10 +211,24 @@ fn read_head(file: &dyn File, path: &Path) -> Result<Vec<u8>, ToolError> {
     Ok(head)
 }
 
+/// Fills the buffer, but for the end of the file.
+fn read_full(input: &mut dyn Read, into: &mut [u8]) -> io::Result<usize> {
+    let mut n = 0;
+    while n < into.len() {
+        match input.read(&mut into[n..]) {
+            Ok(0) => break,
+            Ok(more) => n += more,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(n)
+}
+
 /// A piece that is read from front to back.
 pub(super) struct PieceReader {
     path: PathBuf,
-    file: Arc<dyn File>,
+    input: Box<dyn Read + Send>,
     key: Option<LessSafeKey>,
     at: u64,
     number: u32,
@@ -230,15 +238,15 @@ pub(super) struct PieceReader {
 }
 
 impl PieceReader {
-    /// `name` is the path in the repository, which must be what the file was written as.
-    pub(super) fn open(env: &dyn Env, path: &Path, name: &str, key: Option<&Key>) -> Result<Self, ToolError> {
-        let file = env.open(path, OpenMode::Read).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => {
-                ToolError::Refused(format!("'{}' is missing in the repository", path.display()))
-            }
-            _ => ToolError::io("open", path, e),
-        })?;
-        let head = read_head(&*file, path)?;
+    /// `name` is the path in the repository, which must be what the file was written as; `path` is
+    /// what messages call it.
+    pub(super) fn open(
+        mut input: Box<dyn Read + Send>,
+        path: &Path,
+        name: &str,
+        key: Option<&Key>,
+    ) -> Result<Self, ToolError> {
+        let head = read_head(&mut *input, path)?;
         let found = &head[HEAD..];
         if found != name.as_bytes() {
             return Err(ToolError::Refused(format!(
@@ -260,7 +268,7 @@ impl PieceReader {
         };
         Ok(Self {
             path: path.to_owned(),
-            file,
+            input,
             key,
             at: (head.len() + SUM) as u64,
             number: 0,
@@ -268,6 +276,11 @@ impl PieceReader {
             digest: Some(Context::new(&SHA256)),
             content: None,
         })
+    }
+
+    /// Bytes from where the last ones ended.
+    fn fill(&mut self, into: &mut [u8]) -> Result<usize, ToolError> {
+        read_full(&mut *self.input, into).map_err(|e| ToolError::io("read", &self.path, e))
     }
 
     fn damaged(&self, what: &str) -> ToolError {
@@ -279,9 +292,8 @@ impl PieceReader {
         if self.content.is_some() {
             return Ok(None);
         }
-        let read = |e| ToolError::io("read", &self.path, e);
         let mut head = [0; CHUNK_HEAD];
-        if self.file.read_at(&mut head, self.at).map_err(read)? < CHUNK_HEAD {
+        if self.fill(&mut head)? < CHUNK_HEAD {
             return Err(self.damaged("it ends too early"));
         }
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -291,8 +303,7 @@ impl PieceReader {
             return Err(self.damaged("a chunk has an impossible length"));
         }
         let mut stored = vec![0; stored_len];
-        let n = self.file.read_at(&mut stored, self.at + CHUNK_HEAD as u64).map_err(read)?;
-        if n < stored_len {
+        if self.fill(&mut stored)? < stored_len {
             return Err(self.damaged("it ends too early"));
         }
         match &self.key {
@@ -337,8 +348,7 @@ impl PieceReader {
         if last.len() != 40 || last[..32] != sha256 || last[32..] != self.len.to_le_bytes() {
             return Err(self.damaged("its content is not what it was when it was written"));
         }
-        let len = self.file.len().map_err(|e| ToolError::io("read", &self.path, e))?;
-        if len != self.at {
+        if self.fill(&mut [0])? > 0 {
             return Err(self.damaged("something stands behind its end"));
         }
         self.content = Some(Content { len: self.len, sha256 });
@@ -363,21 +373,34 @@ impl PieceReader {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::backend::Backend as _;
+    use super::super::folder::Folder;
     use super::*;
-    use env::SimEnv;
+    use env::{OpenMode, SimEnv};
+    use std::sync::Arc;
 
-    fn written(env: &dyn Env, key: Option<&Key>, content: &[u8]) -> (PathBuf, Content) {
+    fn folder(env: &SimEnv) -> Folder {
+        Folder::new(&(Arc::new(env.clone()) as Arc<dyn Env>), Path::new("/repository"))
+    }
+
+    fn open(env: &SimEnv, path: &Path, name: &str, key: Option<&Key>) -> Result<PieceReader, ToolError> {
+        let input = folder(env).open("x.piece").unwrap().unwrap();
+        PieceReader::open(input, path, name, key)
+    }
+
+    fn written(env: &SimEnv, key: Option<&Key>, content: &[u8]) -> (PathBuf, Content) {
         let path = PathBuf::from("/repository/x.piece");
         env.create_dir_all(Path::new("/repository")).unwrap();
-        let mut writer = PieceWriter::create(env, &path, "x.piece", key).unwrap();
+        let output = folder(env).create("x.piece", content.len() as u64).unwrap();
+        let mut writer = PieceWriter::create(env, output, &path, "x.piece", key).unwrap();
         content.chunks(700_001).for_each(|part| writer.append(part).unwrap());
         let content = writer.finish().unwrap();
         (path, content)
     }
 
-    fn read(env: &dyn Env, path: &Path, key: Option<&Key>) -> Result<Vec<u8>, String> {
+    fn read(env: &SimEnv, path: &Path, key: Option<&Key>) -> Result<Vec<u8>, String> {
         let mut all = Vec::new();
-        let reader = PieceReader::open(env, path, "x.piece", key).map_err(|e| e.to_string())?;
+        let reader = open(env, path, "x.piece", key).map_err(|e| e.to_string())?;
         let content = reader.read_all(&mut |bytes| {
             all.extend_from_slice(bytes);
             Ok(())
@@ -435,7 +458,7 @@ mod tests {
         let env = SimEnv::new(4);
         let key = Key([7; 32]);
         let (path, _) = written(&env, Some(&key), b"some rows");
-        let told = PieceReader::open(&env, &path, "y.piece", Some(&key)).err().unwrap().to_string();
+        let told = open(&env, &path, "y.piece", Some(&key)).err().unwrap().to_string();
         assert!(told.contains("it was written as 'x.piece'"), "{told}");
         let mut forged = env.read_file(&path).unwrap();
         forged[HEAD] = b'y';
@@ -443,7 +466,7 @@ mod tests {
         let checksum = xxhash_rust::xxh3::xxh3_64(&forged[..sum]).to_le_bytes();
         forged[sum..sum + SUM].copy_from_slice(&checksum);
         env.replace_file(&path, &forged).unwrap();
-        let reader = PieceReader::open(&env, &path, "y.piece", Some(&key)).unwrap();
+        let reader = open(&env, &path, "y.piece", Some(&key)).unwrap();
         let told = reader.read_all(&mut |_| Ok(())).err().unwrap().to_string();
         assert!(told.contains("encrypted with this key"), "{told}");
     }

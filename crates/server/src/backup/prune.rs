@@ -1,10 +1,17 @@
 //! Old backups go, with all that only they need.
 
+use super::backend::inside;
 use super::manifest::Manifest;
-use super::repository::{Backups, MANIFEST, Repository, log_order};
+use super::repository::{
+    BACKUPS, Backups, MANIFEST, Repository, TABLES, backup_folder, log_folder, log_order, table_name,
+};
 use crate::log_tool::ToolError;
-use crate::tool::name_of;
+use crate::tool::in_threads;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Files that are removed at a time: object storage takes its time for each.
+const REMOVERS: usize = 8;
 
 /// What remains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,11 +68,11 @@ fn check_order(backups: &[Manifest]) -> Result<(), ToolError> {
 /// Removes what `keep` does not keep, and what backups that were broken off left.
 pub(super) fn prune(repository: &Repository, keep: Keep) -> Result<Pruned, ToolError> {
     let Backups { readable: backups, unreadable } = repository.backups()?;
-    if let Some((folder, why)) = unreadable.first() {
+    if let Some((id, why)) = unreadable.first() {
         return Err(ToolError::Refused(format!(
             "{why}. What this backup needs is not known, so nothing is removed: put the file back from a copy, or remove the folder \
              '{}' to give this backup up",
-            folder.display()
+            repository.shown(&backup_folder(id)).display()
         )));
     }
     let mut pruned = Pruned::default();
@@ -73,41 +80,48 @@ pub(super) fn prune(repository: &Repository, keep: Keep) -> Result<Pruned, ToolE
         return Ok(pruned);
     }
     check_order(&backups)?;
-    repository.sweep()?;
+    repository.sweep(true)?;
     let first = first_retained(&backups, keep, repository.env.now());
     let (gone, remaining) = backups.split_at(first);
-    for backup in gone {
+    repository.files.check_lock()?;
+    each(gone, |backup| {
         // Without its manifest it is no backup any more (R3 of `repository.rs`).
-        let folder = repository.backup(&backup.id);
-        repository.remove(&folder.join(MANIFEST))?;
-        repository.sync(&folder)?;
-        pruned.backups += 1;
-    }
+        let folder = backup_folder(&backup.id);
+        repository.files.remove(&inside(&folder, MANIFEST))?;
+        repository.files.sync(&folder)
+    })?;
+    pruned.backups = gone.len();
     let ids: HashSet<&str> = remaining.iter().map(|backup| backup.id.as_str()).collect();
-    let above = repository.backup("");
-    for folder in repository.list(&above)? {
-        if !ids.contains(name_of(&folder).as_str()) {
-            repository.env.remove_tree(&folder).map_err(|e| ToolError::io("remove", &folder, e))?;
-        }
-    }
-    repository.sync(&above)?;
+    let mut folders = repository.ids()?;
+    folders.retain(|id| !ids.contains(id.as_str()));
+    repository.files.check_lock()?;
+    each(&folders, |id| repository.files.remove_folder(&backup_folder(id)))?;
+    repository.files.sync(BACKUPS)?;
     let needed: HashSet<&str> =
         remaining.iter().flat_map(|backup| &backup.tables).map(|stored| stored.piece.as_str()).collect();
-    for path in repository.list(&repository.tables())? {
-        if !needed.contains(name_of(&path).as_str()) {
-            repository.remove(&path)?;
-            pruned.tables += 1;
-        }
-    }
+    let mut tables = repository.files.list(TABLES)?;
+    tables.retain(|piece| !needed.contains(piece.as_str()));
+    repository.files.check_lock()?;
+    each(&tables, |piece| repository.files.remove(&table_name(piece)))?;
+    pruned.tables = tables.len();
     let first_log = remaining.iter().map(|backup| log_order(&backup.log_first)).min();
-    for name in repository.log_names()? {
-        if first_log.is_some_and(|first| log_order(&name) < first) {
-            let folder = repository.log(&name);
-            repository.env.remove_tree(&folder).map_err(|e| ToolError::io("remove", &folder, e))?;
-            pruned.logs += 1;
-        }
-    }
+    let mut logs = repository.log_names()?;
+    logs.retain(|name| first_log.is_some_and(|first| log_order(name) < first));
+    repository.files.check_lock()?;
+    each(&logs, |name| repository.files.remove_folder(&log_folder(name)))?;
+    pruned.logs = logs.len();
     Ok(pruned)
+}
+
+/// Removes several things at a time.
+fn each<T: Sync>(things: &[T], remove: impl Fn(&T) -> Result<(), ToolError> + Sync) -> Result<(), ToolError> {
+    let next = AtomicUsize::new(0);
+    in_threads(REMOVERS.min(things.len()).max(1), || {
+        while let Some(thing) = things.get(next.fetch_add(1, Relaxed)) {
+            remove(thing)?;
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]

@@ -6,9 +6,11 @@
 //! 3. recover  The log is cut at the point; the database is opened there and closed again.
 //! 4. name     The folder gets its name.
 
+use super::backend::inside;
+use super::choose::choose;
 use super::manifest::{Manifest, StoredFile};
 use super::piece::Content;
-use super::repository::{Gap, Repository, log_order};
+use super::repository::{Gap, Repository, backup_folder, log_folder, log_order, table_name};
 use crate::log_tool::output::NewFile;
 use crate::log_tool::point::Until;
 use crate::log_tool::replay::{Base, Recovered, Unfinished, recover_to};
@@ -40,7 +42,7 @@ pub(super) fn restore(
         Some(backup) => backup,
         None => {
             check_archived(repository, &wanted.until)?;
-            chosen = choose(repository.backups()?.warned("restore"), &wanted.until)?;
+            chosen = choose(repository, &wanted.until)?;
             &chosen
         }
     };
@@ -68,32 +70,6 @@ fn check_archived(repository: &Repository, until: &Until) -> Result<(), ToolErro
     Err(ToolError::Refused(format!("{file} is not in the files of the archive: {which}")))
 }
 
-/// The latest backup that does not go beyond the point.
-fn choose(mut backups: Vec<Manifest>, until: &Until) -> Result<Manifest, ToolError> {
-    let Some(oldest) = backups.first().cloned() else {
-        return Err(ToolError::Refused("there is no backup in the repository".into()));
-    };
-    let is_before = |backup: &Manifest| match until {
-        Until::End => true,
-        Until::Time(time) => backup.until < *time,
-        Until::Position { file, offset } => {
-            (log_order(&backup.log_last), backup.log_end) <= (log_order(file), *offset)
-        }
-        Until::Gtid(gtid) => {
-            let executed: Result<GtidSet, _> = backup.gtid_executed.parse();
-            let is_last = backup.gtid_last.parse::<GtidSet>().is_ok_and(|last| last == *gtid);
-            is_last || executed.is_ok_and(|executed| !gtid.is_subset(&executed))
-        }
-    };
-    backups.retain(is_before);
-    backups.pop().ok_or_else(|| {
-        ToolError::Refused(format!(
-            "the oldest backup, {}, goes beyond {until}: it ends at {}:{}",
-            oldest.id, oldest.log_last, oldest.log_end
-        ))
-    })
-}
-
 fn executed(backup: &Manifest) -> Result<GtidSet, ToolError> {
     backup.gtid_executed.parse().map_err(|_| {
         ToolError::Refused(format!(
@@ -113,9 +89,9 @@ fn unpack_files(
     let store = folder.join(storage::STORE_FOLDER);
     env.create_dir_all(&store).map_err(|e| ToolError::io("make the folder", &store, e))?;
     let small = backup.files.iter().filter(|stored| wanted.keep_uuid || stored.path != "auto.cnf");
-    let in_backup = repository.backup(&backup.id);
-    let small = small.map(|stored| (in_backup.join(&stored.piece), stored));
-    let tables = backup.tables.iter().map(|stored| (repository.table(&stored.piece), stored));
+    let in_backup = backup_folder(&backup.id);
+    let small = small.map(|stored| (inside(&in_backup, &stored.piece), stored));
+    let tables = backup.tables.iter().map(|stored| (table_name(&stored.piece), stored));
     let all: Vec<_> = small.chain(tables).collect();
     let progress = Mutex::new(Progress::new(env, "restoring tables", Unit::Bytes, backup.size()));
     let next = AtomicUsize::new(0);
@@ -131,14 +107,19 @@ fn unpack_files(
         written.map_err(|e| ToolError::Refused(e.to_string()))?;
     }
     for folder in [folder, &store] {
-        repository.sync(folder)?;
+        sync(repository, folder)?;
     }
     Ok(())
 }
 
+/// Makes what was written to a folder of the new directory durable.
+fn sync(repository: &Repository, folder: &Path) -> Result<(), ToolError> {
+    repository.env.sync_dir(folder).map_err(|e| ToolError::io("flush the folder", folder, e))
+}
+
 fn unpack(
     repository: &Repository,
-    piece: &Path,
+    piece: &str,
     stored: &StoredFile,
     folder: &Path,
     progress: &Mutex<Progress<'_>>,
@@ -152,17 +133,22 @@ fn unpack(
         file.append(bytes)
     })?;
     file.finish()?;
-    check(piece, stored, content)
+    check(repository, piece, stored, content)
 }
 
 /// A whole piece may yet be another one's.
-pub(super) fn check(piece: &Path, stored: &StoredFile, content: Content) -> Result<(), ToolError> {
+pub(super) fn check(
+    repository: &Repository,
+    piece: &str,
+    stored: &StoredFile,
+    content: Content,
+) -> Result<(), ToolError> {
     if content == stored.content {
         return Ok(());
     }
     Err(ToolError::Refused(format!(
         "'{}' is damaged: it is not what the backup had of {}",
-        piece.display(),
+        repository.shown(piece).display(),
         stored.path
     )))
 }
@@ -174,27 +160,16 @@ fn unpack_log_file(
     path: &Path,
 ) -> Result<(u64, Option<Gap>), ToolError> {
     let env = &*repository.env;
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        let (before, gap) = repository.chain(name)?;
-        let mut file = NewFile::create_data(env, path)?;
-        let read = repository.read_log(&before, &mut |bytes| file.append(bytes));
-        // Where segments went meanwhile, their list may have had a gap, or no end.
-        let now = repository.all_segments(name)?;
-        if attempt < ATTEMPTS && before.iter().any(|segment| !now.contains(segment)) {
-            drop(file);
+    repository.read_log(name, |segments, gap| {
+        if env.exists(path) {
             env.remove_file(path).map_err(|e| ToolError::io("remove", path, e))?;
-            continue;
         }
-        let end = read?;
+        let mut file = NewFile::create_data(env, path)?;
+        let end = repository.read_segments(segments, &mut |bytes| file.append(bytes))?;
         file.finish()?;
-        return Ok((end, gap));
-    }
+        Ok((end, gap))
+    })
 }
-
-/// How often a log file is read again whose segments were put together meanwhile.
-const ATTEMPTS: usize = 5;
 
 fn unpack_log(
     repository: &Repository,
@@ -222,7 +197,7 @@ fn unpack_log(
             )));
         }
     }
-    repository.sync(folder)
+    sync(repository, folder)
 }
 
 fn gap_in(repository: &Repository, name: &str, gap: Gap) -> ToolError {
@@ -234,7 +209,7 @@ fn gap_in(repository: &Repository, name: &str, gap: Gap) -> ToolError {
     ToolError::Refused(format!(
         "a piece is missing in '{}', of the bytes from {from} to {to}: what was committed there or later can't be restored. Put it \
          back from a copy of the folder, or end in front of it: --to={point} or earlier",
-        repository.log(name).display()
+        repository.shown(&log_folder(name)).display()
     ))
 }
 

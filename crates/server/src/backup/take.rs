@@ -1,12 +1,14 @@
 //! Making a backup: what of a data directory the repository lacks is copied there, then the
 //! backup's manifest says what belongs to it.
 
+use super::backend::inside;
+use super::choose;
 use super::key::to_hex;
-use super::logs::{self, ArchivedLog};
+use super::logs::{self, ArchivedLog, Archiving};
 use super::manifest::{Manifest, StoredFile};
 use super::piece::Content;
 use super::rate::Rate;
-use super::repository::Repository;
+use super::repository::{Repository, TABLES, backup_folder, table_name};
 use super::source::{Opened, Source};
 use crate::log_tool::ToolError;
 use crate::log_tool::end_of_log;
@@ -14,7 +16,7 @@ use crate::progress::{Progress, Unit};
 use crate::tool::{in_threads, log_number, name_of};
 use aws_lc_rs::digest::{SHA256, digest};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -33,29 +35,36 @@ pub(super) struct Taken {
     pub(super) log: ArchivedLog,
 }
 
-/// Makes a backup, with so many threads.
-pub(super) fn take(repository: &Repository, source: &Source<'_>, jobs: usize) -> Result<Taken, ToolError> {
+/// Makes a backup, with so many threads. The repository is locked. `is_first`: this program has not
+/// compared it with the server yet.
+pub(super) fn take(
+    repository: &Repository,
+    source: &Source<'_>,
+    jobs: usize,
+    is_first: bool,
+) -> Result<Taken, ToolError> {
     let env = &**source.env;
+    let ids = repository.ids()?;
     let mut id = id_of(env.now());
     // Backups are named by the second.
-    while env.exists(&repository.backup(&id)) {
+    while ids.contains(&id) {
         std::thread::sleep(Duration::from_millis(100));
         id = id_of(env.now());
     }
-    let folder = repository.backup(&id);
-    repository.sweep()?;
-    let known = repository.backups()?.warned("backup");
-    check_server(&known, source)?;
-    repository.make_folder(&folder)?;
+    let folder = backup_folder(&id);
+    repository.sweep(false)?;
+    let known = choose::latest(repository, "backup")?;
+    check_server(known.as_ref(), source)?;
     let store = source.store()?;
     let mut files = Vec::new();
     for (path, bytes) in source.small_files()?.into_iter().chain(store.small) {
         files.push(put_small(repository, &folder, path, &bytes)?);
     }
-    repository.sync(&folder)?;
+    repository.files.sync(&folder)?;
     let (tables, copied) = copy_tables(repository, known, &store.tables, &source.rate, jobs)?;
-    repository.sync(&repository.tables())?;
-    let log = logs::archive(repository, source, true, store.position)?;
+    repository.files.sync(TABLES)?;
+    let archiving = Archiving { is_first, is_locked: true, tables: store.position };
+    let log = logs::archive(repository, source, archiving)?;
     let manifest = finish(
         source,
         &log,
@@ -82,9 +91,9 @@ fn id_of(now: u64) -> String {
 }
 
 /// A repository is one server's.
-fn check_server(known: &[Manifest], source: &Source<'_>) -> Result<(), ToolError> {
+fn check_server(known: Option<&Manifest>, source: &Source<'_>) -> Result<(), ToolError> {
     let uuid = source.server_uuid()?;
-    match known.last() {
+    match known {
         Some(last) if last.server_uuid != uuid => Err(ToolError::Refused(format!(
             "the repository holds backups of the server {}, and this one is {uuid}: each needs a repository of its own",
             last.server_uuid
@@ -131,26 +140,28 @@ fn finish(source: &Source<'_>, log: &ArchivedLog, manifest: Manifest) -> Result<
 
 fn put_small(
     repository: &Repository,
-    folder: &Path,
+    folder: &str,
     path: String,
     bytes: &[u8],
 ) -> Result<StoredFile, ToolError> {
     let piece = format!("{}.piece", path.replace('/', "-"));
-    let mut writer = repository.write(&folder.join(&piece))?;
+    let mut writer = repository.write(&inside(folder, &piece), bytes.len() as u64)?;
     writer.append(bytes)?;
     Ok(StoredFile { path, piece, content: writer.finish()? })
 }
 
 /// Copies the tables that the repository lacks; returns all, and the bytes that were copied.
+/// `known` is the latest backup: a table that it does not have was made after it.
 fn copy_tables(
     repository: &Repository,
-    known: Vec<Manifest>,
+    known: Option<Manifest>,
     tables: &[Opened],
     rate: &Rate,
     jobs: usize,
 ) -> Result<(Vec<StoredFile>, u64), ToolError> {
     let known = known.into_iter().flat_map(|backup| backup.tables);
     let known: HashMap<String, Content> = known.map(|stored| (stored.piece, stored.content)).collect();
+    let present: HashSet<String> = repository.files.list(TABLES)?.into_iter().collect();
     let total = tables.iter().map(|table| table.len).sum();
     let progress = Mutex::new(Progress::new(&*repository.env, "copying tables", Unit::Bytes, total));
     let next = AtomicUsize::new(0);
@@ -161,8 +172,8 @@ fn copy_tables(
             let number = next.fetch_add(1, Relaxed);
             let Some(table) = tables.get(number) else { return Ok(()) };
             let piece = piece_of(table)?;
-            let path = repository.table(&piece);
-            let content = match (known.get(&piece), repository.env.exists(&path)) {
+            let path = table_name(&piece);
+            let content = match (known.get(&piece), present.contains(&piece)) {
                 (Some(content), true) => {
                     progress.lock().add(table.len);
                     *content
@@ -203,12 +214,12 @@ fn copy_table(
     repository: &Repository,
     table: &Opened,
     rate: &Rate,
-    path: &Path,
+    name: &str,
     progress: &Mutex<Progress<'_>>,
     copied: &Mutex<u64>,
 ) -> Result<Content, ToolError> {
     let failed = |e| ToolError::io("read", Path::new(&table.path), e);
-    let mut writer = repository.write(path)?;
+    let mut writer = repository.write(name, table.len)?;
     let (mut bytes, mut at) = (vec![0; PIECE], 0);
     while at < table.len {
         let n = PIECE.min((table.len - at) as usize);

@@ -1,7 +1,8 @@
 //! Whether backups can be restored: everything is read, and a data directory is made of them.
 
+use super::backend::inside;
 use super::manifest::Manifest;
-use super::repository::{Gap, Repository, log_order};
+use super::repository::{Gap, Repository, backup_folder, log_order, table_name};
 use super::restore::{self, Wanted};
 use crate::log_tool::ToolError;
 use crate::log_tool::point::Until;
@@ -19,9 +20,9 @@ pub(super) fn read_all(repository: &Repository, backups: &[Manifest]) -> Result<
     let total = backups.iter().map(Manifest::size).sum();
     let mut progress = Progress::new(&*repository.env, "reading backups", Unit::Bytes, total);
     for backup in backups {
-        let folder = repository.backup(&backup.id);
-        let small = backup.files.iter().map(|stored| (folder.join(&stored.piece), stored));
-        let tables = backup.tables.iter().map(|stored| (repository.table(&stored.piece), stored));
+        let folder = backup_folder(&backup.id);
+        let small = backup.files.iter().map(|stored| (inside(&folder, &stored.piece), stored));
+        let tables = backup.tables.iter().map(|stored| (table_name(&stored.piece), stored));
         for (path, stored) in small.chain(tables) {
             if !seen.insert(path.clone()) {
                 continue;
@@ -32,7 +33,7 @@ pub(super) fn read_all(repository: &Repository, backups: &[Manifest]) -> Result<
                     Ok(())
                 })
             });
-            if let Err(e) = read.and_then(|content| restore::check(&path, stored, content)) {
+            if let Err(e) = read.and_then(|content| restore::check(repository, &path, stored, content)) {
                 wrong.push(format!("{e} (needed by the backup {})", backup.id));
             }
         }
@@ -53,12 +54,16 @@ fn read_log_files(
         if log_order(&name) < log_order(&first.log_first) {
             continue;
         }
-        let (segments, gap) = repository.chain(&name)?;
-        if let Err(e) = repository.read_log(&segments, &mut |_| Ok(())) {
-            wrong.push(e.to_string());
-        }
-        if let Some(Gap { from, to }) = gap {
-            wrong.push(format!("a piece of {name} is missing, of the bytes from {from} to {to}"));
+        let read = repository.read_log(&name, |segments, gap| {
+            repository.read_segments(segments, &mut |_| Ok(()))?;
+            Ok(gap)
+        });
+        match read {
+            Ok(None) => {}
+            Ok(Some(Gap { from, to })) => {
+                wrong.push(format!("a piece of {name} is missing, of the bytes from {from} to {to}"));
+            }
+            Err(e) => wrong.push(e.to_string()),
         }
         let number = log_number(&name, &first.log_name);
         if let (Some((last, before)), Some(number)) = (&before, number)

@@ -16,6 +16,9 @@ pub struct Scene {
     pub running: Option<Server>,
     /// Options of each command.
     pub more: Vec<String>,
+    /// The address of the backups in object storage, and the environment in which it is one.
+    pub address: Option<String>,
+    pub variables: Vec<(String, String)>,
 }
 
 impl Scene {
@@ -23,7 +26,14 @@ impl Scene {
         let datadir = Arc::new(tempfile::tempdir().unwrap());
         let server = Server::start_in(&datadir, SMALL);
         make_tables(&server);
-        Self { folder: tempfile::tempdir().unwrap(), datadir, running: Some(server), more: Vec::new() }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            datadir,
+            running: Some(server),
+            more: Vec::new(),
+            address: None,
+            variables: Vec::new(),
+        }
     }
 
     pub fn server(&self) -> &Server {
@@ -38,9 +48,21 @@ impl Scene {
         self.folder.path().join("repository")
     }
 
+    /// Where the backups are, as an option says it.
+    pub fn location(&self) -> String {
+        self.address.clone().unwrap_or_else(|| self.repository().to_str().unwrap().to_owned())
+    }
+
+    /// `duramen` with the arguments.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(DURAMEN);
+        command.args(args).args(&self.more).envs(self.variables.iter().cloned());
+        command
+    }
+
     /// Runs `duramen`: its exit code, output and errors.
     pub fn run(&self, args: &[&str]) -> (i32, String, String) {
-        let done = Command::new(DURAMEN).args(args).args(&self.more).output().unwrap();
+        let done = self.command(args).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         (done.status.code().unwrap_or(-1), text(done.stdout), text(done.stderr))
     }
@@ -60,7 +82,7 @@ impl Scene {
 
     pub fn take_args(&self) -> [String; 2] {
         let datadir = self.datadir.path().display();
-        [format!("--datadir={datadir}"), format!("--to={}", self.repository().display())]
+        [format!("--datadir={datadir}"), format!("--to={}", self.location())]
     }
 
     pub fn take(&self) -> String {
@@ -71,14 +93,13 @@ impl Scene {
     }
 
     pub fn continuous(&self) -> Child {
-        let command = ["backup", "--continuous"];
-        let mut child = Command::new(DURAMEN);
-        child.args(command).args(self.take_args()).args(&self.more);
+        let [datadir, to] = self.take_args();
+        let mut child = self.command(&["backup", "--continuous", &datadir, &to]);
         child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
     pub fn from(&self) -> String {
-        format!("--from={}", self.repository().display())
+        format!("--from={}", self.location())
     }
 
     /// Restores it and compares.

@@ -1,0 +1,272 @@
+//! The lock of a repository in object storage: an object that one program writes again and again.
+//!
+//! 1. take    `repository.lock` is written on the condition that it is not there. It has a token of
+//!    its owner, and how long it is good for.
+//! 2. renew   A thread writes it again, on the condition that it is the version that it knows.
+//! 3. give up It is removed.
+//! 4. seize   A program that was ended leaves it. Another one that sees the same version for as
+//!    long as it is good for writes its own over it, on the condition that it is that version.
+//!
+//! (K1) No clocks are compared: each program measures with its own how long a version was there.
+//! (K2) Who could not renew the lock in time does not trust it any more, and neither makes a backup
+//!      nor removes one ([`check`]), until it was renewed.
+//! (K3) A store that ignores conditions is found out when the first lock is taken, and refused.
+
+use super::backend::Lock;
+use super::bucket::{Shared, Trouble};
+use crate::log_tool::ToolError;
+use env::Env;
+use object_store::{Error, PutMode, UpdateVersion};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const NAME: &str = "repository.lock";
+/// A lock is renewed after so many parts of its time.
+const RENEWALS: u32 = 4;
+/// Whatever another program's lock says, it is good for no longer.
+const LEASE_MAX: Duration = Duration::from_secs(3600);
+/// How often a lock that was removed meanwhile is tried for.
+const ATTEMPTS: u32 = 10;
+
+/// Another program's lock.
+pub(super) struct Seen {
+    version: UpdateVersion,
+    /// On the clock of `Env::monotonic`.
+    since: Duration,
+    lease: Duration,
+}
+
+/// The lock that this program has.
+pub(super) struct Held {
+    shared: Arc<Shared>,
+    token: String,
+    state: Mutex<Lease>,
+    wake: Condvar,
+}
+
+struct Lease {
+    version: UpdateVersion,
+    /// On the clock of `Env::monotonic`: until then no other program takes it.
+    until: Duration,
+    /// Another program has it.
+    is_lost: bool,
+    is_released: bool,
+}
+
+/// Removes the lock when it is dropped.
+struct Guard {
+    held: Arc<Held>,
+    renewer: Option<JoinHandle<()>>,
+}
+
+/// What nobody else has drawn.
+pub(super) fn token(env: &dyn Env) -> String {
+    let mut bytes = [0; 16];
+    env.random(&mut bytes);
+    super::key::to_hex(&bytes)
+}
+
+/// The content of a lock. Each is another one: S3 makes an object's version of its content.
+fn text(shared: &Shared, owner: &str) -> Vec<u8> {
+    let text = format!(
+        "{owner}\n{}\n{}\n\nA duramen backup or prune is at work. If it was ended, the next one goes on after so many milliseconds.\n",
+        shared.lease.as_millis(),
+        token(&*shared.env)
+    );
+    text.into_bytes()
+}
+
+/// The token and the time of a lock; of one that is not understood the longest time.
+fn parse(content: &[u8]) -> (String, Duration) {
+    let content = String::from_utf8_lossy(content);
+    let mut lines = content.lines();
+    let token = lines.next().unwrap_or_default().to_owned();
+    let millis = lines.next().and_then(|line| line.parse().ok());
+    (token, millis.map_or(LEASE_MAX, Duration::from_millis).min(LEASE_MAX))
+}
+
+/// Takes the lock. If another program has it, waits until that has renewed it, which is an error,
+/// or was found to be ended.
+pub(super) fn lock(shared: &Arc<Shared>) -> Result<Lock, ToolError> {
+    let mut first: Option<UpdateVersion> = None;
+    loop {
+        if let Some(lock) = try_lock(shared)? {
+            return Ok(lock);
+        }
+        let (version, lease) = match &*shared.seen.lock() {
+            Some(seen) => (seen.version.clone(), seen.lease),
+            None => continue,
+        };
+        match &first {
+            None => {
+                eprintln!(
+                    "duramen backup: '{}' is there: waiting up to {} s, to see if its program is at work",
+                    shared.shown(NAME).display(),
+                    lease.as_secs() + 1
+                );
+                first = Some(version);
+            }
+            Some(first) if *first == version => {}
+            Some(_) => {
+                return Err(ToolError::Refused(format!(
+                    "another backup or prune is running in '{}'; one that is to wait for it begins again later",
+                    shared.shown("").display()
+                )));
+            }
+        }
+        std::thread::sleep((lease / 20).clamp(Duration::from_millis(10), Duration::from_secs(2)));
+    }
+}
+
+/// Takes the lock, or notes whose it is.
+pub(super) fn try_lock(shared: &Arc<Shared>) -> Result<Option<Lock>, ToolError> {
+    let token = token(&*shared.env);
+    for _ in 0..ATTEMPTS {
+        let begun = shared.env.monotonic();
+        match shared.put(NAME, text(shared, &token), PutMode::Create) {
+            Ok(version) => {
+                check_conditions(shared, &token)?;
+                return Ok(Some(guard(shared, token, version, begun)));
+            }
+            Err(Trouble::Store(Error::AlreadyExists { .. } | Error::Precondition { .. })) => {}
+            Err(e) => return Err(e.tool(shared, "lock with", NAME)),
+        }
+        let Some((content, version)) = shared.get(NAME)? else { continue };
+        let (owner, lease) = parse(&content);
+        if owner == token {
+            // It was written, and its answer was lost.
+            return Ok(Some(guard(shared, token, version, begun)));
+        }
+        let now = shared.env.monotonic();
+        let mut seen = shared.seen.lock();
+        let is_ended = match &*seen {
+            Some(seen) if seen.version == version => now.saturating_sub(seen.since) > seen.lease,
+            _ => {
+                *seen = Some(Seen { version: version.clone(), since: now, lease });
+                false
+            }
+        };
+        drop(seen);
+        if !is_ended {
+            return Ok(None);
+        }
+        let begun = shared.env.monotonic();
+        match shared.put(NAME, text(shared, &token), PutMode::Update(version)) {
+            Ok(version) => return Ok(Some(guard(shared, token, version, begun))),
+            Err(Trouble::Store(
+                Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotFound { .. },
+            )) => {}
+            Err(e) => return Err(e.tool(shared, "lock with", NAME)),
+        }
+    }
+    Ok(None)
+}
+
+/// The lock was written: writing it once more on the same condition must fail (K3).
+fn check_conditions(shared: &Shared, token: &str) -> Result<(), ToolError> {
+    let mut is_conditional = shared.is_conditional.lock();
+    if *is_conditional {
+        return Ok(());
+    }
+    let again = shared.put(NAME, text(shared, token), PutMode::Create);
+    match again {
+        Err(Trouble::Store(Error::AlreadyExists { .. } | Error::Precondition { .. })) => {
+            *is_conditional = true;
+            Ok(())
+        }
+        Ok(_) => {
+            let _ = shared.remove(NAME);
+            Err(ToolError::Refused(format!(
+                "'{}' ignores conditions (If-None-Match), so two programs could work on the backups at a time: use a server that has \
+                 conditional writes",
+                shared.shown("").display()
+            )))
+        }
+        Err(e) => Err(e.tool(shared, "lock with", NAME)),
+    }
+}
+
+fn guard(shared: &Arc<Shared>, token: String, version: UpdateVersion, begun: Duration) -> Lock {
+    *shared.seen.lock() = None;
+    let state = Lease { version, until: begun + shared.lease, is_lost: false, is_released: false };
+    let held =
+        Arc::new(Held { shared: shared.clone(), token, state: Mutex::new(state), wake: Condvar::new() });
+    *shared.held.lock() = Arc::downgrade(&held);
+    let renewed = held.clone();
+    // Without a thread it is not renewed, and not trusted for long (K2).
+    let renewer = std::thread::Builder::new().name("lock-renewer".into()).spawn(move || renewed.renew()).ok();
+    Box::new(Guard { held, renewer })
+}
+
+/// An error if the lock may be another program's by now (K2).
+pub(super) fn check(shared: &Shared) -> Result<(), ToolError> {
+    let held = shared.held.lock().upgrade();
+    let now = shared.env.monotonic();
+    let is_good = held.is_some_and(|held| {
+        let state = held.state.lock();
+        !state.is_lost && now + shared.lease / RENEWALS < state.until
+    });
+    match is_good {
+        true => Ok(()),
+        false => Err(ToolError::io(
+            "be sure of the lock",
+            &shared.shown(NAME),
+            std::io::Error::other("it could not be renewed in time, and may be another program's by now"),
+        )),
+    }
+}
+
+impl Held {
+    fn renew(&self) {
+        loop {
+            let mut state = self.state.lock();
+            if !state.is_released {
+                self.wake.wait_for(&mut state, self.shared.lease / RENEWALS);
+            }
+            if state.is_released || state.is_lost {
+                return;
+            }
+            let version = state.version.clone();
+            drop(state);
+            let begun = self.shared.env.monotonic();
+            let content = text(&self.shared, &self.token);
+            let renewed = match self.shared.put(NAME, content, PutMode::Update(version)) {
+                Ok(version) => Some(version),
+                Err(Trouble::Store(
+                    Error::Precondition { .. } | Error::AlreadyExists { .. } | Error::NotFound { .. },
+                )) => match self.shared.get(NAME) {
+                    // It was written, and its answer was lost.
+                    Ok(Some((content, version))) if parse(&content).0 == self.token => Some(version),
+                    Ok(_) => {
+                        self.state.lock().is_lost = true;
+                        return;
+                    }
+                    Err(_) => None,
+                },
+                Err(_) => None,
+            };
+            if let Some(version) = renewed {
+                let mut state = self.state.lock();
+                (state.version, state.until) = (version, begun + self.shared.lease);
+            }
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.held.state.lock().is_released = true;
+        self.held.wake.notify_all();
+        if let Some(renewer) = self.renewer.take() {
+            let _ = renewer.join();
+        }
+        let shared = &self.held.shared;
+        if check(shared).is_ok() {
+            // If it fails, the next program waits for the lock's end.
+            let _ = shared.remove(NAME);
+        }
+        *shared.held.lock() = std::sync::Weak::new();
+    }
+}
