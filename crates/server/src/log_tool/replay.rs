@@ -12,7 +12,7 @@
 //!
 //! (P1) The base and the log files are read only.
 //! (P2) The new data directory has its name only when it is whole and recovery has succeeded. Until
-//!      then a file in it says so, and nothing starts on it (`unfinished.rs`).
+//!      that is durable a file in it says so, and nothing starts on it (`unfinished.rs`).
 //! (P3) No file that recovery reads comes from two histories: each file's Previous_gtids are what
 //!      is before it, and a file that the base has too begins with what the base has of it.
 

@@ -15,6 +15,7 @@ use super::super::{take, verify};
 use super::machine::Machine;
 use crate::log_tool::ToolError;
 use crate::log_tool::point::Until;
+use crate::log_tool::replay::is_unfinished;
 use env::{Env, SimEnv};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -109,13 +110,15 @@ fn work(doing: Doing, disk: &Disk, machine: &Machine, known: &mut Acknowledged) 
 
 /// After a cut: all that is there is good, and all that is known to be archived is there.
 fn check(disk: &Disk, machine: &Machine, known: &Acknowledged, what: &str) {
-    // A restore that was broken off has made nothing, or everything.
-    if disk.env.exists(Path::new("/killed")) {
+    // A restore that was broken off has made nothing, or everything, or what no server starts on
+    // and the next one replaces.
+    let killed = Path::new("/killed");
+    if disk.env.exists(killed) && !is_unfinished(&*disk.env, killed) {
         let mut restored = Machine::start(&disk.sim.copy(1), "/killed")
             .unwrap_or_else(|e| panic!("{what}: what was restored does not start: {e}"));
         restored.rows();
         restored.stop();
-        disk.env.remove_tree(Path::new("/killed")).unwrap();
+        disk.env.remove_tree(killed).unwrap();
         disk.env.sync_dir(Path::new("/")).unwrap();
     }
     if !known.has_backup {
@@ -195,6 +198,39 @@ fn power_cuts_lose_nothing_that_was_archived() {
         machine.stop();
     }
     println!("{done} power cuts: {by_command:?}");
+}
+
+/// Where the power went between the last two steps, or while what an earlier one had left was being
+/// removed, the next restore refused the folder as somebody else's.
+#[test]
+fn a_restore_that_was_broken_off_anywhere_is_called_again() {
+    let mut machine = Machine::with_table(&SimEnv::new(1));
+    let disk = Disk::new(SimEnv::new(1));
+    let mut known = Acknowledged::default();
+    (0..100).for_each(|_| machine.insert());
+    machine.await_mark();
+    work(Doing::Backup, &disk, &machine, &mut known).unwrap();
+    // The second time something is removed first, and cut again.
+    let (mut cut, mut is_done) = (0, false);
+    while !is_done {
+        cut += 1;
+        for seed in 0..3 {
+            let first = Disk::new(disk.sim.copy(seed));
+            first.sim.cut_at(cut);
+            is_done = work(Doing::Restore, &first, &machine, &mut known).is_ok();
+            let second = Disk::new(first.sim.reboot_with(seed));
+            check(&second, &machine, &known, &format!("cut {cut}, seed {seed}"));
+            second.sim.cut_at(1 + (cut * 7 + seed * 31) % 90);
+            let _ = work(Doing::Restore, &second, &machine, &mut known);
+            let third = Disk::new(second.sim.reboot_with(seed));
+            check(&third, &machine, &known, &format!("cut {cut} and again, seed {seed}"));
+            work(Doing::Restore, &third, &machine, &mut known)
+                .unwrap_or_else(|e| panic!("cut {cut}, seed {seed}: {e}"));
+            assert!(!is_unfinished(&*third.env, Path::new("/killed")));
+        }
+    }
+    println!("a restore of {cut} operations");
+    machine.stop();
 }
 
 /// It was no repository then, and nobody could make it one.

@@ -1,6 +1,8 @@
-//! The folder that becomes a data directory: `NAME.unfinished`, with a file that says so until it
-//! is whole. A server does not start on it; the next one that makes `NAME` removes it, if the one
-//! that made it is gone, which a lock on that file tells.
+//! The folder that becomes a data directory: `NAME.unfinished`, with a file that says so. Once it
+//! is whole it gets its name, and then loses that file: as long as it has it, under either name, no
+//! server starts on it, and the next one that makes `NAME` removes it, if the one that made it is
+//! gone, which a lock on that file tells. So a power cut at any moment leaves nothing, a data
+//! directory, or what is replaced.
 
 use super::super::ToolError;
 use super::say;
@@ -16,6 +18,8 @@ const MARKER: &str = "duramen-unfinished";
 
 const TEXT: &str = "This is the beginning of a data directory: 'duramen restore', 'duramen binlog replay' or 'duramen repair' is \
                     making it, or was ended before it was whole. Then it is of no use.\n";
+/// What that begins with, in whichever version.
+const TEXT_BEGIN: &[u8] = b"This is the beginning of a data directory";
 
 /// True for a data directory that is not whole yet.
 pub(crate) fn is_unfinished(env: &dyn Env, datadir: &Path) -> bool {
@@ -48,13 +52,10 @@ impl Unfinished {
             ToolError::Refused(format!("'{}' is no name for a new data directory", target.display()))
         })?;
         let path = target.with_file_name(format!("{}.unfinished", name.to_string_lossy()));
-        refuse_full(&*env, target)?;
-        if is_unfinished(&*env, &path) {
-            let _lock = lock(&*env, &path)?;
-            say(format_args!("removing '{}': what made it was ended before it was whole", path.display()));
-            remove(&*env, &path).map_err(|e| ToolError::io("remove", &path, e))?;
+        for path in [target, &path] {
+            remove_left(&*env, path)?;
+            refuse_full(&*env, path)?;
         }
-        refuse_full(&*env, &path)?;
         env.create_dir_all(&path).map_err(|e| ToolError::io("make the folder", &path, e))?;
         let lock = lock(&*env, &path)?;
         let begun = Self { env, path, is_finished: false, _lock: lock };
@@ -71,14 +72,16 @@ impl Unfinished {
     }
 
     pub(crate) fn finish(mut self, target: &Path) -> Result<(), ToolError> {
-        let marker = self.path.join(MARKER);
-        let unmarked = self.env.remove_file(&marker).and_then(|()| self.env.sync_dir(&self.path));
-        unmarked.map_err(|e| ToolError::io("remove", &marker, e))?;
         let named = self.env.rename(&self.path, target).and_then(|()| {
             let above = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
             self.env.sync_dir(above)
         });
         named.map_err(|e| ToolError::io("name the new data directory", target, e))?;
+        // If it keeps the file, it is none.
+        target.clone_into(&mut self.path);
+        let marker = self.path.join(MARKER);
+        let unmarked = self.env.remove_file(&marker).and_then(|()| self.env.sync_dir(&self.path));
+        unmarked.map_err(|e| ToolError::io("remove", &marker, e))?;
         self.is_finished = true;
         Ok(())
     }
@@ -92,6 +95,40 @@ impl Drop for Unfinished {
             say(format_args!("can't remove '{}': {e}", self.path.display()));
         }
     }
+}
+
+/// Removes what stands under a name that is not whole, if who made it is gone.
+fn remove_left(env: &dyn Env, path: &Path) -> Result<(), ToolError> {
+    if !is_unfinished(env, path) {
+        return Ok(());
+    }
+    let _lock = lock(env, path)?;
+    if !is_left(env, path) {
+        return Err(in_the_making(path));
+    }
+    say(format_args!("removing '{}': what made it was ended before it was whole", path.display()));
+    remove(env, path).map_err(|e| ToolError::io("remove", path, e))
+}
+
+/// With the lock: false if the other program has finished it since it was looked at. Then the file
+/// has gone, or taking the lock has made it again, without a byte; before anything else is in the
+/// folder it has all of them ([`Unfinished::mark`]).
+fn is_left(env: &dyn Env, path: &Path) -> bool {
+    let marker = path.join(MARKER);
+    let Ok(text) = env.read_file(&marker) else { return false };
+    if text.starts_with(TEXT_BEGIN) {
+        return true;
+    }
+    let is_alone = env.read_dir(path).is_ok_and(|inside| inside.iter().all(|inner| *inner == marker));
+    if !is_alone && text.is_empty() {
+        let _ = env.remove_file(&marker);
+    }
+    is_alone
+}
+
+fn in_the_making(path: &Path) -> ToolError {
+    let path = path.display();
+    ToolError::Refused(format!("'{path}' is being made by another program: wait for it, or name another one"))
 }
 
 /// Refuses a name under which something is.
@@ -109,17 +146,12 @@ fn refuse_full(env: &dyn Env, path: &Path) -> Result<(), ToolError> {
 fn lock(env: &dyn Env, path: &Path) -> Result<Box<dyn Send + Sync>, ToolError> {
     let marker = path.join(MARKER);
     env.lock_file_alone(&marker).map_err(|e| match e.kind() {
-        ErrorKind::WouldBlock => {
-            let path = path.display();
-            ToolError::Refused(format!(
-                "'{path}' is being made by another program: wait for it, or name another one"
-            ))
-        }
+        ErrorKind::WouldBlock => in_the_making(path),
         _ => ToolError::io("lock", &marker, e),
     })
 }
 
-/// Removes it, the file that marks it last: what is left of it never looks whole.
+/// Removes it, the file that marks it last, also on the disk: what is left of it never looks whole.
 fn remove(env: &dyn Env, path: &Path) -> io::Result<()> {
     for inner in env.read_dir(path)? {
         match env.read_dir(&inner) {
@@ -128,5 +160,6 @@ fn remove(env: &dyn Env, path: &Path) -> io::Result<()> {
             Err(_) => env.remove_file(&inner)?,
         }
     }
+    env.sync_dir(path)?;
     env.remove_tree(path)
 }
