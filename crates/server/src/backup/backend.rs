@@ -50,6 +50,10 @@ pub(super) trait Backend: Send + Sync {
     /// Removes a file. It is no error if it is not there.
     fn remove(&self, name: &str) -> Result<(), ToolError>;
 
+    /// As [`Self::remove`], of what the program that has the lock may remove: nothing is removed,
+    /// by a request that is still under way either, once another program may have it.
+    fn remove_while_locked(&self, name: &str) -> Result<(), ToolError>;
+
     /// Removes a folder with all that is in it.
     fn remove_folder(&self, folder: &str) -> Result<(), ToolError>;
 
@@ -64,6 +68,9 @@ pub(super) trait Backend: Send + Sync {
 
     /// An error if the lock that was taken may be another program's by now.
     fn check_lock(&self) -> Result<(), ToolError>;
+
+    /// As [`Self::check_lock`], and asks for it: no other program had it since it was taken.
+    fn confirm_lock(&self) -> Result<(), ToolError>;
 
     /// True if a lock costs so much that appending to the log does without it (L4 of `logs.rs`).
     fn is_lock_costly(&self) -> bool;

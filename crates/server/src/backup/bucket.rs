@@ -172,6 +172,21 @@ impl Shared {
         }
     }
 
+    /// As [`Self::remove`], by the program that has the lock: what takes so long that another one
+    /// may have it is given up.
+    pub(super) fn remove_while_locked(&self, name: &str) -> Result<(), ToolError> {
+        lease::check(self)?;
+        let path = self.path(name)?;
+        let left = lease::time_left(self).unwrap_or_default();
+        let removed =
+            self.runtime.block_on(async { tokio::time::timeout(left, self.store.delete(&path)).await });
+        match removed {
+            Ok(Ok(()) | Err(Error::NotFound { .. })) => Ok(()),
+            Ok(Err(e)) => Err(self.failed("remove", name, &e)),
+            Err(_) => Err(ToolError::io("remove", &self.shown(name), ErrorKind::TimedOut.into())),
+        }
+    }
+
     /// Part of an object; `None` if it is not there. Fewer bytes only at its end.
     fn get_range(&self, path: &ObjectPath, from: u64, e_tag: Option<&str>) -> Result<Option<Range>, Error> {
         for attempt in 1.. {
@@ -330,6 +345,10 @@ impl Backend for Bucket {
         self.shared.remove(name)
     }
 
+    fn remove_while_locked(&self, name: &str) -> Result<(), ToolError> {
+        self.shared.remove_while_locked(name)
+    }
+
     fn remove_folder(&self, folder: &str) -> Result<(), ToolError> {
         let shared = &self.shared;
         let names = shared.list_all(folder)?;
@@ -378,6 +397,10 @@ impl Backend for Bucket {
 
     fn check_lock(&self) -> Result<(), ToolError> {
         lease::check(&self.shared)
+    }
+
+    fn confirm_lock(&self) -> Result<(), ToolError> {
+        lease::confirm(&self.shared)
     }
 
     fn is_lock_costly(&self) -> bool {

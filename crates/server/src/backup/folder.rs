@@ -130,6 +130,10 @@ impl Backend for Folder {
         }
     }
 
+    fn remove_while_locked(&self, name: &str) -> Result<(), ToolError> {
+        self.remove(name)
+    }
+
     fn remove_folder(&self, folder: &str) -> Result<(), ToolError> {
         let path = self.shown(folder);
         self.made.lock().remove(&path);
@@ -161,6 +165,10 @@ impl Backend for Folder {
     }
 
     fn check_lock(&self) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    fn confirm_lock(&self) -> Result<(), ToolError> {
         Ok(())
     }
 

@@ -9,8 +9,11 @@
 //!
 //! (K1) No clocks are compared: each program measures with its own how long a version was there.
 //! (K2) Who could not renew the lock in time does not trust it any more, and neither makes a backup
-//!      nor removes one ([`check`]), until it was renewed.
+//!      nor removes one ([`check`]), until it was renewed. The time of a version runs from the
+//!      moment before it was written first, whenever its writer hears of it.
 //! (K3) A store that ignores conditions is found out when the first lock is taken, and refused.
+//! (K4) A clock may stand still, with its machine. So a backup counts only if the lock was renewed
+//!      once more after its manifest was written ([`confirm`]): then nobody else had it meanwhile.
 
 use super::backend::Lock;
 use super::bucket::{Shared, Trouble};
@@ -44,6 +47,8 @@ pub(super) struct Held {
     token: String,
     state: Mutex<Lease>,
     wake: Condvar,
+    /// One at a time renews it. Taken before `state`.
+    renewing: Mutex<()>,
 }
 
 struct Lease {
@@ -123,13 +128,11 @@ pub(super) fn lock(shared: &Arc<Shared>) -> Result<Lock, ToolError> {
 /// Takes the lock, or notes whose it is.
 pub(super) fn try_lock(shared: &Arc<Shared>) -> Result<Option<Lock>, ToolError> {
     let token = token(&*shared.env);
+    // What an attempt has written may be found by a later one (K2).
+    let begun = shared.env.monotonic();
     for _ in 0..ATTEMPTS {
-        let begun = shared.env.monotonic();
         match shared.put(NAME, text(shared, &token), PutMode::Create) {
-            Ok(version) => {
-                check_conditions(shared, &token)?;
-                return Ok(Some(guard(shared, token, version, begun)));
-            }
+            Ok(version) => return taken(shared, token, version, begun).map(Some),
             Err(Trouble::Store(Error::AlreadyExists { .. } | Error::Precondition { .. })) => {}
             Err(e) => return Err(e.tool(shared, "lock with", NAME)),
         }
@@ -137,7 +140,7 @@ pub(super) fn try_lock(shared: &Arc<Shared>) -> Result<Option<Lock>, ToolError> 
         let (owner, lease) = parse(&content);
         if owner == token {
             // It was written, and its answer was lost.
-            return Ok(Some(guard(shared, token, version, begun)));
+            return taken(shared, token, version, begun).map(Some);
         }
         let now = shared.env.monotonic();
         let mut seen = shared.seen.lock();
@@ -152,9 +155,8 @@ pub(super) fn try_lock(shared: &Arc<Shared>) -> Result<Option<Lock>, ToolError> 
         if !is_ended {
             return Ok(None);
         }
-        let begun = shared.env.monotonic();
         match shared.put(NAME, text(shared, &token), PutMode::Update(version)) {
-            Ok(version) => return Ok(Some(guard(shared, token, version, begun))),
+            Ok(version) => return taken(shared, token, version, begun).map(Some),
             Err(Trouble::Store(
                 Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotFound { .. },
             )) => {}
@@ -164,26 +166,45 @@ pub(super) fn try_lock(shared: &Arc<Shared>) -> Result<Option<Lock>, ToolError> 
     Ok(None)
 }
 
-/// The lock was written: writing it once more on the same condition must fail (K3).
-fn check_conditions(shared: &Shared, token: &str) -> Result<(), ToolError> {
+/// The lock was written in this version.
+fn taken(
+    shared: &Arc<Shared>,
+    token: String,
+    version: UpdateVersion,
+    begun: Duration,
+) -> Result<Lock, ToolError> {
+    let lock = guard(shared, token, version.clone(), begun);
     let mut is_conditional = shared.is_conditional.lock();
-    if *is_conditional {
-        return Ok(());
+    if !*is_conditional {
+        check_conditions(shared, version)?;
+        *is_conditional = true;
     }
-    let again = shared.put(NAME, text(shared, token), PutMode::Create);
-    match again {
-        Err(Trouble::Store(Error::AlreadyExists { .. } | Error::Precondition { .. })) => {
-            *is_conditional = true;
-            Ok(())
-        }
-        Ok(_) => {
-            let _ = shared.remove(NAME);
-            Err(ToolError::Refused(format!(
-                "'{}' ignores conditions (If-None-Match), so two programs could work on the backups at a time: use a server that has \
-                 conditional writes",
-                shared.shown("").display()
-            )))
-        }
+    Ok(lock)
+}
+
+/// The lock was written: writing it once more on the same condition must fail, and so must writing
+/// it on the condition that it is a version that was replaced (K3).
+fn check_conditions(shared: &Shared, version: UpdateVersion) -> Result<(), ToolError> {
+    let held = shared.held.lock().upgrade().expect("it was taken just now");
+    let _renewing = held.renewing.lock();
+    let ignored = |condition: &str| {
+        Err(ToolError::Refused(format!(
+            "'{}' ignores conditions ({condition}), so two programs could work on the backups at a time: use a server that has \
+             conditional writes",
+            shared.shown("").display()
+        )))
+    };
+    match shared.put(NAME, text(shared, &held.token), PutMode::Create) {
+        Err(Trouble::Store(Error::AlreadyExists { .. } | Error::Precondition { .. })) => {}
+        Ok(_) => return ignored("If-None-Match"),
+        Err(e) => return Err(e.tool(shared, "lock with", NAME)),
+    }
+    if !held.renew_at_last() {
+        return Err(unsure(shared));
+    }
+    match shared.put(NAME, text(shared, &held.token), PutMode::Update(version)) {
+        Err(Trouble::Store(Error::AlreadyExists { .. } | Error::Precondition { .. })) => Ok(()),
+        Ok(_) => ignored("If-Match"),
         Err(e) => Err(e.tool(shared, "lock with", NAME)),
     }
 }
@@ -191,8 +212,13 @@ fn check_conditions(shared: &Shared, token: &str) -> Result<(), ToolError> {
 fn guard(shared: &Arc<Shared>, token: String, version: UpdateVersion, begun: Duration) -> Lock {
     *shared.seen.lock() = None;
     let state = Lease { version, until: begun + shared.lease, is_lost: false, is_released: false };
-    let held =
-        Arc::new(Held { shared: shared.clone(), token, state: Mutex::new(state), wake: Condvar::new() });
+    let held = Arc::new(Held {
+        shared: shared.clone(),
+        token,
+        state: Mutex::new(state),
+        wake: Condvar::new(),
+        renewing: Mutex::default(),
+    });
     *shared.held.lock() = Arc::downgrade(&held);
     let renewed = held.clone();
     // Without a thread it is not renewed, and not trusted for long (K2).
@@ -200,22 +226,39 @@ fn guard(shared: &Arc<Shared>, token: String, version: UpdateVersion, begun: Dur
     Box::new(Guard { held, renewer })
 }
 
+/// How long nobody else takes the lock; `None` if somebody may have it by now (K2).
+pub(super) fn time_left(shared: &Shared) -> Option<Duration> {
+    let held = shared.held.lock().upgrade()?;
+    let now = shared.env.monotonic();
+    let state = held.state.lock();
+    let left = state.until.checked_sub(now + shared.lease / RENEWALS)?;
+    (!state.is_lost && !left.is_zero()).then_some(left)
+}
+
 /// An error if the lock may be another program's by now (K2).
 pub(super) fn check(shared: &Shared) -> Result<(), ToolError> {
-    let held = shared.held.lock().upgrade();
-    let now = shared.env.monotonic();
-    let is_good = held.is_some_and(|held| {
-        let state = held.state.lock();
-        !state.is_lost && now + shared.lease / RENEWALS < state.until
-    });
-    match is_good {
-        true => Ok(()),
-        false => Err(ToolError::io(
-            "be sure of the lock",
-            &shared.shown(NAME),
-            std::io::Error::other("it could not be renewed in time, and may be another program's by now"),
-        )),
+    match time_left(shared) {
+        Some(_) => Ok(()),
+        None => Err(unsure(shared)),
     }
+}
+
+/// Renews the lock: if that succeeds, no other program had it since it was taken (K4).
+pub(super) fn confirm(shared: &Shared) -> Result<(), ToolError> {
+    let held = shared.held.lock().upgrade().ok_or_else(|| unsure(shared))?;
+    let _renewing = held.renewing.lock();
+    match held.renew_at_last() {
+        true => check(shared),
+        false => Err(unsure(shared)),
+    }
+}
+
+fn unsure(shared: &Shared) -> ToolError {
+    ToolError::io(
+        "be sure of the lock",
+        &shared.shown(NAME),
+        std::io::Error::other("it could not be renewed in time, and may be another program's by now"),
+    )
 }
 
 impl Held {
@@ -228,30 +271,54 @@ impl Held {
             if state.is_released || state.is_lost {
                 return;
             }
-            let version = state.version.clone();
             drop(state);
-            let begun = self.shared.env.monotonic();
-            let content = text(&self.shared, &self.token);
-            let renewed = match self.shared.put(NAME, content, PutMode::Update(version)) {
-                Ok(version) => Some(version),
-                Err(Trouble::Store(
-                    Error::Precondition { .. } | Error::AlreadyExists { .. } | Error::NotFound { .. },
-                )) => match self.shared.get(NAME) {
-                    // It was written, and its answer was lost.
-                    Ok(Some((content, version))) if parse(&content).0 == self.token => Some(version),
-                    Ok(_) => {
-                        self.state.lock().is_lost = true;
-                        return;
-                    }
-                    Err(_) => None,
-                },
-                Err(_) => None,
-            };
-            if let Some(version) = renewed {
-                let mut state = self.state.lock();
-                (state.version, state.until) = (version, begun + self.shared.lease);
-            }
+            let _renewing = self.renewing.lock();
+            self.renew_once();
         }
+    }
+
+    /// As [`Self::renew_once`], which may hear of an earlier renewal first.
+    fn renew_at_last(&self) -> bool {
+        (0..3).any(|_| self.renew_once())
+    }
+
+    /// Writes the lock again; false if it could not be, or is known not to be this program's any
+    /// more. The caller has `renewing`.
+    fn renew_once(&self) -> bool {
+        let version = {
+            let state = self.state.lock();
+            if state.is_lost {
+                return false;
+            }
+            state.version.clone()
+        };
+        let begun = self.shared.env.monotonic();
+        let content = text(&self.shared, &self.token);
+        let renewed = match self.shared.put(NAME, content.clone(), PutMode::Update(version)) {
+            Ok(version) => Some((version, true)),
+            Err(Trouble::Store(
+                Error::Precondition { .. } | Error::AlreadyExists { .. } | Error::NotFound { .. },
+            )) => match self.shared.get(NAME) {
+                // It was written, and its answer was lost. If it is what an earlier renewal has
+                // written, others know it for longer than `begun` says (K2).
+                Ok(Some((found, version))) if parse(&found).0 == self.token => {
+                    Some((version, found == content))
+                }
+                Ok(_) => {
+                    self.state.lock().is_lost = true;
+                    return false;
+                }
+                Err(_) => None,
+            },
+            Err(_) => None,
+        };
+        let Some((version, is_new)) = renewed else { return false };
+        let mut state = self.state.lock();
+        state.version = version;
+        if is_new {
+            state.until = begun + self.shared.lease;
+        }
+        is_new
     }
 }
 
@@ -263,10 +330,8 @@ impl Drop for Guard {
             let _ = renewer.join();
         }
         let shared = &self.held.shared;
-        if check(shared).is_ok() {
-            // If it fails, the next program waits for the lock's end.
-            let _ = shared.remove(NAME);
-        }
+        // If it fails, the next program waits for the lock's end.
+        let _ = shared.remove_while_locked(NAME);
         *shared.held.lock() = std::sync::Weak::new();
     }
 }

@@ -65,7 +65,9 @@ fn check_order(backups: &[Manifest]) -> Result<(), ToolError> {
     }
 }
 
-/// Removes what `keep` does not keep, and what backups that were broken off left.
+/// Removes what `keep` does not keep, and what backups that were broken off left. What was listed is
+/// removed only if no other program had the lock since: a backup that began meanwhile would have a
+/// folder that looks broken off, and use tables that none has needed yet.
 pub(super) fn prune(repository: &Repository, keep: Keep) -> Result<Pruned, ToolError> {
     let Backups { readable: backups, unreadable } = repository.backups()?;
     if let Some((id, why)) = unreadable.first() {
@@ -83,31 +85,31 @@ pub(super) fn prune(repository: &Repository, keep: Keep) -> Result<Pruned, ToolE
     repository.sweep(true)?;
     let first = first_retained(&backups, keep, repository.env.now());
     let (gone, remaining) = backups.split_at(first);
-    repository.files.check_lock()?;
+    repository.files.confirm_lock()?;
     each(gone, |backup| {
         // Without its manifest it is no backup any more (R3 of `repository.rs`).
         let folder = backup_folder(&backup.id);
-        repository.files.remove(&inside(&folder, MANIFEST))?;
+        repository.files.remove_while_locked(&inside(&folder, MANIFEST))?;
         repository.files.sync(&folder)
     })?;
     pruned.backups = gone.len();
     let ids: HashSet<&str> = remaining.iter().map(|backup| backup.id.as_str()).collect();
     let mut folders = repository.ids()?;
     folders.retain(|id| !ids.contains(id.as_str()));
-    repository.files.check_lock()?;
+    repository.files.confirm_lock()?;
     each(&folders, |id| repository.files.remove_folder(&backup_folder(id)))?;
     repository.files.sync(BACKUPS)?;
     let needed: HashSet<&str> =
         remaining.iter().flat_map(|backup| &backup.tables).map(|stored| stored.piece.as_str()).collect();
     let mut tables = repository.files.list(TABLES)?;
     tables.retain(|piece| !needed.contains(piece.as_str()));
-    repository.files.check_lock()?;
-    each(&tables, |piece| repository.files.remove(&table_name(piece)))?;
+    repository.files.confirm_lock()?;
+    each(&tables, |piece| repository.files.remove_while_locked(&table_name(piece)))?;
     pruned.tables = tables.len();
     let first_log = remaining.iter().map(|backup| log_order(&backup.log_first)).min();
     let mut logs = repository.log_names()?;
     logs.retain(|name| first_log.is_some_and(|first| log_order(name) < first));
-    repository.files.check_lock()?;
+    repository.files.confirm_lock()?;
     each(&logs, |name| repository.files.remove_folder(&log_folder(name)))?;
     pruned.logs = logs.len();
     Ok(pruned)

@@ -400,7 +400,7 @@ impl Repository {
         writer.append(text.as_bytes())?;
         writer.finish()?;
         self.files.sync(&folder)?;
-        let sure = self.files.check_lock();
+        let sure = self.files.confirm_lock();
         if sure.is_err() {
             // Another program may have removed a table that it names.
             self.files.remove(&name)?;

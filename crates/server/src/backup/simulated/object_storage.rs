@@ -2,15 +2,22 @@
 
 use super::super::backend::{Backend as _, Lock};
 use super::super::bucket::Bucket;
+use super::super::prune::{self, Keep};
+use super::super::repository::Repository;
+use super::super::take;
+use super::flawed::{Flaw, Flawed};
+use super::machine::Machine;
 use env::{Env, RealEnv, SimEnv};
+use object_store::ObjectStore;
 use object_store::memory::InMemory;
+use object_store::multipart::MultipartStore;
 use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 const LEASE: Duration = Duration::from_millis(400);
 
-fn bucket(store: &Arc<InMemory>, prefix: &str) -> Bucket {
+fn bucket<S: ObjectStore + MultipartStore>(store: &Arc<S>, prefix: &str) -> Bucket {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let address = format!("memory://{prefix}");
     Bucket::new(&env, store.clone(), Some(store.clone()), prefix, address, LEASE).unwrap()
@@ -132,4 +139,82 @@ fn a_lock_that_was_left_is_taken_over_and_its_owner_notices() {
     assert!(other.check_lock().is_err());
     drop(held);
     assert_eq!(content(&one, "repository.lock").unwrap(), left, "it is not his");
+}
+
+/// A renewal was written and its answer lost; a later one found it, took it for what it had written
+/// itself, and trusted the lock longer than other programs waited for it.
+#[test]
+fn a_lock_is_trusted_from_the_time_at_which_it_was_written() {
+    let store = Arc::new(InMemory::new());
+    let flawed = Flawed::new(&store, Flaw::None);
+    let (one, other) = (bucket(&flawed, "p"), bucket(&store, "p"));
+    let held = one.lock().unwrap();
+    flawed.set(Flaw::LosesAnswer(0));
+    let begun = RealEnv.monotonic();
+    while RealEnv.monotonic() - begun < LEASE * 5 {
+        if let Some(_lock) = other.try_lock().unwrap() {
+            assert!(one.check_lock().is_err(), "two have it");
+            assert!(one.confirm_lock().is_err());
+            drop(held);
+            assert!(content(&other, "repository.lock").is_some(), "it is another one's");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("nobody else got it");
+}
+
+/// Two programs would have the lock, or one would renew what is another one's.
+#[test]
+fn a_store_that_ignores_a_condition_is_refused() {
+    for (flaw, name) in [(Flaw::IgnoresCreate, "If-None-Match"), (Flaw::IgnoresUpdate, "If-Match")] {
+        let store = Arc::new(InMemory::new());
+        let bucket = bucket(&Flawed::new(&store, flaw), "p");
+        let told = bucket.lock().map(|_| ()).unwrap_err().to_string();
+        assert!(told.contains(name), "{told}");
+        assert!(content(&bucket, "repository.lock").is_none(), "{name}");
+    }
+}
+
+fn insert(machine: &mut Machine) {
+    machine.insert();
+    machine.await_mark();
+    // Backups are named by the second.
+    machine.sim.advance(Duration::from_secs(1));
+}
+
+fn repository<S: ObjectStore + MultipartStore>(machine: &Machine, store: &Arc<S>) -> Repository {
+    Repository::open_or_make(&machine.env, Box::new(bucket(store, "p")), None).unwrap()
+}
+
+fn back_up(repository: &Repository, machine: &Machine) {
+    let _lock = repository.lock().unwrap();
+    take::take(repository, &machine.source(), 1, true).unwrap();
+}
+
+/// A program whose lock another one has seized removes nothing more, and makes no backup.
+#[test]
+fn a_program_that_has_lost_the_lock_stops() {
+    let store = Arc::new(InMemory::new());
+    let mut machine = Machine::with_table(&SimEnv::new(1));
+    let one = repository(&machine, &store);
+    for _ in 0..3 {
+        insert(&mut machine);
+        back_up(&one, &machine);
+    }
+    let lock = one.lock().unwrap();
+    let seized = content(&bucket(&store, "p"), "repository.lock").unwrap();
+    insert(&mut machine);
+    // Though its clock says that it has it.
+    put(&bucket(&store, "p"), "repository.lock", &[b"other", &seized[5..]].concat());
+    let before = one.ids().unwrap().len();
+    let told = take::take(&one, &machine.source(), 1, true).map(|_| ()).unwrap_err().to_string();
+    assert!(told.contains("be sure of the lock"), "{told}");
+    let backups = one.backups().unwrap().readable.len();
+    assert_eq!(backups, before, "what was written without the lock is none");
+    let told = prune::prune(&one, Keep { last: Some(1), days: None }).map(|_| ()).unwrap_err().to_string();
+    assert!(told.contains("be sure of the lock"), "{told}");
+    drop(lock);
+    assert!(content(&bucket(&store, "p"), "repository.lock").is_some(), "it is another one's");
+    machine.stop();
 }
