@@ -12,9 +12,11 @@
 //!      repository is needed.
 //! (L4) Appending to the newest file, or beginning the next one, needs no lock: prune removes files
 //!      before those that the latest backup needs. Making one segment of a closed file does: it
-//!      would come back after prune has removed it.
+//!      would come back after prune has removed it. Two programs that append at a time do not know
+//!      of each other's segments: these have the same bytes where they overlap, and none is removed
+//!      before a longer one is there, so that together they have all (`chain_of`).
 
-use super::repository::{Repository, Segment, log_folder, log_order};
+use super::repository::{Repository, Segment, chain_of, log_folder, log_order};
 use super::source::{OpenedLog, Source};
 use crate::log_tool::ToolError;
 use crate::tool::log_number;
@@ -75,13 +77,14 @@ pub(super) fn archive(
     source: &Source<'_>,
     archiving: Archiving,
 ) -> Result<ArchivedLog, ToolError> {
-    // The note is read first: the files have what it says.
+    // Then the note is read: another program that archives without a lock has archived what it says
+    // at the most. Then the server's files, which have what it says.
+    let bounds = repository.log_bounds()?;
     let mark = durable_mark(source.env, source.path, &source.log_name)
         .map_err(|e| ToolError::io("read the durable mark", source.path, e))?;
     let files = source.log()?;
     let reset = files.first().map_or(Ok(None), OpenedLog::reset)?;
     let shift = reset.as_ref().map_or(0, |reset| reset.first as i64 - reset.named as i64);
-    let bounds = repository.log_bounds()?;
     if let (true, Some((_, newest))) = (archiving.is_first, &bounds) {
         compare(repository, &files, newest)?;
     }
@@ -143,7 +146,9 @@ fn archive_file(
     archiving: Archiving,
     archived: &mut ArchivedLog,
 ) -> Result<u64, ToolError> {
-    let (mut segments, _) = repository.chain(&log.name)?;
+    let all = repository.all_segments(&log.name)?;
+    let is_covering = all.len() > 1;
+    let (mut segments, _) = chain_of(all);
     let have = segments.last().map_or(0, |segment| segment.to);
     let len = log.file.len().map_err(|e| log.failed(e))?;
     // A closed file has no byte too many. One whose end is not known to be flushed is not closed.
@@ -156,6 +161,17 @@ fn archive_file(
     let is_several = segments.len() > 1;
     if is_closed && is_several && archiving.is_locked {
         return write_over(repository, log, 0, end).map(|()| end);
+    }
+    if is_closed
+        && is_covering
+        && archiving.is_locked
+        && have == end
+        && let [whole] = &segments[..]
+    {
+        // A program that was ended has left what it had put together, or another one's was not known
+        // to it. The names are made durable before others go.
+        repository.files.sync(&log_folder(&log.name))?;
+        remove_others(repository, log, whole)?;
     }
     archived.is_merge_due |= is_closed && is_several;
     if end > have {
@@ -179,11 +195,15 @@ fn merge_from(segments: &[Segment]) -> Option<u64> {
 
 /// Makes one segment of all from an offset on (L2).
 fn write_over(repository: &Repository, log: &OpenedLog, from: u64, end: u64) -> Result<(), ToolError> {
-    let covered = repository.all_segments(&log.name)?;
     let whole = write(repository, log, from, end)?;
-    for segment in covered.iter().filter(|segment| segment.from >= from && segment.to <= end) {
-        if *segment != whole {
-            repository.remove_segment(&log.name, segment)?;
+    remove_others(repository, log, &whole)
+}
+
+/// Removes what a segment that is durable covers.
+fn remove_others(repository: &Repository, log: &OpenedLog, whole: &Segment) -> Result<(), ToolError> {
+    for segment in repository.all_segments(&log.name)? {
+        if segment != *whole && segment.from >= whole.from && segment.to <= whole.to {
+            repository.remove_segment(&log.name, &segment)?;
         }
     }
     Ok(())
@@ -218,28 +238,36 @@ fn compare(repository: &Repository, files: &[OpenedLog], last: &str) -> Result<(
             false => other_history(last),
         });
     };
-    for Segment { from, to, name } in repository.chain(last)?.0 {
-        let (mut at, mut ours) = (from, Vec::new());
-        repository.read(&name)?.read_all(&mut |theirs| {
-            ours.resize(theirs.len(), 0);
-            let n = log.file.read_at(&mut ours, at).map_err(|e| log.failed(e))?;
-            let mut theirs = theirs.to_vec();
-            if (at..at + theirs.len() as u64).contains(&FLAGS) && n > (FLAGS - at) as usize {
-                // Whether the file was closed is no difference.
-                let flags = (FLAGS - at) as usize;
-                (theirs[flags], ours[flags]) = (0, 0);
-            }
-            at += theirs.len() as u64;
-            if n == theirs.len() && ours == theirs { Ok(()) } else { Err(other_history(last)) }
-        })?;
-        if at != to {
-            return Err(ToolError::Refused(format!(
-                "'{}' has another length than its name says",
-                repository.shown(&name).display()
-            )));
+    repository.read_log(last, |segments, _| {
+        segments.iter().try_for_each(|segment| compare_segment(repository, log, segment))
+    })
+}
+
+fn compare_segment(
+    repository: &Repository,
+    log: &OpenedLog,
+    Segment { from, to, name }: &Segment,
+) -> Result<(), ToolError> {
+    let (mut at, mut ours) = (*from, Vec::new());
+    repository.read(name)?.read_all(&mut |theirs| {
+        ours.resize(theirs.len(), 0);
+        let n = log.file.read_at(&mut ours, at).map_err(|e| log.failed(e))?;
+        let mut theirs = theirs.to_vec();
+        if (at..at + theirs.len() as u64).contains(&FLAGS) && n > (FLAGS - at) as usize {
+            // Whether the file was closed is no difference.
+            let flags = (FLAGS - at) as usize;
+            (theirs[flags], ours[flags]) = (0, 0);
         }
+        at += theirs.len() as u64;
+        if n == theirs.len() && ours == theirs { Ok(()) } else { Err(other_history(&log.name)) }
+    })?;
+    if at == *to {
+        return Ok(());
     }
-    Ok(())
+    Err(ToolError::Refused(format!(
+        "'{}' has another length than its name says",
+        repository.shown(name).display()
+    )))
 }
 
 fn other_history(name: &str) -> ToolError {

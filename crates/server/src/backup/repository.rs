@@ -287,7 +287,8 @@ impl Repository {
         self.files.sweep(&folders)
     }
 
-    /// Hands over the bytes of a log file's segments, and says how many there are.
+    /// Hands over the bytes of a log file's segments ([`Self::chain`]), each once, and says how many
+    /// there are.
     pub(super) fn read_segments(
         &self,
         segments: &[Segment],
@@ -295,7 +296,12 @@ impl Repository {
     ) -> Result<u64, ToolError> {
         let mut end = 0;
         for segment in segments {
-            let content = self.read(&segment.name)?.read_all(take)?;
+            let mut known = end - segment.from;
+            let content = self.read(&segment.name)?.read_all(&mut |bytes| {
+                let skipped = known.min(bytes.len() as u64);
+                known -= skipped;
+                take(&bytes[skipped as usize..])
+            })?;
             if content.len != segment.to - segment.from {
                 let path = self.shown(&segment.name);
                 return Err(ToolError::Refused(format!(
@@ -432,19 +438,25 @@ fn read_title(files: &dyn Backend) -> Result<Option<String>, ToolError> {
     Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// Of several segments that begin at one place the longest; and where the first gap is: there a
-/// piece is missing, since later ones are there.
-fn chain_of(mut found: Vec<Segment>) -> (Vec<Segment>, Option<Gap>) {
-    found.sort_by_key(|segment| (segment.from, std::cmp::Reverse(segment.to)));
-    let (mut chain, mut end, mut gap): (Vec<Segment>, u64, Option<Gap>) = (Vec::new(), 0, None);
-    for segment in found {
-        if segment.from == end && segment.to > end {
-            end = segment.to;
-            chain.push(segment);
-        } else if segment.to > end && gap.is_none() {
-            gap = Some(Gap { from: end, to: segment.from });
+/// The fewest segments that have a log file's first bytes without a gap, in their order; and where
+/// the first gap is: there a piece is missing, since later ones are there. One may begin in front of
+/// the end of another: two programs that archive at a time do not know where the other one's end.
+pub(super) fn chain_of(mut found: Vec<Segment>) -> (Vec<Segment>, Option<Gap>) {
+    found.sort_by_key(|segment| segment.from);
+    let mut found = found.into_iter().peekable();
+    let (mut chain, mut end): (Vec<Segment>, u64) = (Vec::new(), 0);
+    loop {
+        let mut longest: Option<Segment> = None;
+        while let Some(segment) = found.next_if(|segment| segment.from <= end) {
+            if segment.to > longest.as_ref().map_or(end, |longest| longest.to) {
+                longest = Some(segment);
+            }
         }
+        let Some(longest) = longest else { break };
+        end = longest.to;
+        chain.push(longest);
     }
+    let gap = found.next().map(|segment| Gap { from: end, to: segment.from });
     (chain, gap)
 }
 
@@ -488,5 +500,31 @@ fn is_log_name(name: &str) -> bool {
 fn segment(log: &str, file: &str) -> Option<Segment> {
     let (from, to) = file.strip_suffix(".piece")?.split_once('-')?;
     let name = inside(&log_folder(log), file);
-    Some(Segment { from: from.parse().ok()?, to: to.parse().ok()?, name })
+    let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+    (from < to).then_some(Segment { from, to, name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_of_segments() {
+        let check = |found: &[(u64, u64)], expected: &[(u64, u64)], gap: Option<(u64, u64)>| {
+            let segments = found.iter().map(|&(from, to)| Segment::new("binlog.000001", from, to));
+            let (chain, found_gap) = chain_of(segments.collect());
+            let chain: Vec<_> = chain.iter().map(|segment| (segment.from, segment.to)).collect();
+            assert_eq!(chain, expected, "{found:?}");
+            assert_eq!(found_gap.map(|gap| (gap.from, gap.to)), gap, "{found:?}");
+        };
+        check(&[], &[], None);
+        check(&[(0, 5), (5, 9)], &[(0, 5), (5, 9)], None);
+        check(&[(5, 9)], &[], Some((0, 5)));
+        check(&[(0, 5), (6, 9), (9, 12)], &[(0, 5)], Some((5, 6)));
+        // Put together, and not removed yet.
+        check(&[(0, 5), (0, 9), (5, 9), (9, 11)], &[(0, 9), (9, 11)], None);
+        // Two programs.
+        check(&[(0, 7), (5, 9), (9, 12)], &[(0, 7), (5, 9), (9, 12)], None);
+        check(&[(0, 7), (1, 3), (5, 9), (6, 12)], &[(0, 7), (6, 12)], None);
+    }
 }

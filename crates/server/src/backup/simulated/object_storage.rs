@@ -2,16 +2,22 @@
 
 use super::super::backend::{Backend as _, Lock};
 use super::super::bucket::Bucket;
+use super::super::logs::{self, Archiving};
 use super::super::prune::{self, Keep};
+use super::super::rate::Rate;
 use super::super::repository::Repository;
+use super::super::restore::{self, Wanted};
+use super::super::source::Source;
 use super::super::take;
 use super::flawed::{Flaw, Flawed};
 use super::machine::Machine;
+use crate::log_tool::point::Until;
 use env::{Env, RealEnv, SimEnv};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use object_store::multipart::MultipartStore;
 use std::io::Read as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -190,6 +196,86 @@ fn repository<S: ObjectStore + MultipartStore>(machine: &Machine, store: &Arc<S>
 fn back_up(repository: &Repository, machine: &Machine) {
     let _lock = repository.lock().unwrap();
     take::take(repository, &machine.source(), 1, true).unwrap();
+}
+
+fn restored(machine: &Machine, store: &Arc<InMemory>) -> usize {
+    let sim = machine.sim.copy(1);
+    let env: Arc<dyn Env> = Arc::new(sim.clone());
+    let repository = Repository::open(&env, Box::new(bucket(store, "p")), None).unwrap();
+    let wanted = Wanted { target: Path::new("/new"), until: Until::End, keep_uuid: false, jobs: 1 };
+    restore::restore(&repository, None, &wanted).unwrap();
+    let mut restored = Machine::start(&sim, "/new").unwrap();
+    let rows = restored.rows();
+    restored.stop();
+    rows
+}
+
+/// The pieces of one program began in front of the end of what another one had put together: they
+/// were a gap, and nothing of them could be restored until the log file was closed.
+#[test]
+fn two_programs_that_archive_at_a_time_leave_no_gap() {
+    let store = Arc::new(InMemory::new());
+    let mut machine = Machine::with_table(&SimEnv::new(1));
+    insert(&mut machine);
+    let continuous = repository(&machine, &store);
+    back_up(&continuous, &machine);
+    let archive = |machine: &Machine| {
+        logs::archive(&continuous, &machine.source(), Archiving::default()).unwrap();
+    };
+    for _ in 0..20 {
+        insert(&mut machine);
+        archive(&machine);
+    }
+    // Another one is called now and then, and puts together what is small.
+    for _ in 0..20 {
+        insert(&mut machine);
+        back_up(&repository(&machine, &store), &machine);
+    }
+    assert_eq!(restored(&machine, &store), machine.count());
+    for _ in 0..5 {
+        insert(&mut machine);
+        archive(&machine);
+        assert_eq!(restored(&machine, &store), machine.count());
+    }
+    back_up(&repository(&machine, &store), &machine);
+    // A closed file is one object, whoever has archived what of it.
+    machine.sql("flush binary logs");
+    insert(&mut machine);
+    archive(&machine);
+    back_up(&continuous, &machine);
+    let logs = bucket(&store, "p").list_below("logs").unwrap();
+    let closed: Vec<_> = logs.iter().filter(|(folder, _)| folder == "binlog.000001").collect();
+    assert_eq!(closed.len(), 1, "{logs:?}");
+    assert_eq!(restored(&machine, &store), machine.count());
+    machine.stop();
+}
+
+/// What was archived in between was more than the server's note said that had been read before: it
+/// was taken for another history, and the advice was to begin another repository.
+#[test]
+fn a_backup_bears_with_a_log_that_is_archived_meanwhile() {
+    let store = Arc::new(InMemory::new());
+    let mut machine = Machine::with_table(&SimEnv::new(1));
+    insert(&mut machine);
+    let continuous = repository(&machine, &store);
+    back_up(&continuous, &machine);
+    insert(&mut machine);
+    let flawed = Flawed::new(&store, Flaw::None);
+    let (is_reached, go_on) = flawed.pause_list();
+    let env = machine.env.clone();
+    let other = std::thread::spawn(move || {
+        let repository = Repository::open(&env, Box::new(bucket(&flawed, "p")), None).unwrap();
+        let _lock = repository.lock().unwrap();
+        let source = Source::open(&env, Path::new("/data"), Rate::new(None)).unwrap();
+        take::take(&repository, &source, 1, true).map(|_| ()).map_err(|e| e.to_string())
+    });
+    is_reached.recv().unwrap();
+    insert(&mut machine);
+    logs::archive(&continuous, &machine.source(), Archiving::default()).unwrap();
+    go_on.send(()).unwrap();
+    other.join().unwrap().unwrap();
+    assert_eq!(restored(&machine, &store), machine.count());
+    machine.stop();
 }
 
 /// A program whose lock another one has seized removes nothing more, and makes no backup.
