@@ -2,7 +2,8 @@
 //! is whole it gets its name, and then loses that file: as long as it has it, under either name, no
 //! server starts on it, and the next one that makes `NAME` removes it, if the one that made it is
 //! gone, which a lock on that file tells. So a power cut at any moment leaves nothing, a data
-//! directory, or what is replaced.
+//! directory, or what is replaced. What is removed loses its name first, so that it is never an empty
+//! folder, in which a server would begin a new database.
 
 use super::super::ToolError;
 use super::say;
@@ -41,7 +42,10 @@ pub(crate) fn refuse_unreadable(env: &dyn Env, datadir: &Path) -> Result<(), Too
 /// The folder that becomes the data directory; removed if it does not (P2).
 pub(crate) struct Unfinished {
     env: Arc<dyn Env>,
+    /// Where it is now.
     pub(crate) path: PathBuf,
+    /// `NAME.unfinished`.
+    aside: PathBuf,
     is_finished: bool,
     _lock: Box<dyn Send + Sync>,
 }
@@ -52,13 +56,14 @@ impl Unfinished {
             ToolError::Refused(format!("'{}' is no name for a new data directory", target.display()))
         })?;
         let path = target.with_file_name(format!("{}.unfinished", name.to_string_lossy()));
-        for path in [target, &path] {
-            remove_left(&*env, path)?;
-            refuse_full(&*env, path)?;
+        for left in [&path, target] {
+            remove_left(&*env, left, &path)?;
+            refuse_full(&*env, left)?;
         }
         env.create_dir_all(&path).map_err(|e| ToolError::io("make the folder", &path, e))?;
         let lock = lock(&*env, &path)?;
-        let begun = Self { env, path, is_finished: false, _lock: lock };
+        let aside = path.clone();
+        let begun = Self { env, path, aside, is_finished: false, _lock: lock };
         begun.mark().map_err(|e| ToolError::io("write", &begun.path.join(MARKER), e))?;
         Ok(begun)
     }
@@ -72,10 +77,7 @@ impl Unfinished {
     }
 
     pub(crate) fn finish(mut self, target: &Path) -> Result<(), ToolError> {
-        let named = self.env.rename(&self.path, target).and_then(|()| {
-            let above = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            self.env.sync_dir(above)
-        });
+        let named = rename(&*self.env, &self.path, target);
         named.map_err(|e| ToolError::io("name the new data directory", target, e))?;
         // If it keeps the file, it is none.
         target.clone_into(&mut self.path);
@@ -90,15 +92,16 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.is_finished
-            && let Err(e) = remove(&*self.env, &self.path)
+            && let Err(e) = remove(&*self.env, &self.path, &self.aside)
         {
             say(format_args!("can't remove '{}': {e}", self.path.display()));
         }
     }
 }
 
-/// Removes what stands under a name that is not whole, if who made it is gone.
-fn remove_left(env: &dyn Env, path: &Path) -> Result<(), ToolError> {
+/// Removes what stands under a name that is not whole, if who made it is gone; `aside` is the other
+/// name for it.
+fn remove_left(env: &dyn Env, path: &Path, aside: &Path) -> Result<(), ToolError> {
     if !is_unfinished(env, path) {
         return Ok(());
     }
@@ -107,7 +110,7 @@ fn remove_left(env: &dyn Env, path: &Path) -> Result<(), ToolError> {
         return Err(in_the_making(path));
     }
     say(format_args!("removing '{}': what made it was ended before it was whole", path.display()));
-    remove(env, path).map_err(|e| ToolError::io("remove", path, e))
+    remove(env, path, aside).map_err(|e| ToolError::io("remove", path, e))
 }
 
 /// With the lock: false if the other program has finished it since it was looked at. Then the file
@@ -151,8 +154,20 @@ fn lock(env: &dyn Env, path: &Path) -> Result<Box<dyn Send + Sync>, ToolError> {
     })
 }
 
-/// Removes it, the file that marks it last, also on the disk: what is left of it never looks whole.
-fn remove(env: &dyn Env, path: &Path) -> io::Result<()> {
+/// Gives it another name in the same folder, durably.
+fn rename(env: &dyn Env, from: &Path, to: &Path) -> io::Result<()> {
+    env.rename(from, to)?;
+    let above = to.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    env.sync_dir(above)
+}
+
+/// Removes it under the name `aside`, and the file that marks it last, also on the disk: what is left
+/// of it never looks whole.
+fn remove(env: &dyn Env, path: &Path, aside: &Path) -> io::Result<()> {
+    if path != aside {
+        rename(env, path, aside)?;
+    }
+    let path = aside;
     for inner in env.read_dir(path)? {
         match env.read_dir(&inner) {
             Ok(_) => env.remove_tree(&inner)?,
