@@ -96,6 +96,7 @@ fn a_piece_in_the_place_of_another_is_refused() {
     let key = scene.path("key");
     std::fs::write(&key, "3a".repeat(32)).unwrap();
     for more in [Vec::new(), vec![format!("--key-file={key}")]] {
+        let _ = std::fs::remove_dir_all(scene.repository());
         scene.more = more;
         scene.take();
         // A backup needs the log from the last checkpoint on, which may be in the last file.
