@@ -30,8 +30,9 @@ const NAME: &str = "repository.lock";
 const RENEWALS: u32 = 4;
 /// Whatever another program's lock says, it is good for no longer.
 const LEASE_MAX: Duration = Duration::from_secs(3600);
-/// How often a lock that was removed meanwhile is tried for.
+/// How often a lock that was removed meanwhile is tried for, and a request whose answer was lost.
 const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Another program's lock.
 pub(super) struct Seen {
@@ -130,11 +131,11 @@ pub(super) fn try_lock(shared: &Arc<Shared>) -> Result<Option<Lock>, ToolError> 
     let token = token(&*shared.env);
     // What an attempt has written may be found by a later one (K2).
     let begun = shared.env.monotonic();
-    for _ in 0..ATTEMPTS {
+    for attempt in 1..=ATTEMPTS {
         match shared.put(NAME, text(shared, &token), PutMode::Create) {
             Ok(version) => return taken(shared, token, version, begun).map(Some),
             Err(Trouble::Store(Error::AlreadyExists { .. } | Error::Precondition { .. })) => {}
-            Err(e) => return Err(e.tool(shared, "lock with", NAME)),
+            Err(e) => pause_after(shared, e, begun, attempt)?,
         }
         let Some((content, version)) = shared.get(NAME)? else { continue };
         let (owner, lease) = parse(&content);
@@ -160,10 +161,38 @@ pub(super) fn try_lock(shared: &Arc<Shared>) -> Result<Option<Lock>, ToolError> 
             Err(Trouble::Store(
                 Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotFound { .. },
             )) => {}
-            Err(e) => return Err(e.tool(shared, "lock with", NAME)),
+            Err(e) => pause_after(shared, e, begun, attempt)?,
         }
     }
     Ok(None)
+}
+
+/// A request on a condition is not tried again by the store's client where its answer was lost: what
+/// it would say then is known here alone. An error, unless that may have happened and it is tried
+/// again.
+fn pause_after(shared: &Shared, trouble: Trouble, begun: Duration, attempt: u32) -> Result<(), ToolError> {
+    // An answer that does not come takes its time.
+    let is_early = shared.env.monotonic() - begun < shared.lease;
+    match trouble {
+        Trouble::Store(Error::Generic { .. }) if is_early && attempt < ATTEMPTS => {
+            std::thread::sleep(PAUSE);
+            Ok(())
+        }
+        trouble => Err(trouble.tool(shared, "lock with", NAME)),
+    }
+}
+
+/// True if the lock is not written on a condition that it does not meet.
+fn is_refused(shared: &Shared, owner: &str, mode: &PutMode) -> Result<bool, ToolError> {
+    let begun = shared.env.monotonic();
+    for attempt in 1.. {
+        match shared.put(NAME, text(shared, owner), mode.clone()) {
+            Ok(_) => return Ok(false),
+            Err(Trouble::Store(Error::AlreadyExists { .. } | Error::Precondition { .. })) => return Ok(true),
+            Err(e) => pause_after(shared, e, begun, attempt)?,
+        }
+    }
+    unreachable!("the last attempt returns")
 }
 
 /// The lock was written in this version.
@@ -194,18 +223,15 @@ fn check_conditions(shared: &Shared, version: UpdateVersion) -> Result<(), ToolE
             shared.shown("").display()
         )))
     };
-    match shared.put(NAME, text(shared, &held.token), PutMode::Create) {
-        Err(Trouble::Store(Error::AlreadyExists { .. } | Error::Precondition { .. })) => {}
-        Ok(_) => return ignored("If-None-Match"),
-        Err(e) => return Err(e.tool(shared, "lock with", NAME)),
+    if !is_refused(shared, &held.token, &PutMode::Create)? {
+        return ignored("If-None-Match");
     }
     if !held.renew_at_last() {
         return Err(unsure(shared));
     }
-    match shared.put(NAME, text(shared, &held.token), PutMode::Update(version)) {
-        Err(Trouble::Store(Error::AlreadyExists { .. } | Error::Precondition { .. })) => Ok(()),
-        Ok(_) => ignored("If-Match"),
-        Err(e) => Err(e.tool(shared, "lock with", NAME)),
+    match is_refused(shared, &held.token, &PutMode::Update(version))? {
+        true => Ok(()),
+        false => ignored("If-Match"),
     }
 }
 
@@ -277,9 +303,19 @@ impl Held {
         }
     }
 
-    /// As [`Self::renew_once`], which may hear of an earlier renewal first.
+    /// As [`Self::renew_once`], which may hear of an earlier renewal first, or of nothing.
     fn renew_at_last(&self) -> bool {
-        (0..3).any(|_| self.renew_once())
+        let begun = self.shared.env.monotonic();
+        for _ in 0..ATTEMPTS {
+            if self.renew_once() {
+                return true;
+            }
+            if self.state.lock().is_lost || self.shared.env.monotonic() - begun >= self.shared.lease {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        false
     }
 
     /// Writes the lock again; false if it could not be, or is known not to be this program's any
