@@ -63,6 +63,15 @@ fn main() {
         format!("INSERT INTO t VALUES ({i}, {}, '{:0120}', '{:060}')", i % 100, i, i)
     });
     measure("point select", &mut s, n, |i| format!("SELECT c FROM t WHERE id={i}"));
+    // The events of statements, by turns: what they cost is small.
+    for _ in 0..5 {
+        for (on, name) in [("YES", "point select, with its event"), ("NO", "point select, without")] {
+            let consumers = "UPDATE performance_schema.setup_consumers SET ENABLED =";
+            run(&mut s, &format!("{consumers} '{on}' WHERE NAME LIKE 'events_statements_%t%y'")).unwrap();
+            run(&mut s, &format!("{consumers} '{on}' WHERE NAME = 'events_statements_current'")).unwrap();
+            measure(name, &mut s, n, |i| format!("SELECT c FROM t WHERE id={i}"));
+        }
+    }
     measure("range of 100", &mut s, n / 20, |i| {
         format!("SELECT c FROM t WHERE id BETWEEN {i} AND {}", i + 99)
     });

@@ -18,6 +18,7 @@ mod assignments;
 mod change;
 pub(crate) use change::{delete_plan, update_plan};
 pub(crate) mod computed;
+mod consumers;
 mod create_event;
 mod create_select;
 pub(crate) mod create_start;
@@ -238,11 +239,15 @@ fn truncates_log(cx: &Context, name: &ObjectName) -> bool {
             cx.instance.statement_logs().truncate(&name.name)
         }
         Some(database) if database.eq_ignore_ascii_case("performance_schema") => {
-            let is_summary = name.name.eq_ignore_ascii_case("events_statements_summary_by_digest");
-            if is_summary {
-                cx.instance.statement_digests().clear();
+            match name.name.to_ascii_lowercase().as_str() {
+                "events_statements_summary_by_digest" => cx.instance.statement_digests().clear(),
+                "events_statements_current" | "events_statements_history" => {
+                    cx.instance.processes().iter().for_each(|process| process.events().clear());
+                }
+                "events_statements_history_long" => cx.instance.statement_events().clear_long(),
+                _ => return false,
             }
-            is_summary
+            true
         }
         _ => false,
     }
@@ -331,6 +336,9 @@ fn rows_of(cx: &mut Context, statement: &Statement, text: &[u8], sink: &mut dyn 
         }
         S::Update(update) => {
             cx.count(Counter::ComUpdate);
+            if let Some(outcome) = consumers::update(cx, update) {
+                return outcome.map(|()| OK);
+            }
             in_statement(cx, own, |cx| change::update(cx, update, text)).map(|()| OK)
         }
         S::Delete(delete) => {

@@ -31,6 +31,7 @@ use crate::catalog::set_aside::{ObjectKind, SetAside};
 use crate::catalog::{Catalog, CatalogState, Rehearsal, Replay, UserAtHost, parse_one, record};
 use crate::events::EventTimes;
 use crate::expression::functions::uuid;
+use crate::index_use::IndexUses;
 use crate::replica::Channels;
 use crate::replica::applier::committed_position;
 use crate::replicas::Replicas;
@@ -43,6 +44,7 @@ use crate::session::xa::Branches;
 use crate::session::{Connection, Session, UserVariables};
 use crate::spill::Spill;
 use crate::statement_digests::StatementDigests;
+use crate::statement_events::{SessionEvents, StatementEvents};
 use crate::statement_log::StatementLogs;
 use crate::status::{self, Status};
 use crate::variables::{self, GlobalVariables, ids};
@@ -89,6 +91,7 @@ pub struct Process {
     interrupt: Arc<Interrupt>,
     transaction: Arc<OpenTransaction>,
     user_variables: Arc<UserVariables>,
+    events: Arc<SessionEvents>,
     on_kill: Box<dyn Fn(Kill) + Send + Sync>,
     running: Mutex<Running>,
 }
@@ -111,6 +114,7 @@ pub(crate) struct SessionHandles {
     pub(crate) interrupt: Arc<Interrupt>,
     pub(crate) transaction: Arc<OpenTransaction>,
     pub(crate) user_variables: Arc<UserVariables>,
+    pub(crate) events: Arc<SessionEvents>,
 }
 
 /// Bytes of a statement that SHOW FULL PROCESSLIST shows.
@@ -131,8 +135,8 @@ impl Process {
             database: None,
             state: "",
         });
-        let SessionHandles { interrupt, transaction, user_variables } = handles;
-        Self { id, user, account, interrupt, transaction, user_variables, on_kill, running }
+        let SessionHandles { interrupt, transaction, user_variables, events } = handles;
+        Self { id, user, account, interrupt, transaction, user_variables, events, on_kill, running }
     }
 
     /// Asks the session to stop.
@@ -161,6 +165,11 @@ impl Process {
 
     pub(crate) fn transaction(&self) -> &OpenTransaction {
         &self.transaction
+    }
+
+    /// The statements that it ran last.
+    pub(crate) fn events(&self) -> &SessionEvents {
+        &self.events
     }
 
     pub(crate) fn user_variables(&self) -> &UserVariables {
@@ -237,6 +246,8 @@ pub struct Instance {
     channels: Channels,
     statement_logs: Arc<StatementLogs>,
     statement_digests: StatementDigests,
+    index_uses: Arc<IndexUses>,
+    statement_events: StatementEvents,
     owned_gtids: OwnedGtids,
 }
 
@@ -346,6 +357,16 @@ impl Instance {
     /// What statements of each form have cost.
     pub(crate) fn statement_digests(&self) -> &StatementDigests {
         &self.statement_digests
+    }
+
+    /// The statements that ran last.
+    pub(crate) fn statement_events(&self) -> &StatementEvents {
+        &self.statement_events
+    }
+
+    /// How often indexes were used.
+    pub(crate) fn index_uses(&self) -> &Arc<IndexUses> {
+        &self.index_uses
     }
 
     /// The general log and the slow query log.
@@ -562,6 +583,11 @@ impl Instance {
         statement_logs.follow(&options.globals);
         let digests = options.globals.uint(ids::PERFORMANCE_SCHEMA_DIGESTS_SIZE);
         let statement_digests = StatementDigests::new(usize::try_from(digests).unwrap_or(usize::MAX));
+        let size = |id| usize::try_from(options.globals.uint(id)).unwrap_or(usize::MAX);
+        let statement_events = StatementEvents::new(
+            size(ids::PERFORMANCE_SCHEMA_EVENTS_STATEMENTS_HISTORY_SIZE),
+            size(ids::PERFORMANCE_SCHEMA_EVENTS_STATEMENTS_HISTORY_LONG_SIZE),
+        );
         let channels = Channels::open(env.clone(), &options.datadir);
         let instance = Arc::new(Self {
             env,
@@ -590,6 +616,8 @@ impl Instance {
             owned_gtids: OwnedGtids::default(),
             statement_logs,
             statement_digests,
+            index_uses: Arc::default(),
+            statement_events,
         });
         instance.replay()?;
         instance.guard_prepared()?;

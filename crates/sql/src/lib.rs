@@ -21,12 +21,13 @@
 //! Around it: [`explain`] (what was planned, and what it did), [`admin`] (SET, SHOW, KILL and their
 //! like), [`routine`] (stored functions: statements within a statement), [`variables`] and
 //! [`status`] (what SET sets and SHOW STATUS counts), [`statement_digests`] (what statements of a
-//! form cost), [`statement_log`] (general and slow query log), [`system_tables`]
-//! (`information_schema` and its like; [`system_schemas`]: their names), [`listing`] (what SHOW
-//! shows, for these as well), [`instance`] (what the sessions share), [`replicas`] (who follows
-//! this server), [`replica`] (whom it follows), [`monitor`] (who waits, what is slow, who lags, as
-//! the status page lists it). Below: [`syntax`] (texts and trees) and [`datum`] (types, values,
-//! errors, and what a statement may take).
+//! form cost), [`statement_events`] (those that ran last), [`index_use`] (which indexes are used),
+//! [`statement_log`] (general and slow query log), [`system_tables`] (`information_schema` and its
+//! like; [`system_schemas`]: their names), [`listing`] (what SHOW shows, for these as well),
+//! [`instance`] (what the sessions share), [`replicas`] (who follows this server), [`replica`]
+//! (whom it follows), [`monitor`] (who waits, what is slow, who lags, as the status page lists it).
+//! Below: [`syntax`] (texts and trees) and [`datum`] (types, values, errors, and what a statement
+//! may take).
 //!
 //! Modules import downwards in the order of the journey: `session`, `executor`, `planner`,
 //! `expression`, `catalog`, `variables`. These arrows run back up:
@@ -57,6 +58,7 @@ mod events;
 mod executor;
 mod explain;
 mod expression;
+mod index_use;
 mod instance;
 mod like;
 mod listing;
@@ -72,6 +74,7 @@ mod session;
 mod spill;
 mod statement_class;
 mod statement_digests;
+mod statement_events;
 mod statement_log;
 pub mod status;
 mod system_schemas;

@@ -9,6 +9,8 @@
 //!    ([`join`], [`access`]).
 //! 4. plan     A [`Query`] of [`Operator`]s comes out, which [`crate::executor::query`] runs.
 //!
+//! What optimizer hints ask of 3: [`hinted`].
+//!
 //! How a subquery of IN that stays an operand finds its rows: [`lookup`].
 //!
 //! What messages and EXPLAIN call a plan's places and expressions: [`names`], [`expression_text`].
@@ -24,6 +26,7 @@ pub(crate) mod covering;
 pub(crate) mod expression_text;
 pub(crate) mod from;
 pub(crate) mod grouping;
+pub(crate) mod hinted;
 pub(crate) mod join;
 pub(crate) mod json_table;
 pub(crate) mod key_ranges;

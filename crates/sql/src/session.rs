@@ -169,6 +169,7 @@ impl Session {
             interrupt: cx.interrupt.clone(),
             transaction: cx.transactions.published.clone(),
             user_variables: cx.settings.shared_user_variables().clone(),
+            events: cx.statistics.events.clone(),
         };
         let process = Process::new(connection.id, user, connection.account, handles, connection.on_kill);
         let process = Arc::new(process);
@@ -365,7 +366,7 @@ impl Session {
         let begun = StatementDigests::begin(&self.cx);
         let mut counted = statement_log::Counted { sink, rows: 0 };
         let outcome = self.uncounted_statement(statement, text, more, &mut counted);
-        let ended = StatementOutcome { rows_sent: counted.rows, failed: outcome.is_err() };
+        let ended = StatementOutcome { rows_sent: counted.rows, error: outcome.as_ref().err() };
         begun.end(&self.cx, &tally, own, &statement.kind, ended);
         outcome
     }

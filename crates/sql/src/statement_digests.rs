@@ -19,7 +19,7 @@ mod quick;
 mod summary;
 
 pub(crate) use costs::FormCost;
-pub(crate) use summary::Summary;
+pub(crate) use summary::{Summary, digest_of};
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -31,8 +31,9 @@ use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::session::{Context, Examined};
-use crate::statement_log;
 use crate::status::Counter;
+use crate::{statement_class, statement_events, statement_log};
+use datum::error::SqlError;
 use syntax::ast::StatementKind;
 use syntax::digest;
 
@@ -45,7 +46,7 @@ const BUCKETS_OF_OCTAVE: u32 = 4;
 const BUCKETS: usize = 104;
 
 /// The counters whose changes are summed, in the order of the table's columns.
-const COUNTED: [Counter; 11] = [
+pub(crate) const COUNTED: [Counter; 11] = [
     Counter::CreatedTmpDiskTables,
     Counter::CreatedTmpTables,
     Counter::SelectFullJoin,
@@ -326,6 +327,15 @@ impl StatementDigests {
         Tally::of_form(form, generation)
     }
 
+    /// What a statement's event shows of its form: the default database, the digest and the
+    /// normalized text.
+    pub(crate) fn form_of(tally: &Tally) -> FormNames {
+        match &tally.form.name {
+            None => (None, None),
+            Some((schema, text)) => (schema.clone(), Some((summary::digest_of(text), text.clone()))),
+        }
+    }
+
     pub(crate) fn begin(cx: &Context) -> StatementStart {
         StatementStart {
             at: cx.instance.env().monotonic(),
@@ -345,10 +355,13 @@ impl StatementDigests {
     }
 }
 
+/// A default database, and a digest with its normalized text.
+pub(crate) type FormNames = (Option<Box<str>>, Option<(String, Box<str>)>);
+
 /// How a statement ended.
-pub(crate) struct StatementOutcome {
+pub(crate) struct StatementOutcome<'e> {
     pub(crate) rows_sent: u64,
-    pub(crate) failed: bool,
+    pub(crate) error: Option<&'e SqlError>,
 }
 
 impl StatementStart {
@@ -356,11 +369,12 @@ impl StatementStart {
     pub(crate) fn end(
         self,
         cx: &Context,
-        tally: &Tally,
+        tally: &Arc<Tally>,
         text: &[u8],
         kind: &StatementKind,
-        StatementOutcome { rows_sent, failed }: StatementOutcome,
+        StatementOutcome { rows_sent, error }: StatementOutcome<'_>,
     ) {
+        let failed = error.is_some();
         let took = cx.instance.env().monotonic().saturating_sub(self.at);
         let sums = &tally.sums;
         let picoseconds =
@@ -376,11 +390,16 @@ impl StatementStart {
         sums.add(Sum::RowsSent, rows_sent);
         sums.add(Sum::RowsExamined, cx.statistics.examined.rows - self.examined.rows);
         sums.add(Sum::NoIndexUsed, u64::from(cx.statistics.examined.full_scans > self.examined.full_scans));
-        for ((sum, counter), before) in sums.counted.iter().zip(COUNTED).zip(self.counted) {
-            let counted = cx.statistics.counters.get(counter).wrapping_sub(before);
+        let mut all_counted = [0; COUNTED.len()];
+        let counters = COUNTED.into_iter().zip(self.counted).zip(&mut all_counted);
+        for (sum, ((counter, before), counted)) in sums.counted.iter().zip(counters) {
+            *counted = cx.statistics.counters.get(counter).wrapping_sub(before);
             // FLUSH STATUS may have reset the counter.
-            if counted != 0 && counted < u64::MAX / 2 {
-                sum.store(sum.load(Relaxed).wrapping_add(counted), Relaxed);
+            if *counted >= u64::MAX / 2 {
+                *counted = 0;
+            }
+            if *counted != 0 {
+                sum.store(sum.load(Relaxed).wrapping_add(*counted), Relaxed);
             }
         }
         raise(&sums.least, u64::MAX - time);
@@ -397,6 +416,26 @@ impl StatementStart {
                 text.truncate(String::from_utf8_lossy(&text[..TEXT_MAX]).trim_end_matches('\u{fffd}').len());
             }
             *tally.form.sample.lock() = Sample { text: text.into(), seen: cx.real_moment() as u64 };
+        }
+        let events = cx.instance.statement_events();
+        if events.is_on() {
+            events.add(cx.connection.id, &cx.statistics.events, |event| {
+                event.name = statement_class::event_name(kind);
+                (event.began, event.took) = (self.at, took);
+                event.waited = storage::lock::waited_by_thread().saturating_sub(self.waited);
+                let sql_mode = cx.settings.variables().uint(crate::variables::ids::SQL_MODE);
+                let text = statement_log::hidden(kind, text, sql_mode);
+                event.text.clear();
+                event.text.extend_from_slice(&text[..text.len().min(statement_events::TEXT_MAX)]);
+                event.tally = Some(tally.clone());
+                event.error = error.map(|e| (e.number, e.sqlstate, e.message.as_str().into()));
+                event.warnings = if failed { 0 } else { cx.statement.diagnostics.warning_count() };
+                event.affected = if failed { 0 } else { cx.statement.status.affected };
+                event.sent = rows_sent;
+                event.examined = cx.statistics.examined.rows - self.examined.rows;
+                event.scanned = cx.statistics.examined.full_scans > self.examined.full_scans;
+                event.counted = all_counted;
+            });
         }
     }
 }

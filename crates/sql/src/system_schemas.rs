@@ -2,17 +2,16 @@
 //! [`crate::system_tables`] has. Names are the same in any case.
 
 /// The schemas whose tables are made when a query asks for them.
-pub(crate) const NAMES: [&str; 3] = ["information_schema", "mysql", "performance_schema"];
+pub(crate) const NAMES: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
 
 /// True for a schema of system tables.
 pub(crate) fn is_system(database: &str) -> bool {
     NAMES.iter().any(|name| database.eq_ignore_ascii_case(name))
 }
 
-/// True for a schema that no client may change: those of system tables, and `sys`, which there is
-/// not.
+/// True for a schema that no client may change.
 pub(crate) fn is_reserved(database: &str) -> bool {
-    is_system(database) || database.eq_ignore_ascii_case("sys")
+    is_system(database)
 }
 
 /// True if everybody may read this table of `performance_schema`; others there ask for SELECT like

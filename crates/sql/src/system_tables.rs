@@ -15,17 +15,20 @@
 //!      the catalog, and a dump carries them as statements. So they are listed by whatever names
 //!      the schema, SHOW TABLES FROM mysql and information_schema, and not by SHOW TABLES alone in
 //!      the default database, which is how dump tools ask for what they are to carry. Those are the
-//!      logs, of which the tools carry the definitions only.
+//!      logs, of which the tools carry the definitions only. So it is with all of `sys`, which some
+//!      tools take for a database like others.
 //!
-//! - [`information_schema`] and [`innodb`], [`performance_schema`], [`instruments`] and
-//!   [`replication`], [`mysql`]: which tables there are. [`schemas`], [`columns`], [`keys`],
-//!   [`routines`], [`views`], [`server`], [`accounts`], [`locks`], [`channels`]: their rows.
+//! - [`information_schema`] and [`innodb`], [`performance_schema`], [`index_use`], [`instruments`],
+//!   [`replication`] and [`statement_events`], [`mysql`], [`sys`]: which tables there are.
+//!   [`schemas`], [`columns`], [`keys`], [`routines`], [`views`], [`server`], [`accounts`],
+//!   [`locks`], [`channels`]: their rows.
 
 mod accounts;
 mod channels;
 pub(crate) mod column;
 mod columns;
 mod events;
+mod index_use;
 mod information_schema;
 mod innodb;
 mod instruments;
@@ -37,6 +40,8 @@ mod replication;
 mod routines;
 mod schemas;
 mod server;
+mod statement_events;
+mod sys;
 mod triggers;
 mod views;
 
@@ -53,6 +58,8 @@ use datum::value::Datum;
 
 use column::SystemColumn;
 
+pub(crate) use instruments::{CONSUMERS, SWITCHED};
+
 /// Takes a row: a value for each column.
 pub(crate) type Each<'e> = &'e mut dyn FnMut(Vec<Datum<'static>>) -> Result<()>;
 
@@ -65,7 +72,9 @@ pub(crate) struct SystemSchema {
     pub collation: Collation,
     /// What is said to keep its tables; `None` if they are views.
     pub engine: Option<&'static str>,
-    /// The tables that are always listed, by what they are about.
+    /// Its tables without [`Self::grant_tables`] are listed by SHOW TABLES alone, too (T2).
+    carried: bool,
+    /// The tables that are listed with the schema, by what they are about.
     pub tables: &'static [&'static [SystemTable]],
     /// Those that are listed where the schema is named (T2); as in MySQL they are InnoDB's.
     pub(crate) grant_tables: &'static [SystemTable],
@@ -91,11 +100,12 @@ pub(crate) struct Wanted {
     table: Option<String>,
 }
 
-pub(crate) const SCHEMAS: [SystemSchema; 3] = [
+pub(crate) const SCHEMAS: [SystemSchema; 4] = [
     SystemSchema {
         name: "information_schema",
         collation: Collation(33),
         engine: None,
+        carried: true,
         tables: &[information_schema::TABLES, innodb::TABLES],
         grant_tables: &[],
     },
@@ -103,6 +113,7 @@ pub(crate) const SCHEMAS: [SystemSchema; 3] = [
         name: "mysql",
         collation: Collation::UTF8MB4_0900_AI_CI,
         engine: Some("CSV"),
+        carried: true,
         tables: &[mysql::LOGS],
         grant_tables: mysql::GRANT_TABLES,
     },
@@ -110,7 +121,22 @@ pub(crate) const SCHEMAS: [SystemSchema; 3] = [
         name: "performance_schema",
         collation: Collation::UTF8MB4_0900_AI_CI,
         engine: Some("PERFORMANCE_SCHEMA"),
-        tables: &[performance_schema::TABLES, instruments::TABLES, replication::TABLES],
+        carried: true,
+        tables: &[
+            index_use::TABLES,
+            instruments::TABLES,
+            performance_schema::TABLES,
+            replication::TABLES,
+            statement_events::TABLES,
+        ],
+        grant_tables: &[],
+    },
+    SystemSchema {
+        name: "sys",
+        collation: Collation::UTF8MB4_0900_AI_CI,
+        engine: None,
+        carried: false,
+        tables: sys::TABLES,
         grant_tables: &[],
     },
 ];
@@ -149,13 +175,23 @@ impl SystemSchema {
         self.all_tables().find(|table| table.name.eq_ignore_ascii_case(name))
     }
 
-    /// Its tables without those of [`Self::grant_tables`].
+    /// Its tables that SHOW TABLES lists where the schema is the default database (T2).
     pub(crate) fn carried_tables(&self) -> impl Iterator<Item = &'static SystemTable> + use<> {
-        self.tables.iter().copied().flatten()
+        let tables = if self.carried { self.tables } else { &[] };
+        tables.iter().copied().flatten()
     }
 
     pub(crate) fn all_tables(&self) -> impl Iterator<Item = &'static SystemTable> + use<> {
-        self.carried_tables().chain(self.grant_tables)
+        self.tables.iter().copied().flatten().chain(self.grant_tables)
+    }
+
+    /// What its tables are called; those that InnoDB is said to keep are base tables.
+    pub(crate) fn table_type(&self) -> &'static str {
+        match (self.engine, self.name) {
+            (Some(_), _) => "BASE TABLE",
+            (None, "sys") => "VIEW",
+            (None, _) => "SYSTEM VIEW",
+        }
     }
 
     /// What is said to keep one of its tables; `None` if it is a view.

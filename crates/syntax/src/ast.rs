@@ -20,7 +20,8 @@
 //!
 //! Reading order: [`expression`], [`query`], [`change`] (INSERT, UPDATE, ..), [`data_type`],
 //! [`table`] (CREATE and ALTER TABLE), [`routine`], [`session`] (SET, transactions), [`admin`]
-//! (SHOW, users, maintenance); [`visit`] walks over all of it, [`visit_mut`] changes queries.
+//! (SHOW, users, maintenance), [`hint`]; [`visit`] walks over all of it, [`visit_mut`] changes
+//! queries.
 #![allow(missing_docs)] // variants and fields carry the grammar's own words; a comment where those don't say it all
 
 mod admin;
@@ -28,6 +29,7 @@ mod change;
 mod data_type;
 mod event;
 mod expression;
+mod hint;
 mod query;
 mod remark;
 mod routine;
@@ -42,6 +44,7 @@ pub use change::*;
 pub use data_type::*;
 pub use event::*;
 pub use expression::*;
+pub use hint::*;
 pub use query::*;
 pub use remark::*;
 pub use routine::*;

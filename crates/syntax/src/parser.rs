@@ -125,6 +125,8 @@ pub struct Parser<'a> {
     remarks: Remarks,
     /// The statement's first query block has begun: hints about the whole statement can't follow.
     beyond_first_block: bool,
+    /// How many hints that choose between plans the blocks of the statement have.
+    plan_hints: usize,
 }
 
 /// Parses a text that holds one statement; anything after its `;` is an error. `None` if there is
@@ -170,6 +172,7 @@ impl<'a> Parser<'a> {
             parameters_allowed: true,
             remarks: Remarks::default(),
             beyond_first_block: false,
+            plan_hints: 0,
         }
     }
 
@@ -181,6 +184,7 @@ impl<'a> Parser<'a> {
         self.statement_start = self.previous_end + blanks as u32;
         (self.parameters, self.depth, self.height) = (0, 0, 0);
         (self.remarks, self.beyond_first_block) = (Remarks::default(), false);
+        self.plan_hints = 0;
         self.algorithm_and_lock.clear();
         if self.take(Token::Semicolon) || self.current.token == Token::End {
             return Ok(None);

@@ -429,7 +429,8 @@ catalogue! {
     GENERATED_COLUMN_REF_AUTO_INC = 3109, "HY000", "Generated column '%' cannot refer to auto-increment column.";
     WARN_UNSUPPORTED_MAX_EXECUTION_TIME = 3125, "HY000", "% hint is supported by top-level standalone SELECT statements only";
     WARN_CONFLICTING_HINT = 3126, "HY000", "Hint % is ignored as conflicting/duplicated";
-    WARN_UNKNOWN_QB_NAME = 3128, "HY000", "Unresolved name % for % hint";
+    WARN_UNKNOWN_QB_NAME = 3127, "HY000", "Query block name % is not found for % hint";
+    UNRESOLVED_HINT_NAME = 3128, "HY000", "Unresolved name % for % hint";
     SQL_MODE_MERGED = 3135, "HY000", "'NO_ZERO_DATE', 'NO_ZERO_IN_DATE' and 'ERROR_FOR_DIVISION_BY_ZERO' sql modes should be used with strict mode. They will be merged with strict mode in a future release.";
     REPLICA_CHANNEL_OPERATION_NOT_ALLOWED = 3139, "HY000", "% cannot be performed on channel '%'.";
     INVALID_JSON_TEXT = 3140, "22032", "Invalid JSON text: \"%\" at position % in value for column '%'.";

@@ -43,6 +43,8 @@ pub fn warning(remark: &Remark) -> SqlError {
         Remark::InnerInto => error::WARN_DEPRECATED_INNER_INTO.plain(),
         Remark::HintSyntax(near, line) => error::WARN_OPTIMIZER_HINT_SYNTAX_ERROR.with(&[near, line]),
         Remark::HintRepeated(hint) => error::WARN_CONFLICTING_HINT.with(&[hint]),
+        Remark::HintBlockUnknown(block, hint) => error::WARN_UNKNOWN_QB_NAME.with(&[block, hint]),
+        Remark::HintNameUnknown(name, hint) => error::UNRESOLVED_HINT_NAME.with(&[name, hint]),
         Remark::HintMisplaced(name) => error::WARN_UNSUPPORTED_MAX_EXECUTION_TIME.with(&[name]),
     }
 }

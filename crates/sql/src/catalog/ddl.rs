@@ -356,8 +356,9 @@ fn create_database(
     settings: &Settings,
 ) -> Result<Plan> {
     check_name(name, error::WRONG_DB_NAME)?;
-    // `mysql` is there, and dumps of all databases say so.
-    let is_there = name.eq_ignore_ascii_case("mysql") || state.databases.contains_key(name);
+    // `mysql` and `sys` are there, and dumps of all databases say so.
+    let is_dumped = ["mysql", "sys"].iter().any(|schema| name.eq_ignore_ascii_case(schema));
+    let is_there = is_dumped || state.databases.contains_key(name);
     if !is_there {
         check_not_system(name)?;
     }

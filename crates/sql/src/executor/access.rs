@@ -7,12 +7,15 @@
 //! (A2) A condition that the keys imply ([`TableAccess::implied_by_keys`]) is not tested, if all of
 //!      them are held exactly, and the row that is read is the one that the key led to.
 
+use std::sync::Arc;
+
 use storage::transaction::{Direction, IndexScan, KeyRange, LockedRow, Locking, ReadMode};
 
 use super::writer::reads_columns;
 use crate::catalog::TableDef;
 use crate::expression::frame::{self, Frame};
 use crate::expression::{Expr, Node};
+use crate::index_use::{Counts, Use};
 use crate::planner::TableAccess;
 use crate::planner::key_ranges::{KeyRanges, Ranges};
 use crate::session::Context;
@@ -37,6 +40,8 @@ pub(crate) struct Scan<'p> {
     at_first: bool,
     /// See [`Scan::rows_read`].
     rows_read: u64,
+    /// Where rows of the index are counted, once the walk was open.
+    used: Option<Arc<Counts>>,
     /// Which conditions could be ranges of a key, where all of the table is read and locked.
     of_keys: Vec<bool>,
 }
@@ -56,6 +61,7 @@ impl<'p> Scan<'p> {
             image: Vec::new(),
             at_first: false,
             rows_read: 0,
+            used: None,
             of_keys: Vec::new(),
         }
     }
@@ -76,6 +82,11 @@ impl<'p> Scan<'p> {
         };
         // A row that is to be locked is looked up.
         self.covered = self.plan.covering.is_some() && self.mode == ReadMode::Snapshot;
+        if self.used.is_none() {
+            let tree = self.plan.table.schema.index(self.plan.path.index).map(|index| index.tree());
+            let tree = tree.unwrap_or(self.plan.table.schema.primary.tree());
+            self.used = Some(cx.statistics.uses.of(cx.instance.index_uses(), tree));
+        }
         self.scan = None;
         self.next_range = 0;
         self.ranges.clear();
@@ -203,6 +214,9 @@ impl<'p> Scan<'p> {
     /// Counts a step to the next row of a range, or to its end.
     fn count_step(&mut self, cx: &mut Context, found: bool) {
         cx.statistics.count_row(found);
+        if found && let Some(used) = &self.used {
+            used.count(if self.is_table_scan() { Use::Scanned } else { Use::Fetched });
+        }
         if std::mem::take(&mut self.at_first) {
             return;
         }
@@ -261,6 +275,11 @@ impl<'p> Scan<'p> {
         };
         cx.count(Counter::HandlerReadKey);
         cx.statistics.count_row(row.is_some());
+        if row.is_some()
+            && let Some(used) = &self.used
+        {
+            used.count(Use::Fetched);
+        }
         match row {
             Some(row) => frame.set_image(self.plan.slot, &row).map(|()| true),
             None => Ok(false),

@@ -21,13 +21,13 @@ use crate::catalog::TableDef;
 use crate::expression::frame::{self, Frame};
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, OrderTerm, Resolver, Row, Scope};
+use crate::index_use::Use;
 use crate::planner::covering::ColumnsRead;
 use crate::planner::names::Names;
 use crate::planner::plan::{self, Basis, Planning};
 use crate::planner::{self, Limit, Operator, Query, block, from, join, order, semi_join};
 use crate::privilege::Privileges;
 use crate::session::Context;
-use crate::status::Counter;
 use datum::error::{self, Result, SqlError};
 use datum::value::Datum;
 use syntax::ast::{self, TableReference};
@@ -51,6 +51,15 @@ struct TargetTable {
 }
 
 impl TargetTable {
+    /// The same, with what optimizer hints say of its indexes.
+    fn hinted(mut self, cx: &mut Context, hints: &[ast::PlanHint]) -> Self {
+        if !hints.is_empty() && self.view.is_none() {
+            let found = planner::hinted::index_hints(cx, hints, &self.table, &self.alias);
+            self.hints = found.unwrap_or(self.hints);
+        }
+        self
+    }
+
     /// Makes of error 1093 the one for a table that is changed through a view.
     fn prevented(&self, verb: &'static str) -> impl Fn(SqlError) -> SqlError + use<> {
         let view = self.view.is_some().then(|| self.alias.clone());
@@ -329,7 +338,7 @@ fn update_rows(
                     table.count_row(after);
                 }
                 changed += 1;
-                cx.count(Counter::HandlerUpdate);
+                cx.count_change(table, Use::Updated);
                 Ok(())
             }
             Err(e) => {
@@ -380,7 +389,7 @@ fn delete_rows(cx: &mut Context, target: &Target, frame: &mut Frame, ignore: boo
             }
             Err(e) => return Err(e.into_error(cx, &target.table, &before)?),
         }
-        cx.count(Counter::HandlerDelete);
+        cx.count_change(&target.table, Use::Deleted);
         deleted += 1;
         Ok(())
     })?;
@@ -397,7 +406,7 @@ fn plan_update(
     text: &[u8],
 ) -> Result<(Assignments, Target)> {
     let with = update.with.as_deref();
-    let source = single_table(cx, basis, factor, with, "UPDATE")?;
+    let source = single_table(cx, basis, factor, with, "UPDATE")?.hinted(cx, &update.hints);
     let scope = source.scope(cx);
     let planning = Planning { basis, text };
     let prevented = source.prevented("UPDATE");
@@ -425,7 +434,7 @@ fn plan_delete(
     text: &[u8],
 ) -> Result<Target> {
     let with = delete.with.as_deref();
-    let source = single_table(cx, basis, factor, with, "DELETE")?;
+    let source = single_table(cx, basis, factor, with, "DELETE")?.hinted(cx, &delete.hints);
     let wanted = Wanted {
         with,
         filter: delete.filter.as_ref(),

@@ -21,11 +21,12 @@ use crate::expression::frame::Frame;
 use crate::expression::resolve::Source;
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Resolver};
+use crate::index_use::Use;
 use crate::planner::covering::ColumnsRead;
+use crate::planner::hinted::HintedOrder;
 use crate::planner::{self, Operator, Query, block, from, join, semi_join, simplify};
 use crate::privilege::Privileges;
 use crate::session::Context;
-use crate::status::Counter;
 use datum::error::{self, Result, SqlError};
 use syntax::ast;
 
@@ -54,12 +55,18 @@ struct Plan {
 fn bind(
     resolver: &mut Resolver<'_>,
     tables: &[ast::TableReference],
+    hints: &[ast::PlanHint],
     privileges: Privileges,
 ) -> Result<from::From> {
     resolver.views.targets.tracked = Some(privileges);
-    let mut bound = from::bind(resolver, tables, false)?;
+    let mut bound = from::bind(resolver, tables, from::JoinOptions { straight: fixes_order(hints), hints })?;
     bound.list.conditions.extend(resolver.views.targets.conditions().cloned());
     Ok(bound)
+}
+
+/// True for JOIN_FIXED_ORDER.
+fn fixes_order(hints: &[ast::PlanHint]) -> bool {
+    hints.iter().any(|hint| hint.form.class == ast::HintClass::FixedOrder)
 }
 
 /// The table in a slot.
@@ -73,7 +80,8 @@ fn table_of(slots: &[from::Slot], slot: usize) -> Option<&Arc<TableDef>> {
 impl Plan {
     fn new(
         resolver: &mut Resolver<'_>,
-        from::From { mut slots, mut list }: from::From,
+        from::From { mut slots, mut list, names }: from::From,
+        hints: &[ast::PlanHint],
         filter: Option<&ast::Expr>,
         targets: &[Target],
     ) -> Result<Self> {
@@ -91,8 +99,10 @@ impl Plan {
         let mut locking: Vec<_> = (0..slots.len()).map(|slot| Some(locking(slot))).collect();
         let semi_joins = semi_join::flatten(resolver, &mut slots, &mut locking, &mut list.clone())?;
         let constant_filter = block::take_constant_filter(&mut list);
+        let hinted = HintedOrder::new(resolver.cx, hints, &slots, &names, &semi_joins);
         let cx = std::cell::RefCell::new(&mut *resolver.cx);
         let joiner = join::Joiner::new(&cx, &slots, &locking, ColumnsRead::everything(&slots));
+        let joiner = joiner.with_order(hinted);
         let from = joiner.plan(joiner.with_leading(list, &semi_joins), &[], None)?;
         Ok(Self { slots, constant_filter, from })
     }
@@ -205,7 +215,7 @@ pub(super) fn update(cx: &mut Context, update: &ast::Update, text: &[u8]) -> Res
                 Ok(()) => {
                     table.count_row(&after);
                     changed += 1;
-                    cx.count(Counter::HandlerUpdate);
+                    cx.count_change(table, Use::Updated);
                 }
                 Err(e) => {
                     let e = e.into_error(cx, table, &after)?;
@@ -352,7 +362,7 @@ pub(super) fn delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Res
                 }
                 Err(e) => return Err(e.into_error(cx, &target.table, &row)?),
             }
-            cx.count(Counter::HandlerDelete);
+            cx.count_change(&target.table, Use::Deleted);
             deleted += 1;
         }
         Ok(())
@@ -376,9 +386,9 @@ fn plan_update(
     let scope = crate::routine::scope(cx);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     planner::name_common(&mut resolver, update.with.as_deref())?;
-    let bound = bind(&mut resolver, &update.tables, Privileges::UPDATE)?;
+    let bound = bind(&mut resolver, &update.tables, &update.hints, Privileges::UPDATE)?;
     let (targets, assignments) = resolve_assignments(&mut resolver, update, &bound.slots)?;
-    let plan = Plan::new(&mut resolver, bound, update.filter.as_ref(), &targets);
+    let plan = Plan::new(&mut resolver, bound, &update.hints, update.filter.as_ref(), &targets);
     let plan = plan.map_err(|e| prevented(e, &targets, "UPDATE"))?;
     check_unlimited(update)?;
     Ok((plan, targets, assignments))
@@ -400,7 +410,7 @@ fn plan_delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<(P
     let scope = crate::routine::scope(cx);
     let mut resolver = Resolver::new(cx, scope).with_text(text);
     planner::name_common(&mut resolver, delete.with.as_deref())?;
-    let bound = bind(&mut resolver, &delete.from, Privileges::DELETE)?;
+    let bound = bind(&mut resolver, &delete.from, &delete.hints, Privileges::DELETE)?;
     let mut targets = Vec::with_capacity(delete.targets.len());
     for name in &delete.targets {
         let named =
@@ -423,7 +433,7 @@ fn plan_delete(cx: &mut Context, delete: &ast::Delete, text: &[u8]) -> Result<(P
             table_of(&bound.slots, slot).ok_or_else(|| SqlError::internal("a target without a table"))?;
         targets.push(Target::open(&mut resolver, slot, table, view.as_ref())?);
     }
-    let plan = Plan::new(&mut resolver, bound, delete.filter.as_ref(), &targets);
+    let plan = Plan::new(&mut resolver, bound, &delete.hints, delete.filter.as_ref(), &targets);
     let plan = plan.map_err(|e| prevented(e, &targets, "DELETE"))?;
     Ok((plan, targets))
 }

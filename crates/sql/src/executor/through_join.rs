@@ -11,7 +11,7 @@ use crate::catalog::ViewDef;
 use crate::catalog::view::is_insertable;
 use crate::expression::resolve::Columns;
 use crate::expression::{Expr, Node, Resolver, Scope};
-use crate::planner::from::{self, Slot};
+use crate::planner::from::{self, JoinOptions, Slot};
 use crate::planner::plan::Basis;
 use crate::session::Context;
 use datum::error::{self, Result, SqlError};
@@ -39,7 +39,7 @@ pub(super) fn open(
     resolver.views.targets.tracked = Some(change.privileges);
     let name = ObjectName { database: Some(view.database.as_str().into()), name: view.name.as_str().into() };
     let factor = TableFactor { name, partitions: Vec::new(), alias: None, hints: Vec::new() };
-    let bound = from::bind(&mut resolver, &[TableReference::Table(factor)], false)?;
+    let bound = from::bind(&mut resolver, &[TableReference::Table(factor)], JoinOptions::default())?;
     basis.reads(&mut resolver);
     let targets = std::mem::take(&mut resolver.views.targets);
     let target = targets.at(0).filter(|target| target.is_merged);

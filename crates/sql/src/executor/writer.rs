@@ -26,6 +26,7 @@ use crate::catalog::table::Default;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::row::{ImageRow, Offsets};
 use crate::expression::{Expr, Node, Row, frame};
+use crate::index_use::Use;
 use crate::session::Context;
 use crate::status::Counter;
 use crate::variables::ids;
@@ -599,7 +600,7 @@ impl<'p> Writer<'p> {
     /// Writes the row; false if it was left out, or changed another one instead.
     fn put(&mut self, cx: &mut Context, image: &[u8]) -> Result<bool> {
         // As in MySQL, attempts count.
-        cx.count(Counter::HandlerWrite);
+        cx.count_change(self.table, Use::Inserted);
         loop {
             let (index, existing) = match foreign_keys::insert_row(cx, self.table, image) {
                 Ok(()) => return Ok(self.written(cx)),
@@ -682,14 +683,14 @@ impl<'p> Writer<'p> {
             if !changed(triggers::delete_replaced(cx, self.table, &old, image))? {
                 return Ok(false);
             }
-            cx.count(Counter::HandlerDelete);
+            cx.count_change(self.table, Use::Deleted);
             cx.statement.status.affected += 1;
             self.counts.deleted += 1;
             return Ok(false);
         }
         if !is_same_row(self.table, &old, image)? {
             changed(foreign_keys::update_row(cx, self.table, &old, image))?;
-            cx.count(Counter::HandlerUpdate);
+            cx.count_change(self.table, Use::Updated);
             cx.statement.status.affected += 1;
             self.counts.deleted += 1;
         }
@@ -729,7 +730,7 @@ impl<'p> Writer<'p> {
             Err(NotChanged::Reference(e)) => return self.skip_row(cx, e),
             Err(NotChanged::Failed(e)) => return Err(e),
         }
-        cx.count(Counter::HandlerUpdate);
+        cx.count_change(self.table, Use::Updated);
         self.table.count_row(&after);
         cx.statement.status.affected += 2;
         self.counts.copied += 1;

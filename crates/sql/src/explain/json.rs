@@ -19,7 +19,7 @@ use crate::planner::names::Names;
 use crate::planner::windows::{WindowStep, Windows};
 use crate::planner::{Block, Body, Duplicates, JoinKind, Maker, Operator, Query, Rows, TableAccess};
 use storage::transaction::Direction;
-use syntax::ast::SetOp;
+use syntax::ast::{IndexHintScope, SetOp};
 use value::{Object, Value};
 
 /// The document of a statement. `closed` says which blocks' conditions let nothing through.
@@ -311,8 +311,15 @@ fn describe_path(access: &TableAccess, names: &Names<'_>, filled: u64, object: &
     let (table, path) = (&*access.table, &access.path);
     let kind = path::kind(access);
     object.add("access_type", kind.name());
-    let candidate =
-        Candidate { table, slot: access.slot, available: filled, hints: &[], forced: false, read: None };
+    let candidate = Candidate {
+        table,
+        slot: access.slot,
+        available: filled,
+        hints: &[],
+        scope: IndexHintScope::Join,
+        forced: false,
+        read: None,
+    };
     let name = |index: usize| Value::from(table.indexes[index].name.as_str());
     let possible: Vec<Value> = candidate.possible(access.filter.iter()).into_iter().map(name).collect();
     if !possible.is_empty() {

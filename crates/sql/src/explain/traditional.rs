@@ -11,7 +11,7 @@ use crate::planner::{Block, Body, Duplicates, Grouping, JoinKind, Maker, Operato
 use datum::types::Type;
 use datum::value::Datum;
 use storage::transaction::Direction;
-use syntax::ast::SetOp;
+use syntax::ast::{IndexHintScope, SetOp};
 
 /// The columns.
 pub(crate) fn listing() -> Listing {
@@ -288,8 +288,15 @@ fn access_row(access: &TableAccess, names: &Names<'_>, filled: u64) -> Row {
     let path = &access.path;
     let table = &*access.table;
     let kind = path::kind(access);
-    let candidate =
-        Candidate { table, slot: access.slot, available: filled, hints: &[], forced: false, read: None };
+    let candidate = Candidate {
+        table,
+        slot: access.slot,
+        available: filled,
+        hints: &[],
+        scope: IndexHintScope::Join,
+        forced: false,
+        read: None,
+    };
     let possible: Vec<&str> = candidate
         .possible(access.filter.iter())
         .into_iter()

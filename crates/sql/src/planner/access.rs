@@ -25,7 +25,7 @@ use crate::catalog::TableDef;
 use crate::expression::compare::By;
 use crate::expression::{Expr, Node};
 use datum::error::{self, Result};
-use syntax::ast::{BinaryOp, IndexHint, IndexHintAction};
+use syntax::ast::{BinaryOp, IndexHint, IndexHintAction, IndexHintScope};
 
 /// A path to rows.
 #[derive(Debug, Clone)]
@@ -104,6 +104,8 @@ pub(crate) struct Candidate<'a> {
     pub(crate) available: u64,
     /// What the query says of its indexes.
     pub hints: &'a [IndexHint],
+    /// What an index is wanted for.
+    pub(crate) scope: IndexHintScope,
     /// Any index is better than none.
     pub(crate) forced: bool,
     /// What the query reads of the table, if it needs no more than that.
@@ -126,6 +128,11 @@ pub(crate) fn check_hints(table: &TableDef, hints: &[IndexHint], alias: &str) ->
 }
 
 impl Candidate<'_> {
+    /// The same, for indexes that are wanted for something else.
+    pub(crate) fn in_scope(self, scope: IndexHintScope) -> Self {
+        Self { scope, ..self }
+    }
+
     /// The cheapest path under these conditions. The table's size is asked only where it decides
     /// something.
     pub(crate) fn choose<'e>(
@@ -282,7 +289,12 @@ impl Candidate<'_> {
     }
 
     fn is_forced(&self) -> bool {
-        self.forced || self.hints.iter().any(|hint| hint.action == IndexHintAction::Force)
+        self.forced || self.hints_in_scope().any(|hint| hint.action == IndexHintAction::Force)
+    }
+
+    /// What the hints say of indexes for what they are wanted for.
+    fn hints_in_scope(&self) -> impl Iterator<Item = &IndexHint> {
+        self.hints.iter().filter(|hint| hint.scope == IndexHintScope::All || hint.scope == self.scope)
     }
 
     /// What the hints say.
@@ -290,7 +302,7 @@ impl Candidate<'_> {
         let mut allowed = self.table.indexes[index].visible;
         let mut named = false;
         let mut used = false;
-        for hint in self.hints {
+        for hint in self.hints_in_scope() {
             for name in &hint.indexes {
                 let is_this = self.table.index_named(name) == Some(index);
                 match hint.action {

@@ -2,6 +2,7 @@
 
 use super::covering::ColumnsRead;
 use super::from::{self, List, Slot};
+use super::hinted::HintedOrder;
 use super::order::Together;
 use super::reuse::Clauses;
 use super::windows::Windows;
@@ -43,8 +44,10 @@ pub(crate) struct Bound {
     pub(crate) limit: Limit,
     /// How each slot's rows are locked.
     pub(crate) locking: Vec<Option<Locking>>,
-    /// SELECT STRAIGHT_JOIN.
+    /// SELECT STRAIGHT_JOIN, or hints say in which order tables are joined.
     pub straight: bool,
+    /// The optimizer hints, and what its sources are called if some order them.
+    pub(crate) hints: (Vec<ast::PlanHint>, Vec<(Box<str>, u64)>),
     /// The terms of GROUP BY and ORDER BY that are select items to be computed once.
     pub(crate) repeated: reuse::Repeated,
     /// SQL_CALC_FOUND_ROWS.
@@ -56,6 +59,7 @@ pub(crate) fn whole_table(name: &ast::ObjectName, _: ast::Span) -> ast::Select {
     let factor =
         ast::TableFactor { name: name.clone(), partitions: Vec::new(), alias: None, hints: Vec::new() };
     ast::Select {
+        hints: Vec::new(),
         options: ast::SelectOptions::default(),
         items: vec![SelectItem::All],
         from: vec![ast::TableReference::Table(factor)],
@@ -72,7 +76,8 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &as
     datum::stack::check()?;
     let is_first = !resolver.beyond_first && resolver.scope.parent.is_none();
     check_options(resolver, &select.options, is_first)?;
-    let from::From { slots, mut list } = from::bind(resolver, &select.from, select.options.straight_join)?;
+    let options = from::JoinOptions { straight: select.options.straight_join, hints: &select.hints };
+    let from::From { slots, mut list, names } = from::bind(resolver, &select.from, options)?;
 
     resolver.scope.clause = "where clause";
     if let Some(filter) = &select.filter {
@@ -209,7 +214,8 @@ pub(crate) fn bind(resolver: &mut Resolver<'_>, select: &ast::Select, query: &as
         distinct: select.options.distinct,
         limit,
         locking,
-        straight: select.options.straight_join,
+        straight: select.options.straight_join || !names.is_empty(),
+        hints: if names.is_empty() { Default::default() } else { (select.hints.clone(), names) },
         repeated,
         counts_all: select.options.calc_found_rows,
     })
@@ -278,6 +284,7 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         mut locking,
         repeated,
         counts_all,
+        hints: (hints, names),
         ..
     } = bound;
     simplify::simplify(&mut list);
@@ -301,8 +308,9 @@ pub(crate) fn plan(resolver: &mut Resolver<'_>, bound: Bound) -> Result<Query> {
         None if group.is_some() || has_windows => (&[][..], None),
         None => (order.as_slice(), order::wanted(resolver.cx, &limit).filter(|_| !distinct && !counts_all)),
     };
+    let hinted = HintedOrder::new(resolver.cx, &hints, &slots, &names, &semi_joins);
     let cx = std::cell::RefCell::new(&mut *resolver.cx);
-    let joiner = join::Joiner::new(&cx, &slots, &locking, read);
+    let joiner = join::Joiner::new(&cx, &slots, &locking, read).with_order(hinted);
     let list = joiner.with_semi_joins(list, &semi_joins.materialized, wanted.filter(|_| ordered.is_empty()));
     let mut from = joiner.plan(list, ordered, wanted)?;
     let first_only = extreme.is_some_and(|order| finds_first(&mut from, order));

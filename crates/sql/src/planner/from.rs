@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::view::Opened;
-use super::{Maker, json_table, merge};
+use super::{Maker, hinted, json_table, merge};
 use crate::catalog::TableDef;
 use crate::expression::resolve::{Columns, Source, Visible};
 use crate::expression::{Expr, Node, Resolver};
@@ -22,7 +22,7 @@ use crate::output::OutputColumn;
 use crate::privilege::Privileges;
 use crate::system_tables;
 use datum::error::{self, Result, SqlError};
-use syntax::ast::{self, IndexHint, JoinCondition, JoinKind, TableReference};
+use syntax::ast::{self, IndexHint, JoinCondition, JoinKind, PlanHint, TableReference};
 
 /// The most sources of a block: what MySQL has, and what fits the bits of a word.
 pub(crate) const SOURCES_MAX: usize = 61;
@@ -136,6 +136,17 @@ pub(crate) struct From {
     pub slots: Vec<Slot>,
     /// What is joined.
     pub list: List,
+    /// What the sources are called, and their slots, one bit each; only if hints order them.
+    pub(crate) names: Vec<(Box<str>, u64)>,
+}
+
+/// What is said of a block as a whole for how its tables are joined.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct JoinOptions<'a> {
+    /// As they stand.
+    pub(crate) straight: bool,
+    /// The optimizer hints.
+    pub(crate) hints: &'a [PlanHint],
 }
 
 /// The names that a part of FROM makes visible.
@@ -146,15 +157,27 @@ struct Names {
 }
 
 /// Binds FROM; its sources are the resolver's scope's from now on.
-pub(crate) fn bind(resolver: &mut Resolver<'_>, list: &[TableReference], straight: bool) -> Result<From> {
+pub(crate) fn bind(
+    resolver: &mut Resolver<'_>,
+    list: &[TableReference],
+    options: JoinOptions<'_>,
+) -> Result<From> {
     let changes = resolver.views.targets.tracked.take();
-    let mut binder = Binder { resolver, slots: Vec::new(), straight, changes };
+    let mut binder = Binder { resolver, slots: Vec::new(), options, changes };
     let mut out = List::default();
     let names = binder.comma(list, false, &mut out)?;
     let slots = binder.slots;
     resolver.scope.window = 0..usize::MAX;
     resolver.scope.visible = names.visible;
-    Ok(From { slots, list: out })
+    let mut from = From { slots, list: out, names: Vec::new() };
+    if hinted::orders(options.hints) {
+        let sources = &resolver.scope.sources;
+        let ends = sources.iter().skip(1).map(|source| source.slot).chain([from.slots.len()]);
+        let slots = |start: usize, end: usize| (start..end).fold(0, |all, slot| all | 1 << slot);
+        let named = sources.iter().zip(ends);
+        from.names = named.map(|(source, end)| (source.alias.clone(), slots(source.slot, end))).collect();
+    }
+    Ok(from)
 }
 
 /// A query that stands where a table could.
@@ -167,16 +190,15 @@ struct DerivedTable<'a> {
     lateral: bool,
 }
 
-struct Binder<'r, 'c> {
+struct Binder<'r, 'c, 'h> {
     resolver: &'r mut Resolver<'c>,
     slots: Vec<Slot>,
-    /// Tables are joined as they stand.
-    straight: bool,
+    options: JoinOptions<'h>,
     /// What the statement does to rows, if views are tracked for it.
     changes: Option<Privileges>,
 }
 
-impl Binder<'_, '_> {
+impl Binder<'_, '_, '_> {
     fn sources(&mut self) -> &mut Vec<Source> {
         &mut self.resolver.scope.sources
     }
@@ -331,7 +353,12 @@ impl Binder<'_, '_> {
         let slot = self.slots.len();
         let source = Source::table(table.clone(), alias, slot);
         self.add(source)?;
-        self.slots.push(Slot::Table(table, factor.hints.clone(), alias.into()));
+        let hints = match self.options.hints {
+            [] => None,
+            hints => hinted::index_hints(self.resolver.cx, hints, &table, alias),
+        };
+        let hints = hints.unwrap_or_else(|| factor.hints.clone());
+        self.slots.push(Slot::Table(table, hints, alias.into()));
         self.put(slot, 0, out)?;
         self.note_denied(factor, slot);
         Ok(Names { sources: start..start + 1, visible: None })
@@ -370,7 +397,7 @@ impl Binder<'_, '_> {
         if slot >= SOURCES_MAX {
             return Err(error::TOO_MANY_TABLES.with(&[&SOURCES_MAX]));
         }
-        let requires = requires | if self.straight { (1 << slot) - 1 } else { 0 };
+        let requires = requires | if self.options.straight { (1 << slot) - 1 } else { 0 };
         out.items.push(Item { kind: ItemKind::Slot(slot), requires });
         Ok(())
     }

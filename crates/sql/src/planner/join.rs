@@ -5,6 +5,8 @@
 //! step is taken each time. A step loops over the inner side, by the best access path that the
 //! tables before it allow, or looks up a hash table where no index helps.
 //!
+//! Hints leave fewer orders ([`super::hinted`]).
+//!
 //! A list with semi-joins has several forms ([`super::semi_join`]): each is ordered, and the
 //! cheapest planned.
 //!
@@ -22,6 +24,7 @@ use storage::transaction::Locking;
 use super::access::{self, Candidate, Choice};
 use super::covering::ColumnsRead;
 use super::from::{Item, ItemKind, List, Slot, SlotColumn};
+use super::hinted::{HintedOrder, UNFOLLOWED_COST};
 use super::propagate::propagated;
 use super::semi_join::{Materialized, SemiJoins};
 use super::size::TableSize;
@@ -32,7 +35,7 @@ use crate::expression::compare::By;
 use crate::expression::{Expr, Node, OrderTerm};
 use crate::session::Context;
 use datum::error::Result;
-use syntax::ast::BinaryOp;
+use syntax::ast::{BinaryOp, IndexHintAction, IndexHintScope};
 
 /// How many operands are brought into the best of all orders.
 const EXHAUSTIVE_MAX: usize = 7;
@@ -60,6 +63,8 @@ pub(crate) struct Joiner<'a> {
     /// filled before that their conditions read. Without it, planning would take twice as long for
     /// each level of nests.
     nests: RefCell<HashMap<NestKey, NestEstimate>>,
+    /// What hints ask for.
+    order: HintedOrder,
 }
 
 /// Where a nest's items lie, and the slots filled before it that its conditions read.
@@ -80,6 +85,8 @@ struct Prefix {
 /// A search for the best order of a list.
 struct Search<'s> {
     items: &'s [Item],
+    /// How many hints are followed.
+    hints: usize,
     conditions: &'s [Expr],
     best: Option<(f64, Vec<usize>)>,
 }
@@ -116,7 +123,13 @@ impl<'a> Joiner<'a> {
         let changes = |locking: &Locking| locking.mode == LockMode::Exclusive;
         let safe = locking.iter().flatten().any(changes) && cx.borrow().settings.safe_updates();
         let sizes = slots.iter().map(size).collect();
-        Self { slots, locking, read, safe, sizes, nests: RefCell::default() }
+        let order = HintedOrder::default();
+        Self { slots, locking, read, safe, sizes, nests: RefCell::default(), order }
+    }
+
+    /// The same, with the order that hints ask for.
+    pub(crate) fn with_order(self, order: HintedOrder) -> Self {
+        Self { order, ..self }
     }
 
     /// The operators of FROM and WHERE. `order` is what the rows are sorted by afterwards, `wanted`
@@ -128,7 +141,7 @@ impl<'a> Joiner<'a> {
             }
         }
         let mut operator = self.list(list, 0);
-        self.prefer_order(&mut operator, order, wanted);
+        self.prefer_order(&mut operator, order, wanted, IndexHintScope::OrderBy);
         Ok(operator)
     }
 
@@ -178,14 +191,17 @@ impl<'a> Joiner<'a> {
     /// What joining a list costs for one row before it, in its best order.
     fn cost_of_items(&self, list: &List, filled: u64) -> Prefix {
         let start = Prefix { filled, rows: 1.0, cost: 0.0, startup: 0.0 };
-        let order = self.best_order(&list.items, &list.conditions, filled);
-        order.iter().fold(start, |prefix, &n| self.extended(prefix, &list.items[n], &list.conditions))
+        let (order, hints) = self.best_order(&list.items, &list.conditions, filled);
+        let extended = |prefix, &n: &usize| self.extended(prefix, &list.items[n], &list.conditions);
+        let mut prefix = order.iter().fold(start, extended);
+        prefix.cost += (self.order.len() - hints) as f64 * UNFOLLOWED_COST;
+        prefix
     }
 
     /// A list whose conditions may read `around`, the slots that are filled before.
     fn list(&self, list: List, around: u64) -> Operator {
         let List { items, mut conditions } = list;
-        let order = self.best_order(&items, &conditions, around);
+        let (order, _) = self.best_order(&items, &conditions, around);
         let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
         let mut filled = around;
         let mut operator: Option<Operator> = None;
@@ -329,7 +345,8 @@ impl<'a> Joiner<'a> {
     fn candidate(&self, slot: usize, available: u64) -> Option<Candidate<'_>> {
         let Slot::Table(table, hints, _) = &self.slots[slot] else { return None };
         let read = self.locking[slot].is_none().then_some(&self.read);
-        Some(Candidate { table, slot, available, hints, forced: self.safe, read })
+        let scope = IndexHintScope::Join;
+        Some(Candidate { table, slot, available, hints, scope, forced: self.safe, read })
     }
 
     /// The columns that are read of a slot, if an index of its table holds all of them, and no row
@@ -339,10 +356,22 @@ impl<'a> Joiner<'a> {
         self.locking[slot].is_none().then(|| self.read.held_by(slot, table, index)).flatten()
     }
 
+    /// True if a hint asks for an index that gives an order, of this scope.
+    pub(super) fn is_order_forced(&self, slot: usize, scope: IndexHintScope) -> bool {
+        let hints = self.candidate(slot, 0).map_or(&[][..], |candidate| candidate.hints);
+        hints.iter().any(|hint| hint.action == IndexHintAction::Force && hint.scope == scope)
+    }
+
     /// Paths to the rows of the first slot that give them in an order.
-    pub(super) fn in_order(&self, slot: usize, filter: &[Expr], order: &[(usize, bool)]) -> Vec<Choice> {
+    pub(super) fn in_order(
+        &self,
+        slot: usize,
+        filter: &[Expr],
+        order: &[(usize, bool)],
+        scope: IndexHintScope,
+    ) -> Vec<Choice> {
         match (self.candidate(slot, 0), &self.sizes[slot]) {
-            (Some(candidate), Some(size)) => candidate.in_order(filter, size, order),
+            (Some(candidate), Some(size)) => candidate.in_scope(scope).in_order(filter, size, order),
             _ => Vec::new(),
         }
     }
@@ -370,19 +399,40 @@ impl<'a> Joiner<'a> {
         if hash_cost < before * by_loop.cost { Method::Hash(whole) } else { Method::Loop(by_loop) }
     }
 
-    /// The numbers of the items in the order in which they are joined.
-    fn best_order(&self, items: &[Item], conditions: &[Expr], around: u64) -> Vec<usize> {
+    /// The numbers of the items in the order in which they are joined, and how many hints it
+    /// follows (O1 of `hinted.rs`).
+    fn best_order(&self, items: &[Item], conditions: &[Expr], around: u64) -> (Vec<usize>, usize) {
+        let all = self.order.len();
         if items.len() < 2 {
-            return (0..items.len()).collect();
+            return ((0..items.len()).collect(), all);
         }
+        let followed = (1..=all).rev().find_map(|hints| {
+            let order = self.order_by_hints(items, conditions, around, hints)?;
+            Some((order, hints))
+        });
+        followed.unwrap_or_else(|| {
+            let order = self.order_by_hints(items, conditions, around, 0);
+            (order.unwrap_or_else(|| (0..items.len()).collect()), 0)
+        })
+    }
+
+    /// The best order that follows so many hints, if one does.
+    fn order_by_hints(
+        &self,
+        items: &[Item],
+        conditions: &[Expr],
+        around: u64,
+        hints: usize,
+    ) -> Option<Vec<usize>> {
         let start = Prefix { filled: around, rows: 1.0, cost: 0.0, startup: 0.0 };
-        let mut search = Search { items, conditions, best: None };
+        let mut search = Search { items, hints, conditions, best: None };
         let mut order = Vec::with_capacity(items.len());
         if items.len() <= EXHAUSTIVE_MAX {
             self.search(&mut search, &mut order, start);
         }
         match search.best {
-            Some((_, order)) => order,
+            Some((_, order)) => Some(order),
+            None if items.len() <= EXHAUSTIVE_MAX && hints > 0 => None,
             None => self.greedy_order(&search, start),
         }
     }
@@ -397,7 +447,7 @@ impl<'a> Joiner<'a> {
         }
         for number in 0..search.items.len() {
             let item = &search.items[number];
-            if order.contains(&number) || item.requires & !prefix.filled != 0 {
+            if order.contains(&number) || !self.may_follow(search, item, prefix.filled) {
                 continue;
             }
             let next = self.extended(prefix, item, search.conditions);
@@ -407,14 +457,20 @@ impl<'a> Joiner<'a> {
         }
     }
 
-    fn greedy_order(&self, search: &Search<'_>, mut prefix: Prefix) -> Vec<usize> {
+    /// True if an item may be joined next.
+    fn may_follow(&self, search: &Search<'_>, item: &Item, filled: u64) -> bool {
+        item.requires & !filled == 0 && self.order.allows(search.hints, search.items, item, filled)
+    }
+
+    /// The cheapest next step each time; nothing if hints lead to none.
+    fn greedy_order(&self, search: &Search<'_>, mut prefix: Prefix) -> Option<Vec<usize>> {
         let mut left: Vec<usize> = (0..search.items.len()).collect();
         let mut order = Vec::with_capacity(left.len());
         while !left.is_empty() {
             let mut best: Option<(usize, Prefix)> = None;
             for (at, &number) in left.iter().enumerate() {
                 let item = &search.items[number];
-                if item.requires & !prefix.filled != 0 {
+                if !self.may_follow(search, item, prefix.filled) {
                     continue;
                 }
                 let next = self.extended(prefix, item, search.conditions);
@@ -423,13 +479,16 @@ impl<'a> Joiner<'a> {
                 }
             }
             let Some((at, next)) = best else {
+                if search.hints > 0 {
+                    return None;
+                }
                 order.append(&mut left);
                 break;
             };
             order.push(left.remove(at));
             prefix = next;
         }
-        order
+        Some(order)
     }
 
     /// What the join costs with one more item.

@@ -135,6 +135,7 @@ fn bound(flat: &Flat, conditions: Vec<Expr>) -> Bound {
         limit: Limit::default(),
         locking: flat.locking.clone(),
         straight: false,
+        hints: Default::default(),
         repeated: Default::default(),
         counts_all: false,
     }

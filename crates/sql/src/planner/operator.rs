@@ -133,6 +133,7 @@ impl TableAccess {
             slot: self.slot,
             available: !(1 << self.slot),
             hints: &[],
+            scope: syntax::ast::IndexHintScope::Join,
             forced: false,
             read: None,
         }

@@ -8,6 +8,7 @@ use crate::catalog::TableDef;
 use crate::expression::{Expr, Node, OrderTerm};
 use crate::session::Context;
 use datum::types::DataType;
+use syntax::ast::IndexHintScope;
 
 /// What sorting a row costs, in rows read, or finding its group among others.
 const SORT_ROW_COST: f64 = 0.3;
@@ -48,20 +49,27 @@ pub(crate) fn wanted(cx: &mut Context, limit: &Limit) -> Option<f64> {
 impl Joiner<'_> {
     /// Takes another path to the first table's rows where that gives them in the order asked for,
     /// and sorting costs more. So many rows are wanted, all if that is absent.
-    pub(super) fn prefer_order(&self, from: &mut Operator, order: &[OrderTerm], wanted: Option<f64>) {
+    pub(super) fn prefer_order(
+        &self,
+        from: &mut Operator,
+        order: &[OrderTerm],
+        wanted: Option<f64>,
+        scope: IndexHintScope,
+    ) {
         let (rows, cost) = (from.rows(), from.cost());
         let Operator::TableAccess(access) = from.first_mut() else { return };
         let Some(columns) = order_columns(order, access).filter(|columns| !columns.is_empty()) else {
             return;
         };
-        if access.path.clone().gives_order(&access.table, &columns) {
+        let is_forced = self.is_order_forced(access.slot, scope);
+        if access.path.clone().gives_order(&access.table, &columns) && !is_forced {
             return;
         }
         let share = wanted.map_or(1.0, |wanted| (wanted / rows.max(1.0)).min(1.0));
         let others = cost - access.cost;
-        let mut least = cost + rows * SORT_ROW_COST;
+        let mut least = if is_forced { f64::INFINITY } else { cost + rows * SORT_ROW_COST };
         let mut best: Option<Choice> = None;
-        for choice in self.in_order(access.slot, &access.filter, &columns) {
+        for choice in self.in_order(access.slot, &access.filter, &columns, scope) {
             let is_hope = choice.path.is_full() && !access.filter.is_empty() && share < 1.0;
             let cost = (choice.cost + others) * share;
             if cost < if is_hope { least * HOPE } else { least } {
@@ -88,7 +96,7 @@ impl Joiner<'_> {
             _ => Vec::new(),
         };
         for arrangement in arrangements {
-            self.prefer_order(from, &arrangement, None);
+            self.prefer_order(from, &arrangement, None, IndexHintScope::GroupBy);
             if gives_order(from, &arrangement) {
                 let is_ordered = arrangement.iter().zip(order).all(|(a, b)| is_same_term(a, b));
                 return if is_ordered { Together::Ordered } else { Together::Adjacent };

@@ -97,6 +97,14 @@ pub(crate) struct SemiJoins {
     pub(crate) materialized: Vec<Materialized>,
 }
 
+impl SemiJoins {
+    /// These slots, one bit each, and those of the rows that can take their nests' places.
+    pub(crate) fn with_made(&self, slots: u64) -> u64 {
+        let made = self.materialized.iter().filter(|other| other.replaces(slots));
+        made.fold(slots, |all, other| all | other.made_slots())
+    }
+}
+
 /// A block that is being joined with the sources of its conditions' subqueries.
 struct Flattener<'a, 'c> {
     /// For planning rows that are made as a whole.

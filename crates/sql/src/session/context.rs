@@ -25,7 +25,8 @@ use std::sync::Arc;
 
 use storage::Interrupt;
 
-use crate::catalog::{Catalog, UserAtHost};
+use crate::catalog::{Catalog, TableDef, UserAtHost};
+use crate::index_use::Use;
 use crate::instance::Instance;
 use crate::routine::Frame;
 use crate::spill::{Budget, Purpose};
@@ -126,6 +127,17 @@ impl Context {
     /// Counts something.
     pub(crate) fn count(&self, counter: Counter) {
         self.statistics.counters.count(counter);
+    }
+
+    /// Counts a row that was written, changed or deleted.
+    pub(crate) fn count_change(&mut self, table: &TableDef, change: Use) {
+        self.count(match change {
+            Use::Updated => Counter::HandlerUpdate,
+            Use::Deleted => Counter::HandlerDelete,
+            Use::Inserted | Use::Fetched | Use::Scanned => Counter::HandlerWrite,
+        });
+        let tree = table.schema.primary.tree();
+        self.statistics.uses.count(self.instance.index_uses(), tree, change);
     }
 
     /// The default database: inside a function the function's own.

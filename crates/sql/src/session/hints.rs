@@ -70,7 +70,7 @@ pub(super) fn apply(cx: &mut Context, hints: &[Hint]) -> Option<SessionVariables
         let Hint::SetVariable(item @ SetItem::Variable { name, .. }) = hint else { continue };
         let name = name.name.as_str();
         if variables::find(name).is_none() {
-            cx.warn(error::WARN_UNKNOWN_QB_NAME.with(&[&format_args!("'{name}'"), &"SET_VAR"]));
+            cx.warn(error::UNRESOLVED_HINT_NAME.with(&[&format_args!("'{name}'"), &"SET_VAR"]));
             continue;
         }
         if !SETTABLE.iter().any(|known| known.eq_ignore_ascii_case(name)) {

@@ -6,6 +6,12 @@ use aws_lc_rs::digest;
 
 use super::{BUCKETS, COUNTED, Form, Sum, Sums, end_of};
 
+/// SHA-256 of a normalized text, in hexadecimal digits.
+pub(crate) fn digest_of(text: &str) -> String {
+    let hash = digest::digest(&digest::SHA256, text.as_bytes());
+    hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// What statements of one form have cost.
 pub(crate) struct Summary {
     /// The default database.
@@ -34,11 +40,7 @@ impl Summary {
         let sample = form.sample.lock().clone();
         let (schema, digest) = match &form.name {
             None => (None, None),
-            Some((schema, text)) => {
-                let hash = digest::digest(&digest::SHA256, text.as_bytes());
-                let digits = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-                (schema.clone(), Some((digits, text.clone())))
-            }
+            Some((schema, text)) => (schema.clone(), Some((digest_of(text), text.clone()))),
         };
         let sample = (sample.text, sample.seen, form.sample_time.load(Relaxed));
         Self { schema, digest, first_seen: form.first_seen, sample, sums }

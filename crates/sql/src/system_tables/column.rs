@@ -84,6 +84,14 @@ pub(crate) enum SystemColumnType {
     Float,
     /// Double precision.
     Double,
+    /// DECIMAL of so many digits, some of them after the point.
+    Decimal(u8, u8),
+    /// The same without negative numbers.
+    UnsignedDecimal(u8, u8),
+    /// TIME, whole seconds.
+    Time,
+    /// At most 16 MiB.
+    Mediumtext(Collation),
     /// Whole seconds, no time zone.
     Datetime,
     /// Whole seconds, shown in the session's time zone.
@@ -142,6 +150,14 @@ impl SystemColumnType {
             SystemColumnType::Uint => integer(IntegerSize::Int, true),
             SystemColumnType::Bigint => integer(IntegerSize::Big, false),
             SystemColumnType::Biguint => integer(IntegerSize::Big, true),
+            SystemColumnType::Decimal(precision, scale) => {
+                DataType::Decimal { precision, scale, sign: sign(false) }
+            }
+            SystemColumnType::UnsignedDecimal(precision, scale) => {
+                DataType::Decimal { precision, scale, sign: sign(true) }
+            }
+            SystemColumnType::Time => DataType::Time(0),
+            SystemColumnType::Mediumtext(collation) => DataType::Lob { length_bytes: 3, collation },
             SystemColumnType::Float => floating(false),
             SystemColumnType::Double => floating(true),
             SystemColumnType::Datetime => DataType::DateTime(0),

@@ -7,6 +7,7 @@ use super::{Each, SystemTable, Wanted, none};
 use crate::listing::cells;
 use crate::session::Context;
 use crate::statement_digests::Sum;
+use crate::statement_events;
 use datum::error::Result;
 use datum::value::Datum;
 
@@ -44,7 +45,7 @@ pub(super) const TABLES: &[SystemTable] = &[
             ENABLED: Enum(YES_NO, MB4), HISTORY: Enum(YES_NO, MB4),
         },
         keys: NOTHING,
-        rows: none,
+        rows: |_, _, each| each(cells!["%", "%", "%", "YES", "YES"]),
     },
     SystemTable {
         name: "setup_consumers",
@@ -87,7 +88,7 @@ pub(super) const TABLES: &[SystemTable] = &[
 ];
 
 /// MySQL's consumers, in its order.
-const CONSUMERS: [&str; 16] = [
+pub(crate) const CONSUMERS: [&str; 16] = [
     "events_stages_current",
     "events_stages_history",
     "events_stages_history_long",
@@ -106,10 +107,22 @@ const CONSUMERS: [&str; 16] = [
     "statements_digest",
 ];
 
+/// The consumers that can be switched, with their bits.
+pub(crate) const SWITCHED: [(&str, u8); 3] = [
+    ("events_statements_current", statement_events::CURRENT),
+    ("events_statements_history", statement_events::HISTORY),
+    ("events_statements_history_long", statement_events::HISTORY_LONG),
+];
+
 fn consumers(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
     let counts_statements = cx.instance.statement_digests().is_on();
+    let (on, switched) = (cx.instance.statement_events().consumers(), SWITCHED);
     CONSUMERS.into_iter().try_for_each(|name| {
-        let is_on = name == "global_instrumentation" || name == "statements_digest" && counts_statements;
+        let is_on = match name {
+            "global_instrumentation" => true,
+            "statements_digest" | "thread_instrumentation" => counts_statements,
+            _ => switched.iter().any(|(other, bit)| *other == name && on & bit != 0) && counts_statements,
+        };
         each(cells![name, if is_on { "YES" } else { "NO" }])
     })
 }

@@ -149,7 +149,15 @@ fn threads(cx: &mut Context, _: &Wanted, each: Each<'_>) -> Result<()> {
         let mut thread =
             vec![id.clone(), Datum::owned("thread/sql/one_connection"), Datum::owned("FOREGROUND"), id];
         thread.extend(row);
-        thread.extend(cells![None::<u64>, None::<&str>, "NO", "NO", None::<&str>, None::<u64>, None::<&str>]);
+        thread.extend(cells![
+            None::<u64>,
+            None::<&str>,
+            "YES",
+            "YES",
+            None::<&str>,
+            None::<u64>,
+            None::<&str>
+        ]);
         thread.extend(cells!["PRIMARY", 0_u64, 0_u64, 0_u64, 0_u64, "NO"]);
         each(thread)
     })

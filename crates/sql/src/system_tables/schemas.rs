@@ -43,7 +43,7 @@ pub(super) fn tables(cx: &mut Context, wanted: &Wanted, each: Each<'_>) -> Resul
             CATALOG,
             schema.name,
             table.name,
-            if is_view { "SYSTEM VIEW" } else { "BASE TABLE" },
+            if is_view { schema.table_type() } else { "BASE TABLE" },
             engine,
             10_i64,
             (!is_view).then_some("Dynamic"),

@@ -90,6 +90,8 @@ names! {
     LOG_BIN_INDEX = "log_bin_index";
     LOG_ERROR_VERBOSITY = "log_error_verbosity";
     PERFORMANCE_SCHEMA_DIGESTS_SIZE = "performance_schema_digests_size";
+    PERFORMANCE_SCHEMA_EVENTS_STATEMENTS_HISTORY_LONG_SIZE = "performance_schema_events_statements_history_long_size";
+    PERFORMANCE_SCHEMA_EVENTS_STATEMENTS_HISTORY_SIZE = "performance_schema_events_statements_history_size";
     LOG_QUERIES_NOT_USING_INDEXES = "log_queries_not_using_indexes";
     LOG_SLOW_ADMIN_STATEMENTS = "log_slow_admin_statements";
     MIN_EXAMINED_ROW_LIMIT = "min_examined_row_limit";

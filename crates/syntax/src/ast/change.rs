@@ -8,6 +8,8 @@ use super::{
 /// INSERT and REPLACE.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Insert {
+    /// The optimizer hints about it, if it has rows of its own and no query.
+    pub hints: Vec<super::PlanHint>,
     pub replace: bool,
     pub ignore: bool,
     pub priority: Priority,
@@ -55,6 +57,8 @@ pub struct Assignment {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Update {
+    /// The optimizer hints about it.
+    pub hints: Vec<super::PlanHint>,
     pub with: Option<Box<With>>,
     pub low_priority: bool,
     pub ignore: bool,
@@ -69,6 +73,8 @@ pub struct Update {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delete {
+    /// The optimizer hints about it.
+    pub hints: Vec<super::PlanHint>,
     pub with: Option<Box<With>>,
     pub low_priority: bool,
     pub quick: bool,

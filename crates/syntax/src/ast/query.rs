@@ -53,6 +53,8 @@ pub struct CommonTable {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Select {
+    /// The optimizer hints about it.
+    pub hints: Vec<super::PlanHint>,
     pub options: SelectOptions,
     pub items: Vec<SelectItem>,
     /// Tables separated by commas; empty without FROM and for `FROM DUAL`.

@@ -61,6 +61,10 @@ pub enum Remark {
     HintSyntax(Box<str>, usize),
     /// A hint that another one says already.
     HintRepeated(Box<str>),
+    /// A hint of that name is about a query block that there is not.
+    HintBlockUnknown(Box<str>, &'static str),
+    /// A hint of that name is about a table that its block does not have.
+    HintNameUnknown(Box<str>, &'static str),
     /// A hint that is for top-level SELECT statements, elsewhere.
     HintMisplaced(&'static str),
 }

@@ -14,7 +14,7 @@ impl Parser<'_> {
     /// INSERT and REPLACE, at the word.
     pub(super) fn insert(&mut self) -> Parsed<StatementKind> {
         let replace = self.is(K::REPLACE);
-        self.advance_to_hints(HintOf::Change);
+        let hints = self.advance_to_hints(HintOf::Change);
         let priority = match self.take_any(&[K::LOW_PRIORITY, K::HIGH_PRIORITY, K::DELAYED]) {
             Some(K::LOW_PRIORITY) => Priority::Low,
             Some(K::HIGH_PRIORITY) => Priority::High,
@@ -37,8 +37,18 @@ impl Parser<'_> {
             }
             false => Vec::new(),
         };
-        let insert =
-            Insert { replace, ignore, priority, table, partitions, columns, source, row_alias, on_duplicate };
+        let insert = Insert {
+            hints,
+            replace,
+            ignore,
+            priority,
+            table,
+            partitions,
+            columns,
+            source,
+            row_alias,
+            on_duplicate,
+        };
         Ok(StatementKind::Insert(Box::new(insert)))
     }
 
@@ -114,7 +124,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn update(&mut self, with: Option<Box<With>>) -> Parsed<StatementKind> {
-        self.advance_to_hints(HintOf::Change);
+        let hints = self.advance_to_hints(HintOf::Change);
         let low_priority = self.take_word(K::LOW_PRIORITY);
         let ignore = self.take_word(K::IGNORE);
         let tables = self.table_references()?;
@@ -123,13 +133,14 @@ impl Parser<'_> {
         let filter = self.filter()?;
         let order_by = self.order_by()?;
         let limit = self.count_limit()?;
-        let update = Update { with, low_priority, ignore, tables, assignments, filter, order_by, limit };
+        let update =
+            Update { hints, with, low_priority, ignore, tables, assignments, filter, order_by, limit };
         Ok(StatementKind::Update(Box::new(update)))
     }
 
     /// `DELETE FROM t ..`, `DELETE t1, t2 FROM ..`, `DELETE FROM t1, t2 USING ..`
     pub(super) fn delete(&mut self, with: Option<Box<With>>) -> Parsed<StatementKind> {
-        self.advance_to_hints(HintOf::Change);
+        let hints = self.advance_to_hints(HintOf::Change);
         let (mut low_priority, mut quick, mut ignore) = (false, false, false);
         while let Some(word) = self.take_any(&[K::LOW_PRIORITY, K::QUICK, K::IGNORE]) {
             match word {
@@ -155,7 +166,8 @@ impl Parser<'_> {
             true => (self.order_by()?, self.count_limit()?),
             false => (Vec::new(), None),
         };
-        let delete = Delete { with, low_priority, quick, ignore, targets, from, filter, order_by, limit };
+        let delete =
+            Delete { hints, with, low_priority, quick, ignore, targets, from, filter, order_by, limit };
         Ok(StatementKind::Delete(Box::new(delete)))
     }
 

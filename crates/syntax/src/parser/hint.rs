@@ -1,61 +1,22 @@
 //! Optimizer hints: the comment `/*+ .. */` right after the first word of a query block.
 //!
-//! `MAX_EXECUTION_TIME` and `SET_VAR` are for the statement, `JOIN_FIXED_ORDER` for the block. All
-//! others of MySQL choose between plans that give the same rows, and are read over. What can't be
-//! read is a warning, and so is all that follows.
+//! `MAX_EXECUTION_TIME` and `SET_VAR` are for the statement. All others of MySQL choose between
+//! plans that give the same rows, and are kept with their block ([`PlanHint`]); once the statement
+//! is read, [`resolve`] brings them to the blocks that they name. What can't be read is a warning,
+//! and so is all that follows.
+
+mod resolve;
 
 use std::ops::Range;
 
 use super::Parser;
 use crate::ast::{
-    ColumnName, Expr, ExprKind, Hint, Ident, Literal, Remark, SetItem, Span, VariableName, VariableScope,
+    ColumnName, Expr, ExprKind, Hint, HintClass, HintForm, HintTable, Ident, Literal, PlanHint, Remark,
+    SetItem, Span, VariableName, VariableScope,
 };
 use crate::keyword::Keyword as K;
 use crate::lexer::Lexer;
 use crate::token::{Lexeme, Token};
-
-/// The hints that have no effect: they only choose between plans.
-const OF_PLANS: &[&str] = &[
-    "BKA",
-    "BNL",
-    "DERIVED_CONDITION_PUSHDOWN",
-    "DUPSWEEDOUT",
-    "FIRSTMATCH",
-    "GROUP_INDEX",
-    "HASH_JOIN",
-    "INDEX",
-    "INDEX_MERGE",
-    "INTOEXISTS",
-    "JOIN_INDEX",
-    "JOIN_ORDER",
-    "JOIN_PREFIX",
-    "JOIN_SUFFIX",
-    "MATERIALIZATION",
-    "LOOSESCAN",
-    "MERGE",
-    "MRR",
-    "NO_BKA",
-    "NO_BNL",
-    "NO_DERIVED_CONDITION_PUSHDOWN",
-    "NO_GROUP_INDEX",
-    "NO_HASH_JOIN",
-    "NO_ICP",
-    "NO_INDEX",
-    "NO_INDEX_MERGE",
-    "NO_JOIN_INDEX",
-    "NO_MERGE",
-    "NO_MRR",
-    "NO_ORDER_INDEX",
-    "NO_RANGE_OPTIMIZATION",
-    "NO_SEMIJOIN",
-    "NO_SKIP_SCAN",
-    "ORDER_INDEX",
-    "QB_NAME",
-    "RESOURCE_GROUP",
-    "SEMIJOIN",
-    "SKIP_SCAN",
-    "SUBQUERY",
-];
 
 /// The word before a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,12 +25,13 @@ pub(super) enum HintOf {
     Change,
 }
 
-/// What a block's hints ask of the block.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct BlockHints {
-    /// JOIN_FIXED_ORDER
-    pub(crate) fixed_order: bool,
-}
+/// Hints of a statement that choose between plans, and items of one: what is beyond is not read,
+/// since each is compared with the others.
+const HINTS_MAX: usize = 512;
+const ITEMS_MAX: usize = 256;
+
+/// The strategies of SEMIJOIN and SUBQUERY.
+const STRATEGIES: &[&str] = &["DUPSWEEDOUT", "FIRSTMATCH", "INTOEXISTS", "LOOSESCAN", "MATERIALIZATION"];
 
 /// A hint comment being read.
 struct Hints<'a> {
@@ -107,21 +69,86 @@ impl<'a> Hints<'a> {
         self.text(lexeme).parse().ok()
     }
 
-    /// Up to the closing parenthesis: names, perhaps with their block's after `@`.
-    fn skip_names(&mut self) -> Option<()> {
+    /// A name: any word, or one in backticks.
+    fn name(&mut self) -> Option<Ident> {
+        match self.current.token {
+            Token::Word(_) | Token::Introducer => {
+                let lexeme = self.advance();
+                Some(Ident::new(self.text(lexeme)))
+            }
+            Token::QuotedIdent => {
+                let lexeme = self.current;
+                let name = unquoted(self.text(lexeme))?;
+                self.advance();
+                Some(name)
+            }
+            _ => None,
+        }
+    }
+
+    /// `@block`; nothing if there is none.
+    fn block(&mut self) -> Option<Ident> {
+        let lexeme = (self.current.token == Token::UserVariable).then_some(self.current)?;
+        let name = self.text(lexeme).strip_prefix('@')?;
+        let name = if name.starts_with('`') { unquoted(name)? } else { Ident::new(name) };
+        self.advance();
+        Some(name)
+    }
+
+    /// `table`, `table@block`
+    fn table(&mut self) -> Option<HintTable> {
+        let name = self.name()?;
+        Some(HintTable { name, block: self.block() })
+    }
+
+    /// Items separated by commas, up to the closing parenthesis; there may be none.
+    fn items<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut items = Vec::new();
+        if self.current.token == Token::RightParen {
+            return Some(items);
+        }
         loop {
-            match self.current.token {
-                Token::RightParen => return Some(()),
-                Token::Word(_)
-                | Token::QuotedIdent
-                | Token::UserVariable
-                | Token::Introducer
-                | Token::Integer
-                | Token::Dot
-                | Token::Comma => drop(self.advance()),
-                _ => return None,
+            if items.len() >= ITEMS_MAX {
+                return None;
+            }
+            items.push(item(self)?);
+            if self.take(Token::Comma).is_none() {
+                return Some(items);
             }
         }
+    }
+
+    fn strategy(&mut self) -> Option<()> {
+        let Token::Word(_) = self.current.token else { return None };
+        let is_known = |known: &&str| known.eq_ignore_ascii_case(self.text(self.current));
+        STRATEGIES.iter().any(is_known).then(|| {
+            self.advance();
+        })
+    }
+
+    /// What stands in the parentheses of a hint that chooses between plans.
+    fn plan_hint(&mut self, form: &'static HintForm) -> Option<PlanHint> {
+        let mut hint = PlanHint { form, block: None, tables: Vec::new(), names: Vec::new() };
+        match form.class {
+            HintClass::BlockName | HintClass::ResourceGroup => hint.names.push(self.name()?),
+            HintClass::Strategies => {
+                hint.block = self.block();
+                self.items(Self::strategy)?;
+            }
+            HintClass::FixedOrder => hint.block = self.block(),
+            HintClass::Tables | HintClass::Order(_) => {
+                hint.block = self.block();
+                hint.tables = self.items(Self::table)?;
+            }
+            HintClass::Indexes { .. } | HintClass::OtherIndexes => {
+                hint.block = self.block();
+                let mut table = self.table()?;
+                hint.block = hint.block.or(table.block.take());
+                hint.tables.push(table);
+                hint.names = self.items(Self::name)?;
+            }
+        }
+        Some(hint)
     }
 
     /// The value of SET_VAR.
@@ -141,28 +168,35 @@ impl<'a> Hints<'a> {
     }
 }
 
+/// A name in backticks.
+fn unquoted(text: &str) -> Option<Ident> {
+    let inner = text.strip_prefix('`')?.strip_suffix('`').filter(|inner| !inner.is_empty())?;
+    Some(Ident::new(inner.replace("``", "`")))
+}
+
 impl Parser<'_> {
-    /// Goes on after the word that begins a query block, and reads the hints there.
-    pub(super) fn advance_to_hints(&mut self, of: HintOf) -> BlockHints {
+    /// Goes on after the word that begins a query block, and reads the hints there: those that are
+    /// about blocks.
+    pub(super) fn advance_to_hints(&mut self, of: HintOf) -> Vec<PlanHint> {
         self.advance();
         let is_first = !std::mem::replace(&mut self.beyond_first_block, true) && self.routine.is_none();
         match self.lexer.hint() {
             Some(range) => self.hints(range, is_first, of),
-            None => BlockHints::default(),
+            None => Vec::new(),
         }
     }
 
     #[cold]
-    fn hints(&mut self, range: Range<usize>, is_first: bool, of: HintOf) -> BlockHints {
+    fn hints(&mut self, range: Range<usize>, is_first: bool, of: HintOf) -> Vec<PlanHint> {
         let whole = self.lexer.text();
         let mut lexer = Lexer::new(&whole[range.clone()], self.options.sql_mode, self.options.version);
         let current = lexer.next();
         let mut hints = Hints { lexer, current };
-        let mut found = BlockHints::default();
+        let mut found = Vec::new();
         loop {
             let at = hints.current;
             match self.one_hint(&mut hints, is_first, of, &mut found) {
-                Some(()) if hints.current.token == Token::End => return found,
+                Some(()) if hints.current.token == Token::End => break,
                 Some(()) => {}
                 None => {
                     // Where it went wrong: at the hint's name if that is unknown.
@@ -174,10 +208,11 @@ impl Parser<'_> {
                         .count();
                     let near = crate::error::near(&whole[offset..]);
                     self.remarks.add(Remark::HintSyntax(near.into(), line));
-                    return found;
+                    break;
                 }
             }
         }
+        found
     }
 
     /// One hint; nothing if it can't be read.
@@ -186,7 +221,7 @@ impl Parser<'_> {
         hints: &mut Hints<'_>,
         is_first: bool,
         of: HintOf,
-        found: &mut BlockHints,
+        found: &mut Vec<PlanHint>,
     ) -> Option<()> {
         let Token::Word(_) = hints.current.token else { return None };
         let name = hints.text(hints.current).to_ascii_uppercase();
@@ -229,20 +264,15 @@ impl Parser<'_> {
                     }));
                 }
             }
-            "JOIN_FIXED_ORDER" => {
+            known => {
+                let form = HintForm::find(known).filter(|_| self.plan_hints < HINTS_MAX)?;
                 hints.advance();
                 hints.take(Token::LeftParen)?;
-                hints.skip_names()?;
+                let hint = hints.plan_hint(form)?;
                 hints.take(Token::RightParen)?;
-                found.fixed_order = true;
+                self.plan_hints += 1;
+                found.push(hint);
             }
-            known if OF_PLANS.contains(&known) => {
-                hints.advance();
-                hints.take(Token::LeftParen)?;
-                hints.skip_names()?;
-                hints.take(Token::RightParen)?;
-            }
-            _ => return None,
         }
         Some(())
     }

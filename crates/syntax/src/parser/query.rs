@@ -4,7 +4,8 @@ use super::hint::HintOf;
 use super::{Parsed, Parser};
 use crate::ast::{
     CommonTable, Expr, ExprKind, FileFormat, Ident, IntoTarget, IntoVariable, Limit, LockStrength, LockWait,
-    Locking, ObjectName, OrderItem, Query, QueryBody, Remark, Select, SelectItem, SelectOptions, SetOp, With,
+    Locking, ObjectName, OrderItem, PlanHint, Query, QueryBody, Remark, Select, SelectItem, SelectOptions,
+    SetOp, With,
 };
 use crate::keyword::Keyword as K;
 use crate::token::Token;
@@ -173,7 +174,7 @@ impl Parser<'_> {
     fn select(&mut self) -> Parsed<QueryBody> {
         let hints = self.advance_to_hints(HintOf::Select);
         let mut options = self.select_options()?;
-        options.straight_join |= hints.fixed_order;
+        options.straight_join |= hints.iter().any(PlanHint::fixes_own_order);
         let mut is_first = true;
         let items = self.list(|parser| {
             // Behind others there is no `*`.
@@ -186,6 +187,7 @@ impl Parser<'_> {
             self.target_of_into()?;
         }
         let mut select = Select {
+            hints,
             options,
             items,
             from: Vec::new(),

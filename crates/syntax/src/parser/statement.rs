@@ -15,7 +15,10 @@ impl Parser<'_> {
     /// One statement, without its delimiter.
     pub(super) fn statement(&mut self) -> Parsed<Statement> {
         let (start, comment) = (self.current.start, self.lexer.versioned_comment());
-        let kind = self.nested(Self::statement_kind)?;
+        let mut kind = self.nested(Self::statement_kind)?;
+        if std::mem::take(&mut self.plan_hints) > 0 {
+            self.resolve_hints(&mut kind);
+        }
         // Versioned comments are whole in it, at both ends, for the text goes to other servers by
         // the log.
         let mut span = self.span_from(start);

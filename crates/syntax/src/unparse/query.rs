@@ -81,6 +81,7 @@ impl Writer {
 
     fn select(&mut self, select: &Select) {
         self.put("select ");
+        self.hints(&select.hints);
         let options = &select.options;
         for (set, text) in [
             (options.distinct, "distinct "),
@@ -118,6 +119,27 @@ impl Writer {
             put!(self, " having ", having);
         }
         self.windows(&select.windows);
+    }
+
+    fn hints(&mut self, hints: &[PlanHint]) {
+        if hints.is_empty() {
+            return;
+        }
+        self.put("/*+ ");
+        for hint in hints {
+            self.put(hint.form.name);
+            self.put("(");
+            self.list(&hint.tables, |writer, table| {
+                writer.put(&table.name);
+                if let Some(block) = &table.block {
+                    put!(writer, "@", block);
+                }
+            });
+            self.put(if hint.tables.is_empty() || hint.names.is_empty() { "" } else { " " });
+            self.list(&hint.names, |writer, name| writer.put(name));
+            self.put(") ");
+        }
+        self.put("*/ ");
     }
 
     fn select_item(&mut self, item: &SelectItem) {

@@ -121,8 +121,8 @@ pub(super) fn tables(cx: &Context, given: Option<&str>, full: bool) -> Result<Li
     }
     let mut out = Listing::new(columns).showing_pattern();
     let kind = match system_tables::schema(&database) {
-        Some(schema) if schema.name == "information_schema" => "SYSTEM VIEW",
-        _ => "BASE TABLE",
+        Some(schema) => schema.table_type(),
+        None => "BASE TABLE",
     };
     // By a privilege that is not about tables one may know of the database, not of what is in it.
     let names = match cx.grants_now().sees_definitions(&database) {

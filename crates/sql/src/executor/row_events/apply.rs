@@ -24,8 +24,8 @@ use crate::catalog::table::Default;
 use crate::catalog::temporary::TemporaryTables;
 use crate::catalog::{ColumnDef, TableDef};
 use crate::expression::row::Offsets;
+use crate::index_use::Use;
 use crate::session::Context;
-use crate::status::Counter;
 use crate::variables::ids;
 use datum::error::{self, Result, SqlError};
 use datum::value::json::edit::{self, Mode};
@@ -419,11 +419,11 @@ impl Target {
         self.check_virtual_values(cx, &image, |column| raw[column] != RawColumn::Absent)?;
         self.check_constraints(cx, &image)?;
         let outcome = foreign_keys::insert_row(cx, table, &image);
-        match self.stored(cx, outcome, &image, Counter::HandlerWrite) {
+        match self.stored(cx, outcome, &image, Use::Inserted) {
             Err(e) if self.idempotent && e.is(error::DUP_ENTRY) => {
                 self.delete_equals(cx, &image)?;
                 let outcome = foreign_keys::insert_row(cx, table, &image);
-                self.stored(cx, outcome, &image, Counter::HandlerWrite)
+                self.stored(cx, outcome, &image, Use::Inserted)
             }
             outcome => outcome,
         }
@@ -454,12 +454,12 @@ impl Target {
         cx: &mut Context,
         outcome: std::result::Result<(), NotChanged>,
         image: &[u8],
-        counter: Counter,
+        change: Use,
     ) -> Result<()> {
         match outcome {
             Ok(()) => {
                 self.table.count_row(image);
-                cx.count(counter);
+                cx.count_change(&self.table, change);
                 Ok(())
             }
             Err(e) => Err(e.into_error(cx, &self.table, image)?),
@@ -526,7 +526,7 @@ impl Target {
         let Some(after) = after else {
             let outcome = foreign_keys::delete_row(cx, table, found);
             outcome.or_else(|e| Err(e.into_error(cx, table, found)?))?;
-            cx.count(Counter::HandlerDelete);
+            cx.count_change(table, Use::Deleted);
             return Ok(());
         };
         let after = self.columns(&after)?;
@@ -560,7 +560,7 @@ impl Target {
         }
         self.check_constraints(cx, &image)?;
         let outcome = foreign_keys::update_row(cx, table, found, &image);
-        self.stored(cx, outcome, &image, Counter::HandlerUpdate)
+        self.stored(cx, outcome, &image, Use::Updated)
     }
 
     fn not_found(&self) -> SqlError {

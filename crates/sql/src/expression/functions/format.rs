@@ -106,7 +106,8 @@ fn exponent(n: f64) -> String {
     format!("{mantissa}e+{exponent:0>2}")
 }
 
-fn format_bytes<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+/// A number of bytes, as FORMAT_BYTES() gives it.
+pub(crate) fn bytes(n: f64) -> Datum<'static> {
     const KIB: f64 = 1024.0;
     const UNITS: [(f64, &str); 6] = [
         (KIB * KIB * KIB * KIB * KIB * KIB, "EiB"),
@@ -116,11 +117,15 @@ fn format_bytes<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         (KIB * KIB, "MiB"),
         (KIB, "KiB"),
     ];
-    let n = not_null!(call.double(cx, 0));
-    Ok(scaled(n, &UNITS, "bytes", 4))
+    scaled(n, &UNITS, "bytes", 4)
 }
 
-fn format_pico_time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+fn format_bytes<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(bytes(not_null!(call.double(cx, 0))))
+}
+
+/// A time in picoseconds, as FORMAT_PICO_TIME() gives it.
+pub(crate) fn pico_time(n: f64) -> Datum<'static> {
     const SECOND: f64 = 1e12;
     const UNITS: [(f64, &str); 7] = [
         (86_400.0 * SECOND, "d"),
@@ -131,8 +136,28 @@ fn format_pico_time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
         (1e6, "us"),
         (1e3, "ns"),
     ];
-    let n = not_null!(call.double(cx, 0));
-    Ok(scaled(n, &UNITS, "ps", 3))
+    scaled(n, &UNITS, "ps", 3)
+}
+
+fn format_pico_time<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
+    Ok(pico_time(not_null!(call.double(cx, 0))))
+}
+
+/// Characters of a statement that `sys.format_statement()` leaves.
+const STATEMENT_MAX: usize = 64;
+
+/// A statement on one line, with its middle left out if it is long, as `sys.format_statement()`
+/// gives it.
+pub(crate) fn statement(text: &str) -> String {
+    let count = text.chars().count();
+    if count <= STATEMENT_MAX {
+        return text.replace('\n', " ");
+    }
+    let each = STATEMENT_MAX / 2 - 2;
+    let start = text.chars().take(each);
+    let end = text.chars().skip(count - each);
+    let all = start.chain(" ... ".chars()).chain(end);
+    all.map(|c| if c == '\n' { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -73,7 +73,10 @@ const CONTROL_FLOW: &[&str] = &["if", "ifnull", "coalesce", "nullif", "isnull", 
 pub(crate) fn is_stored(call: &ast::FunctionCall) -> bool {
     let is_known =
         |name: &str| CONTROL_FLOW.contains(&name) || name == "grouping" || functions::find(name).is_some();
-    call.database.is_some() || !is_known(&call.name.to_ascii_lowercase())
+    if let Some(database) = &call.database {
+        return !database.is("sys") || functions::sys::find(&call.name).is_none();
+    }
+    !is_known(&call.name.to_ascii_lowercase())
 }
 
 impl Resolver<'_> {
@@ -85,6 +88,11 @@ impl Resolver<'_> {
             if let Some(function) = functions::find(&call.name) {
                 return self.built_in(function, call);
             }
+        }
+        if call.database.as_ref().is_some_and(|database| database.is("sys"))
+            && let Some(function) = functions::sys::find(&call.name)
+        {
+            return self.built_in(function, call);
         }
         self.stored(call)
     }

@@ -20,7 +20,7 @@ pub(crate) struct ViewScope<'c> {
     pub(crate) texts: (Collation, Charset),
 }
 
-impl Binder<'_, '_> {
+impl Binder<'_, '_, '_> {
     /// Notes a slot whose rows the view that names it may not change.
     pub(super) fn note_denied(&mut self, factor: &ast::TableFactor, slot: usize) {
         if let Some(privileges) = self.changes

@@ -37,6 +37,16 @@ pub(crate) struct Materialized {
 }
 
 impl Materialized {
+    /// True if one of these slots is in the nest.
+    pub(super) fn replaces(&self, slots: u64) -> bool {
+        self.nest & slots != 0
+    }
+
+    /// The slots of what is joined instead.
+    pub(super) fn made_slots(&self) -> u64 {
+        self.item.slots()
+    }
+
     /// The list, where the condition still stands as such, with an inner join instead, if it can be
     /// one.
     pub(crate) fn joined_in(&self, list: &List, conditions: &[(u64, Expr)]) -> Option<List> {
@@ -222,6 +232,7 @@ impl Flattener<'_, '_> {
             distinct: true,
             limit: Limit::default(),
             straight: false,
+            hints: Default::default(),
             repeated: Default::default(),
             counts_all: false,
         };

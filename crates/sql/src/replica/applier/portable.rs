@@ -198,7 +198,8 @@ impl Checker<'_> {
     /// are.
     fn query(&self, query: &Query, into: &TableDef, columns: &[usize]) -> Checked {
         let QueryBody::Select(select) = &query.body else { return Err("a query of several parts".into()) };
-        let Select { options, items, from, filter, group_by, with_rollup: _, having, windows } = &**select;
+        let Select { hints: _, options, items, from, filter, group_by, with_rollup: _, having, windows } =
+            &**select;
         let is_plain = query.with.is_none()
             && query.order_by.is_empty()
             && query.limit.is_none()

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::index_use::SessionUses;
+use crate::statement_events::SessionEvents;
 use crate::status::{Counter, Counters};
 
 /// Counted since the session began; FLUSH STATUS starts the counters of SHOW STATUS again. Who asks
@@ -12,6 +14,10 @@ pub(crate) struct Statistics {
     pub(crate) counters: Arc<Counters>,
     /// What statements have read of tables.
     pub(crate) examined: Examined,
+    /// Which indexes it has used.
+    pub(crate) uses: SessionUses,
+    /// The statements that it ran last.
+    pub(crate) events: Arc<SessionEvents>,
 }
 
 impl Statistics {

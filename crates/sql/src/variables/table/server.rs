@@ -73,6 +73,18 @@ pub(super) const VARIABLES: &[Variable] = &[
     uint("performance_schema_digests_size", 10_000, 0, 1_048_576).read_only().help_text(
         "Forms of statements whose cost is summed in events_statements_summary_by_digest; 0 turns that off",
     ),
+    uint("performance_schema_events_statements_history_long_size", 10_000, 0, 1_048_576)
+        .read_only()
+        .help_text("Statements of all sessions that events_statements_history_long has"),
+    uint("performance_schema_events_statements_history_size", 10, 0, 1024)
+        .read_only()
+        .help_text("Statements of each session that events_statements_history has"),
+    uint("performance_schema_max_digest_length", 1024, 1024, 1024)
+        .fact()
+        .help_text("Bytes of a normalized statement"),
+    uint("performance_schema_max_sql_text_length", 1024, 1024, 1024)
+        .fact()
+        .help_text("Bytes of a statement in events_statements_history and its like"),
     text("pid_file", "")
         .read_only()
         .help_text("File with the process id; by default duramen.pid in the data directory"),

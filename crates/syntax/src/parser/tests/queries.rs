@@ -105,3 +105,26 @@ fn tables() {
     fails("select * from (select 1)", 1248);
     refuses("select * from a left join b where 1", "where 1", 1);
 }
+
+#[test]
+fn hints_stand_in_the_blocks_that_they_are_about() {
+    check_query(
+        "select /*+ index(t a, b) no_bka(t) */ * from t",
+        "select /*+ INDEX(`t` `a`,`b`) */ * from `t`",
+    );
+    check_query(
+        "select /*+ qb_name(q) no_index(@q t) join_order(s@p, t) join_fixed_order(@p) */ 1 from t \
+         where a in (select /*+ qb_name(p) */ b from s)",
+        "select /*+ QB_NAME(`q`) NO_INDEX(`t`) JOIN_ORDER(`s`@`p`,`t`) */ 1 from `t` \
+         where (`a` in (select /*+ QB_NAME(`p`) */ straight_join `b` from `s`))",
+    );
+    check_query(
+        "select /*+ index(t@`select#2` x) index(nosuch y) */ 1 from (select 1 from t) d",
+        "select 1 from (select /*+ INDEX(`t` `x`) */ 1 from `t`) `d`",
+    );
+    let statement = parse_one("insert /*+ index(t a) */ into u select * from t");
+    let StatementKind::Insert(insert) = statement.kind else { panic!("no INSERT") };
+    assert!(insert.hints.is_empty() && statement.remarks.list.is_empty());
+    let hostile = format!("select /*+ {} */ 1", "INDEX(t a) JOIN_ORDER(a@b, c) ".repeat(2000));
+    let _ = parse(hostile.as_bytes(), &ParseOptions::default()).unwrap();
+}
