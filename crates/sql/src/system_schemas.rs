@@ -4,6 +4,9 @@
 /// The schemas whose tables are made when a query asks for them.
 pub(crate) const NAMES: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
 
+/// Views of `sys` that show what INNODB_TRX and INNODB_METRICS have.
+const FROM_ENGINE: [&str; 3] = ["innodb_lock_waits", "metrics", "x$innodb_lock_waits"];
+
 /// True for a schema of system tables.
 pub(crate) fn is_system(database: &str) -> bool {
     NAMES.iter().any(|name| database.eq_ignore_ascii_case(name))
@@ -21,9 +24,12 @@ pub(crate) fn is_open_to_all(database: &str, table: &str) -> bool {
     database.eq_ignore_ascii_case("performance_schema") && open.iter().any(|t| t.eq_ignore_ascii_case(table))
 }
 
-/// True if this table of `information_schema` is about the engine or its files, which asks for
-/// PROCESS.
+/// True if this table is about the engine or its files, or shows what such tables of
+/// `information_schema` have, which asks for PROCESS.
 pub(crate) fn asks_for_process(database: &str, table: &str) -> bool {
+    if database.eq_ignore_ascii_case("sys") {
+        return FROM_ENGINE.iter().any(|view| table.eq_ignore_ascii_case(view));
+    }
     let table = table.to_ascii_uppercase();
     database.eq_ignore_ascii_case("information_schema") && (table.starts_with("INNODB_") || table == "FILES")
 }

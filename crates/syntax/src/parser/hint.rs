@@ -98,6 +98,11 @@ impl<'a> Hints<'a> {
     /// `table`, `table@block`
     fn table(&mut self) -> Option<HintTable> {
         let name = self.name()?;
+        if self.current.token == Token::Bad && self.text(self.current) == "@" {
+            // What is wrong is what follows it.
+            self.advance();
+            return None;
+        }
         Some(HintTable { name, block: self.block() })
     }
 

@@ -3,7 +3,7 @@
 use super::{Call, Function, Typing, f, format, information, not_null};
 use crate::expression::Expr;
 use crate::session::Context;
-use datum::error::Result;
+use datum::error::{self, Result};
 use datum::types::{Coercibility, Collation, Type};
 use datum::value::Datum;
 
@@ -78,17 +78,24 @@ fn items(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|item| !item.is_empty())
 }
 
+/// An item that is there already is there twice then, as in MySQL.
 fn list_add<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
     let list = call.text(cx, 0)?;
-    let item = not_null!(call.text(cx, 1));
-    let Some(list) = list.filter(|list| !list.is_empty()) else { return owned(item.into_owned()) };
-    let is_there = items(&list).any(|other| *other == *item);
-    owned(if is_there { list.into_owned() } else { [&*list, b",", &*item].concat() })
+    let item = call.text(cx, 1)?.ok_or_else(|| error::INVALID_USE_OF_NULL.plain())?;
+    let list = list.as_deref().unwrap_or_default().trim_ascii();
+    if list.is_empty() {
+        return owned(item.into_owned());
+    }
+    // Commas around the list go.
+    let start = list.iter().position(|byte| *byte != b',').unwrap_or(list.len());
+    let end = list.iter().rposition(|byte| *byte != b',').map_or(start, |last| last + 1);
+    owned([&list[start..end], b",", &*item].concat())
 }
 
 fn list_drop<'a>(cx: &mut Context, call: Call<'a>) -> Value<'a> {
-    let list = not_null!(call.text(cx, 0));
-    let item = not_null!(call.text(cx, 1));
+    let list = call.text(cx, 0)?;
+    let item = call.text(cx, 1)?.ok_or_else(|| error::INVALID_USE_OF_NULL.plain())?;
+    let Some(list) = list else { return Ok(Datum::Null) };
     owned(items(&list).filter(|other| **other != *item).collect::<Vec<_>>().join(&b','))
 }
 
