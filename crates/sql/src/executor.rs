@@ -65,7 +65,7 @@ use crate::session::transaction::Characteristics;
 use crate::session::{Context, ReadLocks};
 use crate::statement_class;
 use crate::status::Counter;
-use crate::system_schemas;
+use crate::{system_schemas, system_tables};
 use datum::error::{self, Result, SqlError};
 use datum::sink::{ColumnMeta, OkInfo, ResultSink};
 use datum::types::Charset;
@@ -245,6 +245,9 @@ fn truncates_log(cx: &Context, name: &ObjectName) -> bool {
                     cx.instance.processes().iter().for_each(|process| process.events().clear());
                 }
                 "events_statements_history_long" => cx.instance.statement_events().clear_long(),
+                "table_io_waits_summary_by_index_usage" | "table_io_waits_summary_by_table" => {
+                    system_tables::clear_index_uses(cx);
+                }
                 _ => return false,
             }
             true

@@ -48,6 +48,11 @@ impl Used {
     pub(crate) fn add(&mut self, other: &Used) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, n)| *sum = sum.wrapping_add(n));
     }
+
+    /// Takes others away.
+    fn subtract(&mut self, other: &Used) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, n)| *sum = sum.saturating_sub(n));
+    }
 }
 
 /// A session's counts of one index.
@@ -128,6 +133,28 @@ pub(crate) struct IndexUses(Mutex<Sessions>);
 struct Sessions {
     living: Vec<Weak<Shared>>,
     ended: HashMap<TreeId, Used>,
+    /// What was counted before somebody began anew, which is not shown.
+    before: HashMap<TreeId, Used>,
+}
+
+impl Sessions {
+    /// All that was counted of these indexes.
+    fn sum(&self, known: &HashSet<TreeId>) -> HashMap<TreeId, Used> {
+        let mut all = self.ended.clone();
+        let living: Vec<_> = self.living.iter().filter_map(Weak::upgrade).collect();
+        for shared in &living {
+            for (tree, counts) in shared.lock().iter().filter(|(tree, _)| known.contains(tree)) {
+                all.entry(*tree).or_default().add(&counts.used());
+            }
+        }
+        all
+    }
+
+    /// Forgets the indexes that there are no more.
+    fn forget_others(&mut self, known: &HashSet<TreeId>) {
+        self.ended.retain(|tree, _| known.contains(tree));
+        self.before.retain(|tree, _| known.contains(tree));
+    }
 }
 
 impl IndexUses {
@@ -151,15 +178,21 @@ impl IndexUses {
     /// What was counted of these indexes; others are forgotten.
     pub(crate) fn now(&self, known: &HashSet<TreeId>) -> HashMap<TreeId, Used> {
         let mut sessions = self.0.lock();
-        sessions.ended.retain(|tree, _| known.contains(tree));
-        let mut all = sessions.ended.clone();
-        let living: Vec<_> = sessions.living.iter().filter_map(Weak::upgrade).collect();
-        for shared in &living {
-            for (tree, counts) in shared.lock().iter().filter(|(tree, _)| known.contains(tree)) {
-                all.entry(*tree).or_default().add(&counts.used());
+        sessions.forget_others(known);
+        let mut all = sessions.sum(known);
+        for (tree, before) in &sessions.before {
+            if let Some(used) = all.get_mut(tree) {
+                used.subtract(before);
             }
         }
         all
+    }
+
+    /// Begins to count these indexes anew. Sessions go on adding to their own counts (U1).
+    pub(crate) fn clear(&self, known: &HashSet<TreeId>) {
+        let mut sessions = self.0.lock();
+        sessions.forget_others(known);
+        sessions.before = sessions.sum(known);
     }
 }
 
@@ -183,6 +216,20 @@ mod tests {
         assert_eq!(all.now(&HashSet::from_iter([TreeId(1)])).len(), 1);
         assert_eq!(all.now(&known)[&TreeId(1)].of(Use::Fetched), 3);
         assert!(!all.now(&known).contains_key(&TreeId(2)), "it was forgotten");
+    }
+
+    #[test]
+    fn counting_begins_anew() {
+        let all = Arc::<IndexUses>::default();
+        let (mut one, mut two) = (SessionUses::default(), SessionUses::default());
+        let known = HashSet::from_iter([TreeId(1)]);
+        one.of(&all, TreeId(1)).count(Use::Fetched);
+        two.of(&all, TreeId(1)).count(Use::Fetched);
+        all.clear(&known);
+        assert_eq!(all.now(&known)[&TreeId(1)], Used::default());
+        one.of(&all, TreeId(1)).count(Use::Fetched);
+        drop((one, two));
+        assert_eq!(all.now(&known)[&TreeId(1)].of(Use::Fetched), 1);
     }
 
     #[test]

@@ -58,6 +58,7 @@ use datum::value::Datum;
 
 use column::SystemColumn;
 
+pub(crate) use index_use::clear as clear_index_uses;
 pub(crate) use instruments::{CONSUMERS, SWITCHED};
 
 /// Takes a row: a value for each column.

@@ -15,6 +15,7 @@ use crate::listing::cells;
 use crate::session::Context;
 use datum::error::Result;
 use datum::value::Datum;
+use storage::TreeId;
 
 /// `io_columns! { NAME: Type, .. }`: these, and the counts and times of all kinds of use.
 macro_rules! io_columns {
@@ -78,13 +79,21 @@ impl TableUse {
     }
 }
 
-/// How the tables that are wanted were used.
-pub(super) fn uses(cx: &Context, wanted: &Wanted) -> Vec<TableUse> {
+/// The indexes that there are.
+fn known(cx: &Context) -> HashSet<TreeId> {
     let state = cx.catalog().state();
     let all = state.databases.values().flat_map(|database| database.tables.values());
-    let trees = all.flat_map(|table| table.schema.indexes().map(|index| index.tree()));
-    let known: HashSet<_> = trees.collect();
-    let used = cx.instance.index_uses().now(&known);
+    all.flat_map(|table| table.schema.indexes().map(|index| index.tree())).collect()
+}
+
+/// TRUNCATE of one of the tables, which begins both anew.
+pub(crate) fn clear(cx: &Context) {
+    cx.instance.index_uses().clear(&known(cx));
+}
+
+/// How the tables that are wanted were used.
+pub(super) fn uses(cx: &Context, wanted: &Wanted) -> Vec<TableUse> {
+    let used = cx.instance.index_uses().now(&known(cx));
     let of = |table: Arc<TableDef>| {
         let mut none = Used::default();
         let mut indexes = Vec::new();
