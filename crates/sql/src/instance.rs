@@ -109,6 +109,13 @@ struct Running {
     state: &'static str,
 }
 
+impl Running {
+    fn show(&mut self, text: &[u8]) {
+        self.statement.clear();
+        self.statement.extend_from_slice(&text[..text.len().min(PROCESSLIST_TEXT_MAX)]);
+    }
+}
+
 /// What others may use of a session.
 pub(crate) struct SessionHandles {
     pub(crate) interrupt: Arc<Interrupt>,
@@ -198,11 +205,15 @@ impl Process {
 
     pub(crate) fn begin(&self, text: &[u8], now: Duration) {
         let mut running = self.running.lock();
-        running.statement.clear();
-        running.statement.extend_from_slice(&text[..text.len().min(PROCESSLIST_TEXT_MAX)]);
+        running.show(text);
         running.is_running = true;
         running.since = now;
         running.state = "executing";
+    }
+
+    /// Shows this text from now on: of several statements the one that runs, and no password.
+    pub(crate) fn show(&self, text: &[u8]) {
+        self.running.lock().show(text);
     }
 
     pub(crate) fn end(&self, now: Duration, database: Option<&str>) {

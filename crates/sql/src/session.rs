@@ -242,6 +242,9 @@ impl Session {
             let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
             let client = self.cx.settings.client_charset();
             let rest = &text[at..];
+            if at > 0 {
+                self.process.show(rest);
+            }
             let converted =
                 client != client.of_statements() && at < *ascii_from.get_or_insert_with(find_ascii);
             // A cached statement is found by the client's bytes, which mean something else in
@@ -289,6 +292,9 @@ impl Session {
                 };
             }
             let statement = stdx::memory::Unfinished::new(statement);
+            if !last {
+                self.process.show(statement.span.of(&own));
+            }
             let outcome = self.statement(&statement, &own, None, !last, sink);
             if last && rest.len() >= LARGE_TEXT {
                 // The reply goes out before a tree of millions of small blocks is given back.
@@ -353,21 +359,29 @@ impl Session {
             self.cx.instance.statement_logs().command(&self.cx, "Query", own);
             return self.execute_named(name, using, more, sink);
         }
+        let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
+        let own = statement.span.of(text);
+        let shown = statement_log::hidden(&statement.kind, own, sql_mode);
+        if let Cow::Owned(shown) = &shown {
+            self.process.show(shown);
+        }
         let digests = self.cx.instance.statement_digests();
         if !digests.is_on() {
             return self.uncounted_statement(statement, text, more, sink);
         }
-        let sql_mode = self.cx.settings.variables().uint(ids::SQL_MODE);
-        let own = statement.span.of(text);
         let tally = match parsed {
             Some(parsed) => digests.of_cached(&self.cx, &mut parsed.tally.lock(), own, sql_mode),
             None => digests.of_text(&self.cx, &mut self.digests_found, own, sql_mode),
         };
+        let executed = self.executes_prepared.then_some(match self.cx.statement.executed_by {
+            "EXECUTE" => "statement/sql/execute_sql",
+            _ => "statement/com/Execute",
+        });
         let begun = StatementDigests::begin(&self.cx);
         let mut counted = statement_log::Counted { sink, rows: 0 };
         let outcome = self.uncounted_statement(statement, text, more, &mut counted);
-        let ended = StatementOutcome { rows_sent: counted.rows, error: outcome.as_ref().err() };
-        begun.end(&self.cx, &tally, own, &statement.kind, ended);
+        let ended = StatementOutcome { executed, rows_sent: counted.rows, error: outcome.as_ref().err() };
+        begun.end(&self.cx, &tally, &shown, &statement.kind, ended);
         outcome
     }
 

@@ -32,61 +32,6 @@ pub(crate) enum StatementClass {
     Replication,
 }
 
-/// EVENT_NAME in `performance_schema.events_statements_history`: MySQL's name of the statement.
-pub(crate) fn event_name(kind: &StatementKind) -> &'static str {
-    use StatementKind as S;
-    match kind {
-        S::Query(_) => "statement/sql/select",
-        S::Insert(insert) if insert.replace => "statement/sql/replace",
-        S::Insert(_) => "statement/sql/insert",
-        S::Update(_) => "statement/sql/update",
-        S::Delete(_) => "statement/sql/delete",
-        S::LoadData(_) => "statement/sql/load",
-        S::Call { .. } => "statement/sql/call_procedure",
-        S::Do(_) => "statement/sql/do",
-        S::CreateDatabase(_) => "statement/sql/create_db",
-        S::AlterDatabase { .. } => "statement/sql/alter_db",
-        S::DropDatabase { .. } => "statement/sql/drop_db",
-        S::CreateTable(_) => "statement/sql/create_table",
-        S::DropTable(_) => "statement/sql/drop_table",
-        S::TruncateTable(_) => "statement/sql/truncate",
-        S::RenameTable(_) => "statement/sql/rename_table",
-        S::AlterTable(_) => "statement/sql/alter_table",
-        S::CreateIndex(_) => "statement/sql/create_index",
-        S::DropIndex(_) => "statement/sql/drop_index",
-        S::CreateTrigger(_) => "statement/sql/create_trigger",
-        S::DropTrigger { .. } => "statement/sql/drop_trigger",
-        S::CreateEvent(_) => "statement/sql/create_event",
-        S::AlterEvent(_) => "statement/sql/alter_event",
-        S::DropEvent { .. } => "statement/sql/drop_event",
-        S::CreateUser(_) => "statement/sql/create_user",
-        S::AlterUser(_) => "statement/sql/alter_user",
-        S::DropUser { .. } => "statement/sql/drop_user",
-        S::RenameUser(_) => "statement/sql/rename_user",
-        S::Grant(_) => "statement/sql/grant",
-        S::Revoke(_) => "statement/sql/revoke",
-        S::CreateView(_) => "statement/sql/create_view",
-        S::DropView { .. } => "statement/sql/drop_view",
-        S::Begin(_) => "statement/sql/begin",
-        S::Commit(_) => "statement/sql/commit",
-        S::Rollback(_) => "statement/sql/rollback",
-        S::Savepoint(_) => "statement/sql/savepoint",
-        S::RollbackTo(_) => "statement/sql/rollback_to_savepoint",
-        S::ReleaseSavepoint(_) => "statement/sql/release_savepoint",
-        S::LockTables(_) => "statement/sql/lock_tables",
-        S::UnlockTables => "statement/sql/unlock_tables",
-        S::Prepare { .. } => "statement/sql/prepare_sql",
-        S::Deallocate(_) => "statement/sql/dealloc_sql",
-        S::Use(_) => "statement/sql/change_db",
-        S::Set(_) => "statement/sql/set_option",
-        S::Kill { .. } => "statement/sql/kill",
-        S::Flush { .. } => "statement/sql/flush",
-        S::Explain(_) => "statement/sql/explain_other",
-        S::Show(_) => "statement/sql/show",
-        _ => "statement/com/Query",
-    }
-}
-
 impl StatementClass {
     /// The class of a statement. Every kind is listed, so that who adds one decides.
     pub(crate) fn of(kind: &StatementKind) -> Self {

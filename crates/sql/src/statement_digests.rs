@@ -31,14 +31,14 @@ use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::session::{Context, Examined};
+use crate::statement_events;
 use crate::status::Counter;
-use crate::{statement_class, statement_events, statement_log};
 use datum::error::SqlError;
 use syntax::ast::StatementKind;
 use syntax::digest;
 
 /// A normalized text has so many bytes at most, as has the text that is shown as an example.
-const TEXT_MAX: usize = 1024;
+const TEXT_MAX: usize = statement_events::TEXT_MAX;
 /// Forms that a session finds by their tokens.
 const FOUND_MAX: usize = 256;
 /// Bounds of the histogram of times in each octave of microseconds, and how many there are in all.
@@ -360,19 +360,21 @@ pub(crate) type FormNames = (Option<Box<str>>, Option<(String, Box<str>)>);
 
 /// How a statement ended.
 pub(crate) struct StatementOutcome<'e> {
+    /// EVENT_NAME of what executed it, if it was prepared.
+    pub(crate) executed: Option<&'static str>,
     pub(crate) rows_sent: u64,
     pub(crate) error: Option<&'e SqlError>,
 }
 
 impl StatementStart {
-    /// Adds up what it took, sent and examined, for its digest.
+    /// Adds up what it took, sent and examined, for its digest. `text` is without passwords.
     pub(crate) fn end(
         self,
         cx: &Context,
         tally: &Arc<Tally>,
         text: &[u8],
         kind: &StatementKind,
-        StatementOutcome { rows_sent, error }: StatementOutcome<'_>,
+        StatementOutcome { executed, rows_sent, error }: StatementOutcome<'_>,
     ) {
         let failed = error.is_some();
         let took = cx.instance.env().monotonic().saturating_sub(self.at);
@@ -382,14 +384,19 @@ impl StatementStart {
         let time = picoseconds(took);
         sums.add(Sum::Count, 1);
         sums.add(Sum::TimerWait, time);
-        sums.add(Sum::LockTime, picoseconds(storage::lock::waited_by_thread().saturating_sub(self.waited)));
+        let waited = storage::lock::waited_by_thread().saturating_sub(self.waited);
+        sums.add(Sum::LockTime, picoseconds(waited));
         sums.add(Sum::Errors, failed.into());
         // As in MySQL, the error is no warning here.
-        sums.add(Sum::Warnings, if failed { 0 } else { cx.statement.diagnostics.warning_count() });
-        sums.add(Sum::RowsAffected, if failed { 0 } else { cx.statement.status.affected });
+        let warnings = if failed { 0 } else { cx.statement.diagnostics.warning_count() };
+        sums.add(Sum::Warnings, warnings);
+        let affected = if failed { 0 } else { cx.statement.status.affected };
+        sums.add(Sum::RowsAffected, affected);
         sums.add(Sum::RowsSent, rows_sent);
-        sums.add(Sum::RowsExamined, cx.statistics.examined.rows - self.examined.rows);
-        sums.add(Sum::NoIndexUsed, u64::from(cx.statistics.examined.full_scans > self.examined.full_scans));
+        let examined = cx.statistics.examined.rows - self.examined.rows;
+        sums.add(Sum::RowsExamined, examined);
+        let scanned = cx.statistics.examined.full_scans > self.examined.full_scans;
+        sums.add(Sum::NoIndexUsed, u64::from(scanned));
         let mut all_counted = [0; COUNTED.len()];
         let counters = COUNTED.into_iter().zip(self.counted).zip(&mut all_counted);
         for (sum, ((counter, before), counted)) in sums.counted.iter().zip(counters) {
@@ -410,30 +417,22 @@ impl StatementStart {
         let sample_time = &tally.form.sample_time;
         if sample_time.load(Relaxed) < time {
             sample_time.store(time, Relaxed);
-            let sql_mode = cx.settings.variables().uint(crate::variables::ids::SQL_MODE);
-            let mut text = statement_log::hidden(kind, text, sql_mode).into_owned();
-            if text.len() > TEXT_MAX {
-                text.truncate(String::from_utf8_lossy(&text[..TEXT_MAX]).trim_end_matches('\u{fffd}').len());
-            }
+            let text = statement_events::whole_characters(&text[..text.len().min(TEXT_MAX)]);
             *tally.form.sample.lock() = Sample { text: text.into(), seen: cx.real_moment() as u64 };
         }
         let events = cx.instance.statement_events();
         if events.is_on() {
             events.add(cx.connection.id, &cx.statistics.events, |event| {
-                event.name = statement_class::event_name(kind);
-                (event.began, event.took) = (self.at, took);
-                event.waited = storage::lock::waited_by_thread().saturating_sub(self.waited);
-                let sql_mode = cx.settings.variables().uint(crate::variables::ids::SQL_MODE);
-                let text = statement_log::hidden(kind, text, sql_mode);
-                event.text.clear();
-                event.text.extend_from_slice(&text[..text.len().min(statement_events::TEXT_MAX)]);
-                event.tally = Some(tally.clone());
-                event.error = error.map(|e| (e.number, e.sqlstate, e.message.as_str().into()));
-                event.warnings = if failed { 0 } else { cx.statement.diagnostics.warning_count() };
-                event.affected = if failed { 0 } else { cx.statement.status.affected };
-                event.sent = rows_sent;
-                event.examined = cx.statistics.examined.rows - self.examined.rows;
-                event.scanned = cx.statistics.examined.full_scans > self.examined.full_scans;
+                event.name = executed.unwrap_or_else(|| statement_events::event_name(kind));
+                (event.began, event.took, event.waited) = (self.at, took, waited);
+                event.set_text(text);
+                if !event.tally.as_ref().is_some_and(|noted| Arc::ptr_eq(noted, tally)) {
+                    event.tally = Some(tally.clone());
+                }
+                event.error = error.map(|e| (e.number, e.sqlstate));
+                event.set_message(error.map_or(&cx.statement.status.info, |e| &e.message));
+                (event.warnings, event.affected) = (warnings, affected);
+                (event.sent, event.examined, event.scanned) = (rows_sent, examined, scanned);
                 event.counted = all_counted;
             });
         }

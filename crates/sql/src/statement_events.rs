@@ -13,6 +13,10 @@
 //!      events, the server `.._history_long_size`, each with [`TEXT_MAX`] bytes of its statement at
 //!      most.
 
+mod names;
+
+pub(crate) use names::event_name;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -21,6 +25,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::statement_digests::{COUNTED, Tally};
+
+/// Bytes of a message that are held: 128 characters are shown.
+const MESSAGE_MAX: usize = 512;
 
 /// Bytes of a statement that are held, as `performance_schema_max_sql_text_length` says.
 pub(crate) const TEXT_MAX: usize = 1024;
@@ -47,8 +54,9 @@ pub(crate) struct StatementEvent {
     pub text: Vec<u8>,
     /// Its form, and the default database.
     pub(crate) tally: Option<Arc<Tally>>,
-    /// What it failed with.
-    pub(crate) error: Option<(u16, [u8; 5], Box<str>)>,
+    /// What it failed with, and the message; of one that did not fail what the OK packet says.
+    pub(crate) error: Option<(u16, [u8; 5])>,
+    pub(crate) message: String,
     pub(crate) warnings: u64,
     pub(crate) affected: u64,
     pub(crate) sent: u64,
@@ -57,6 +65,37 @@ pub(crate) struct StatementEvent {
     pub(crate) scanned: bool,
     /// What the session's counters counted.
     pub(crate) counted: [u64; COUNTED.len()],
+}
+
+impl StatementEvent {
+    /// Notes a statement's text.
+    pub(crate) fn set_text(&mut self, text: &[u8]) {
+        self.text.clear();
+        self.text.extend_from_slice(&text[..text.len().min(TEXT_MAX)]);
+    }
+
+    /// Notes what the client was told.
+    pub(crate) fn set_message(&mut self, message: &str) {
+        self.message.clear();
+        // Most have none.
+        if !message.is_empty() {
+            self.message.push_str(&message[..message.floor_char_boundary(MESSAGE_MAX)]);
+        }
+    }
+
+    /// The text as it is shown.
+    pub(crate) fn shown_text(&self) -> String {
+        String::from_utf8_lossy(whole_characters(&self.text)).into_owned()
+    }
+}
+
+/// What is left of a text that was cut at [`TEXT_MAX`] bytes without the character that was cut.
+pub(crate) fn whole_characters(text: &[u8]) -> &[u8] {
+    if text.len() < TEXT_MAX {
+        return text;
+    }
+    let cut = text.utf8_chunks().last().map_or(0, |last| last.invalid().len());
+    &text[..text.len() - cut]
 }
 
 /// The last events of a session (H1).

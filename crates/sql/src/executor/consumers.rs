@@ -64,7 +64,8 @@ fn switch(cx: &mut Context, update: &ast::Update) -> Result<()> {
     let on = match text_of(&assignment.value) {
         Some(text) if text.eq_ignore_ascii_case(b"YES") => true,
         Some(text) if text.eq_ignore_ascii_case(b"NO") => false,
-        _ => return Err(unsupported()),
+        Some(_) => return Err(error::WARN_DATA_TRUNCATED.with(&[&"ENABLED", &1])),
+        None => return Err(unsupported()),
     };
     let events = cx.instance.statement_events();
     let (mut matched, mut changed) = (0, 0);

@@ -102,15 +102,16 @@ fn ended(thread: u64, event: &StatementEvent) -> Vec<Datum<'static>> {
         began: event.began,
         took: Some(event.took),
         waited: event.waited,
-        text: String::from_utf8_lossy(&event.text).into_owned(),
+        text: event.shown_text(),
         schema: schema.flatten().map(String::from),
         digest: digest.flatten().map(|(digest, text)| (digest, text.into())),
     };
     let mut row = head.cells(thread);
-    let error = event.error.as_ref();
-    let message = error.map(|(.., message)| message.chars().take(MESSAGE_MAX).collect::<String>());
-    let state = error.map(|(_, state, _)| String::from_utf8_lossy(state).into_owned());
-    row.extend(cells![error.map_or(0, |(number, ..)| i64::from(*number)), state, message]);
+    let error = event.error;
+    let message = event.message.chars().take(MESSAGE_MAX).collect::<String>();
+    let state = error.map(|(_, state)| String::from_utf8_lossy(&state).into_owned());
+    row.extend(cells![error.map_or(0, |(number, _)| i64::from(number)), state]);
+    row.extend(cells![Some(message).filter(|message| !message.is_empty())]);
     row.extend(cells![
         u64::from(error.is_some()),
         event.warnings,
@@ -138,7 +139,7 @@ fn running(process: &Process, text: &[u8], since: Duration, now: Duration) -> Ve
         began: since,
         took: Some(now.saturating_sub(since)),
         waited: Duration::ZERO,
-        text: String::from_utf8_lossy(text).into_owned(),
+        text: String::from_utf8_lossy(statement_events::whole_characters(text)).into_owned(),
         schema: process.database(),
         digest: normalized.flatten().map(|text| (digest_of(&text), text)),
     };
