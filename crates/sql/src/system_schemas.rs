@@ -6,6 +6,9 @@ pub(crate) const NAMES: [&str; 4] = ["information_schema", "mysql", "performance
 
 /// Views of `sys` that show what INNODB_TRX and INNODB_METRICS have.
 const FROM_ENGINE: [&str; 3] = ["innodb_lock_waits", "metrics", "x$innodb_lock_waits"];
+/// Views of `sys` that show nothing of `performance_schema`.
+const FROM_INFORMATION_SCHEMA: [&str; 4] =
+    ["schema_auto_increment_columns", "schema_redundant_indexes", "version", "x$schema_flattened_keys"];
 
 /// True for a schema of system tables.
 pub(crate) fn is_system(database: &str) -> bool {
@@ -24,12 +27,19 @@ pub(crate) fn is_open_to_all(database: &str, table: &str) -> bool {
     database.eq_ignore_ascii_case("performance_schema") && open.iter().any(|t| t.eq_ignore_ascii_case(table))
 }
 
-/// True if this table is about the engine or its files, or shows what such tables of
-/// `information_schema` have, which asks for PROCESS.
+/// True if this table of `information_schema` is about the engine or its files, which asks for
+/// PROCESS.
 pub(crate) fn asks_for_process(database: &str, table: &str) -> bool {
-    if database.eq_ignore_ascii_case("sys") {
-        return FROM_ENGINE.iter().any(|view| table.eq_ignore_ascii_case(view));
-    }
     let table = table.to_ascii_uppercase();
     database.eq_ignore_ascii_case("information_schema") && (table.starts_with("INNODB_") || table == "FILES")
+}
+
+/// True if this view of `sys` shows what tables have that ask for PROCESS.
+pub(crate) fn is_from_engine(view: &str) -> bool {
+    FROM_ENGINE.iter().any(|name| view.eq_ignore_ascii_case(name))
+}
+
+/// True if this view of `sys` shows nothing of `performance_schema`; others ask for SELECT there.
+pub(crate) fn is_from_information_schema(view: &str) -> bool {
+    FROM_INFORMATION_SCHEMA.iter().any(|name| view.eq_ignore_ascii_case(name))
 }

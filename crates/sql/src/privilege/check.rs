@@ -427,12 +427,27 @@ impl Checker<'_> {
         }
         let missing = privileges.without(self.grants.in_database(database));
         if missing.is_empty() {
-            return Ok(());
+            return self.below_view_of_sys(database, &name.name);
         }
         if missing == P::LOCK_TABLES {
             return Err(self.no_database(database));
         }
         Err(self.no_table(missing.without(P::LOCK_TABLES), name))
+    }
+
+    /// A view of `sys` asks whoever reads it for the rights on what it shows.
+    fn below_view_of_sys(&self, database: &str, view: &str) -> Result<()> {
+        if !database.eq_ignore_ascii_case("sys") {
+            return Ok(());
+        }
+        let may_read = self.grants.in_database("performance_schema").has(P::SELECT);
+        if !may_read && !system_schemas::is_from_information_schema(view) {
+            return Err(error::VIEW_INVALID.with(&[&"sys", &view.to_ascii_lowercase()]));
+        }
+        match system_schemas::is_from_engine(view) {
+            true => self.global(P::PROCESS, "PROCESS"),
+            false => Ok(()),
+        }
     }
 
     /// The account whose rights are asked for: of a routine the definer.

@@ -1,4 +1,5 @@
-//! The functions of `sys` that people call; here they are built in, and ask for no privilege.
+//! The functions of `sys` that people call; here they are built in. As stored ones they ask for
+//! EXECUTE.
 
 use super::{Call, Function, Typing, f, format, information, not_null};
 use crate::expression::Expr;

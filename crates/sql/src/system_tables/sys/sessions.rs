@@ -13,7 +13,10 @@ const STATES: &[&str] = &["ACTIVE", "COMMITTED", "ROLLED BACK"];
 
 /// The columns, with times and memory of this type.
 macro_rules! session_columns {
-    ($amount:ident $(($($of:expr),*))?, $wait:ident $(($($of_wait:expr),*))?) => {
+    (
+        $amount:ident $(($($of:expr),*))?, $memory:ident ($($of_memory:expr),*),
+        $wait:ident ($($of_wait:expr),*)
+    ) => {
         columns! {
             thd_id: Biguint, conn_id: Biguint or_null, user: VarcharOf(288, MB4) or_null,
             db: VarcharOf(64, MB4) or_null, command: VarcharOf(16, MB4) or_null,
@@ -25,8 +28,8 @@ macro_rules! session_columns {
             rows_examined: Biguint or_null, rows_sent: Biguint or_null, rows_affected: Biguint or_null,
             tmp_tables: Biguint or_null, tmp_disk_tables: Biguint or_null, full_scan: VarcharOf(3, MB4),
             last_statement: LongtextOf(MB4) or_null, last_statement_latency: $amount $(($($of),*))? or_null,
-            current_memory: $amount $(($($of),*))? or_null, last_wait: VarcharOf(128, MB4) or_null,
-            last_wait_latency: $wait $(($($of_wait),*))? or_null, source: VarcharOf(64, MB4) or_null,
+            current_memory: $memory ($($of_memory),*) or_null, last_wait: VarcharOf(128, MB4) or_null,
+            last_wait_latency: $wait ($($of_wait),*) or_null, source: VarcharOf(64, MB4) or_null,
             trx_latency: $amount $(($($of),*))? or_null, trx_state: Enum(STATES, MB4) or_null,
             trx_autocommit: Enum(&["YES", "NO"], MB4) or_null, pid: VarcharOf(1024, MB4) or_null,
             program_name: VarcharOf(1024, MB4) or_null,
@@ -34,8 +37,9 @@ macro_rules! session_columns {
     };
 }
 
-const FORMATTED: &[SystemColumn] = session_columns!(VarcharOf(11, MB4), VarcharOf(13, MB4));
-const RAW: &[SystemColumn] = session_columns!(Biguint, VarcharOf(20, MB4));
+const FORMATTED: &[SystemColumn] =
+    session_columns!(VarcharOf(11, MB4), VarcharOf(11, MB4), VarcharOf(13, MB4));
+const RAW: &[SystemColumn] = session_columns!(Biguint, Decimal(41, 0), VarcharOf(20, MB4));
 
 /// The views.
 pub(super) const TABLES: &[SystemTable] = &[
@@ -98,7 +102,7 @@ fn sessions(cx: &mut Context, shown: Shown, all: bool, each: Each<'_>) -> Result
         row.extend(cells![of_last(|event| event.counted[1]), of_last(|event| event.counted[0])]);
         row.extend(cells![if last.is_some_and(|event| event.scanned && !is_running) { "YES" } else { "NO" }]);
         let last = last.filter(|_| !is_running);
-        let text = last.map(|event| shown.statement(&String::from_utf8_lossy(&event.text)));
+        let text = last.map(|event| shown.statement(&event.shown_text()));
         row.push(text.unwrap_or_default());
         row.push(last.map_or(Datum::Null, |event| shown.time(picoseconds(event.took))));
         // Memory and waits are not measured.

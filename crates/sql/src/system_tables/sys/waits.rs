@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::column::{ASCII, MB4, SystemColumn, columns};
+use super::super::column::{MB4, SystemColumn, columns};
 use super::{Each, NOTHING, Shown, SystemTable, Table, number_of, text_of};
 use crate::listing::cells;
 use crate::session::Context;
@@ -27,11 +27,11 @@ const ROWS: &[SystemColumn] = columns! {
 
 const TABLES_LOCKED: &[SystemColumn] = columns! {
     object_schema: VarcharOf(64, MB4) or_null, object_name: VarcharOf(64, MB4) or_null,
-    waiting_thread_id: Biguint, waiting_pid: Biguint or_null, waiting_account: TextOf(ASCII) or_null,
+    waiting_thread_id: Biguint, waiting_pid: Biguint or_null, waiting_account: TextOf(MB4) or_null,
     waiting_lock_type: VarcharOf(32, MB4), waiting_lock_duration: VarcharOf(32, MB4),
     waiting_query: LongtextOf(MB4) or_null, waiting_query_secs: Bigint or_null,
     waiting_query_rows_affected: Biguint or_null, waiting_query_rows_examined: Biguint or_null,
-    blocking_thread_id: Biguint, blocking_pid: Biguint or_null, blocking_account: TextOf(ASCII) or_null,
+    blocking_thread_id: Biguint, blocking_pid: Biguint or_null, blocking_account: TextOf(MB4) or_null,
     blocking_lock_type: VarcharOf(32, MB4), blocking_lock_duration: VarcharOf(32, MB4),
     sql_kill_blocking_query: VarcharOf(31, MB4) or_null,
     sql_kill_blocking_connection: VarcharOf(25, MB4) or_null,
