@@ -214,6 +214,13 @@ impl Binder<'_, '_, '_> {
         Ok(names)
     }
 
+    /// Hints that name indexes of what is no table of the catalog name what there is not.
+    fn no_indexes(&mut self, alias: &str) {
+        if !self.options.hints.is_empty() {
+            hinted::warn_of_indexes(self.resolver.cx, self.options.hints, alias);
+        }
+    }
+
     fn reference(&mut self, reference: &TableReference, nullable: bool, out: &mut List) -> Result<Names> {
         datum::stack::check()?;
         match reference {
@@ -228,6 +235,7 @@ impl Binder<'_, '_, '_> {
                     names: &derived.columns,
                     lateral: derived.lateral,
                 };
+                self.no_indexes(&derived.alias);
                 self.derived(table, nullable, out)
             }
             TableReference::Join(join) => self.join(join, nullable, out),
@@ -259,6 +267,7 @@ impl Binder<'_, '_, '_> {
         let hidden = self.resolver.common.split_off(number);
         let table = hidden[0].clone();
         let alias = factor.alias.as_ref().unwrap_or(&table.name);
+        self.no_indexes(alias);
         let known = self.resolver.made_common.iter().find(|(known, _)| Arc::ptr_eq(known, &table));
         let names = match known.map(|(_, made)| made.clone()) {
             Some(made) => self.made_again(made, alias, &table.columns, out),
@@ -320,6 +329,7 @@ impl Binder<'_, '_, '_> {
             cx.tracker.transactions.system_table(schema.name);
             cx.transaction().used = true;
             self.resolver.record_table(&factor.name, schema.name);
+            self.no_indexes(alias);
             let provider = system_tables::SystemRows::new(schema, table, alias);
             return self.made(Maker::Provider(Arc::new(provider)), alias, schema.name, out);
         }
@@ -327,6 +337,7 @@ impl Binder<'_, '_, '_> {
             Opened::Table(table) => table,
             Opened::View(view) => {
                 self.resolver.record_table(&factor.name, &view.database);
+                self.no_indexes(alias);
                 return self.view(factor, &view, nullable, out);
             }
         };

@@ -9,7 +9,7 @@ use super::semi_join::SemiJoins;
 use crate::catalog::TableDef;
 use crate::session::Context;
 use datum::error;
-use syntax::ast::{HintClass, HintTable, IndexHint, IndexHintAction, OrderHint, PlanHint};
+use syntax::ast::{HintClass, IndexHint, IndexHintAction, OrderHint, PlanHint};
 use syntax::unparse::ident;
 
 /// What an order costs more that does not follow the hints.
@@ -39,17 +39,14 @@ pub(crate) fn index_hints(
     let mut found = Vec::new();
     for hint in hints {
         let HintClass::Indexes { forbids, scope } = hint.form.class else { continue };
-        let is_named = |table: &HintTable| &*table.name == alias;
-        if !hint.tables.iter().any(is_named) {
+        if !is_about(hint, alias) {
             continue;
         }
         let mut indexes = hint.names.clone();
         indexes.retain(|name| {
             let is_known = table.index_named(name).is_some();
             if !is_known {
-                let block = hint.block.as_ref().map_or("select#1", |block| block.as_str());
-                let place = format!("{}@{} {}", ident(alias), ident(block), ident(name));
-                cx.warn(error::UNRESOLVED_HINT_NAME.with(&[&place, &hint.form.name]));
+                warn_of_index(cx, hint, alias, name);
             }
             is_known
         });
@@ -69,6 +66,24 @@ pub(crate) fn index_hints(
         found.push(IndexHint { action, scope, indexes });
     }
     (!found.is_empty()).then_some(found)
+}
+
+/// Warns of the indexes that hints name of what has none: a view, a derived or a system table.
+pub(super) fn warn_of_indexes(cx: &mut Context, hints: &[PlanHint], alias: &str) {
+    let of_indexes = |hint: &&PlanHint| matches!(hint.form.class, HintClass::Indexes { .. });
+    for hint in hints.iter().filter(of_indexes).filter(|hint| is_about(hint, alias)) {
+        hint.names.iter().for_each(|name| warn_of_index(cx, hint, alias, name));
+    }
+}
+
+fn is_about(hint: &PlanHint, alias: &str) -> bool {
+    hint.tables.iter().any(|table| &*table.name == alias)
+}
+
+fn warn_of_index(cx: &mut Context, hint: &PlanHint, alias: &str, index: &str) {
+    let block = hint.block.as_ref().map_or("select#1", |block| block.as_str());
+    let place = format!("{}@{} {}", ident(alias), ident(block), ident(index));
+    cx.warn(error::UNRESOLVED_HINT_NAME.with(&[&place, &hint.form.name]));
 }
 
 /// True if the hints say in which order tables are joined.
@@ -98,12 +113,23 @@ impl HintedOrder {
             let mut is_known = true;
             for table in &hint.tables {
                 let is_own = table.block.is_none() || table.block == hint.block;
-                let by_alias = |own: u64| {
-                    let named = (0..slots.len()).filter(|&slot| (own >> slot & 1 == 1) == is_own);
-                    named.filter(|&slot| *slots[slot].name() == *table.name).fold(0, |all, n| all | 1 << n)
+                // As in MySQL, in any case; of names that differ by it alone the same one.
+                let find = |is_it: &dyn Fn(&str) -> bool| {
+                    let named = names.iter().find(|(name, _)| is_own && is_it(name));
+                    named.map_or_else(
+                        || {
+                            let others = (0..slots.len()).filter(|&slot| (own >> slot & 1 == 1) == is_own);
+                            let named = others.filter(|&slot| is_it(&slots[slot].name()));
+                            named.fold(0, |all, n| all | 1 << n)
+                        },
+                        |(_, slots)| *slots,
+                    )
                 };
-                let named = names.iter().find(|(name, _)| is_own && **name == *table.name);
-                match named.map_or_else(|| by_alias(own), |(_, slots)| *slots) {
+                let found = match find(&|name| *name == *table.name) {
+                    0 => find(&|name| table.name.is(name)),
+                    found => found,
+                };
+                match found {
                     0 if is_own => {
                         is_known = false;
                         let block = table.block.as_ref().map(|block| format!("@{}", ident(block)));

@@ -30,6 +30,9 @@ pub(super) enum HintOf {
 const HINTS_MAX: usize = 512;
 const ITEMS_MAX: usize = 256;
 
+/// Bytes of a name in a hint: those of an alias of 256 characters. What is longer names nothing.
+const NAME_MAX: usize = 1024;
+
 /// The strategies of SEMIJOIN and SUBQUERY.
 const STRATEGIES: &[&str] = &["DUPSWEEDOUT", "FIRSTMATCH", "INTOEXISTS", "LOOSESCAN", "MATERIALIZATION"];
 
@@ -74,7 +77,7 @@ impl<'a> Hints<'a> {
         match self.current.token {
             Token::Word(_) | Token::Introducer => {
                 let lexeme = self.advance();
-                Some(Ident::new(self.text(lexeme)))
+                Some(cut(self.text(lexeme)))
             }
             Token::QuotedIdent => {
                 let lexeme = self.current;
@@ -90,7 +93,7 @@ impl<'a> Hints<'a> {
     fn block(&mut self) -> Option<Ident> {
         let lexeme = (self.current.token == Token::UserVariable).then_some(self.current)?;
         let name = self.text(lexeme).strip_prefix('@')?;
-        let name = if name.starts_with('`') { unquoted(name)? } else { Ident::new(name) };
+        let name = if name.starts_with('`') { unquoted(name)? } else { cut(name) };
         self.advance();
         Some(name)
     }
@@ -176,7 +179,12 @@ impl<'a> Hints<'a> {
 /// A name in backticks.
 fn unquoted(text: &str) -> Option<Ident> {
     let inner = text.strip_prefix('`')?.strip_suffix('`').filter(|inner| !inner.is_empty())?;
-    Some(Ident::new(inner.replace("``", "`")))
+    Some(cut(&inner.replace("``", "`")))
+}
+
+/// A name, or the start of one that is too long.
+fn cut(name: &str) -> Ident {
+    Ident::new(&name[..name.floor_char_boundary(NAME_MAX)])
 }
 
 impl Parser<'_> {

@@ -16,6 +16,9 @@ use crate::ast::{
 };
 use crate::unparse::ident;
 
+/// Bytes of a message.
+const MESSAGE_MAX: usize = 511;
+
 /// A query block, and the statement itself where it changes rows.
 #[derive(Default)]
 struct Block {
@@ -72,7 +75,12 @@ impl Blocks {
             StatementKind::Insert(insert) => match &mut insert.source {
                 InsertSource::Query(query) => {
                     self.pending = std::mem::take(&mut insert.hints);
+                    let first = self.list.len();
                     self.query(query);
+                    let is_first = self.next.is_none();
+                    if let Some(block) = self.list.get_mut(first).filter(|_| is_first) {
+                        block.tables.push(insert.table.name.clone());
+                    }
                 }
                 InsertSource::Values(rows) => {
                     let is_first = self.next.is_none();
@@ -183,12 +191,12 @@ impl Parser<'_> {
             let is_taken = block.hints.iter().any(|other| other.form.class == HintClass::BlockName);
             match hint.names.first() == block.name.as_ref() && !is_taken {
                 true => block.hints.push(hint),
-                false => self.remark(Remark::HintRepeated(written(&hint, None).into())),
+                false => self.remark(Remark::HintRepeated(cut(written(&hint, None)))),
             }
             return;
         }
         let named = hint.block.clone();
-        let unknown = |name: &Ident| Remark::HintBlockUnknown(ident(name).into(), form.name);
+        let unknown = |name: &Ident| Remark::HintBlockUnknown(cut(ident(name)), form.name);
         let target = match &named {
             None => number,
             Some(name) => match blocks.find(name) {
@@ -203,7 +211,7 @@ impl Parser<'_> {
             }
         }
         if blocks.list[target].hints.iter().any(|other| contradict(other, &hint)) {
-            return self.remark(Remark::HintRepeated(written(&hint, named.as_ref()).into()));
+            return self.remark(Remark::HintRepeated(cut(written(&hint, named.as_ref()))));
         }
         hint.block = Some(blocks.name(target));
         blocks.list[target].fixed_order |= form.class == HintClass::FixedOrder;
@@ -226,7 +234,7 @@ impl Parser<'_> {
                     let place = format!("{}@{}", ident(&table.name), ident(block));
                     let names = hint.names.iter().map(|name| format!("{place} {}", ident(name)));
                     for name in std::iter::once(place.clone()).chain(names) {
-                        self.remark(Remark::HintNameUnknown(name.into(), hint.form.name));
+                        self.remark(Remark::HintNameUnknown(cut(name), hint.form.name));
                     }
                 }
                 is_known && matches!(hint.form.class, HintClass::Indexes { .. })
@@ -244,12 +252,12 @@ fn contradict(earlier: &PlanHint, hint: &PlanHint) -> bool {
     match (earlier.form.class, hint.form.class) {
         (C::FixedOrder, C::Order(_) | C::FixedOrder) | (C::Order(_), C::FixedOrder) => true,
         (C::Order(a), C::Order(b)) => a == b && a != crate::ast::OrderHint::Among,
-        (C::Indexes { forbids: a, scope: of_a }, C::Indexes { forbids: b, scope: of_b }) => {
+        (C::Indexes { scope: of_a, .. }, C::Indexes { scope: of_b, .. }) => {
             let is_shared = |name: &Ident| hint.names.iter().any(|other| other.is(name));
-            let shares =
-                earlier.names.is_empty() || hint.names.is_empty() || earlier.names.iter().any(is_shared);
+            // Names are compared last: there may be many, of few hints about one table.
+            let shares = || hint.names.is_empty() || earlier.names.iter().any(is_shared);
             let is_one_all = of_a == IndexHintScope::All || of_b == IndexHintScope::All;
-            earlier.tables == hint.tables && (of_a == of_b || is_one_all && a != b && shares)
+            earlier.tables == hint.tables && (of_a == of_b || is_one_all && shares())
         }
         (C::OtherIndexes | C::Tables | C::Strategies, _) => {
             let plain = |hint: &PlanHint| hint.form.name.trim_start_matches("NO_");
@@ -257,6 +265,13 @@ fn contradict(earlier: &PlanHint, hint: &PlanHint) -> bool {
         }
         _ => false,
     }
+}
+
+/// As much of a name or a hint as a message of MySQL has bytes: a name is repeated in the message
+/// of each index that its hint names.
+fn cut(mut text: String) -> Box<str> {
+    text.truncate(text.floor_char_boundary(MESSAGE_MAX));
+    text.into()
 }
 
 /// A hint as messages show it.

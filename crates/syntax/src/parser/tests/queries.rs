@@ -128,3 +128,24 @@ fn hints_stand_in_the_blocks_that_they_are_about() {
     let hostile = format!("select /*+ {} */ 1", "INDEX(t a) JOIN_ORDER(a@b, c) ".repeat(2000));
     let _ = parse(hostile.as_bytes(), &ParseOptions::default()).unwrap();
 }
+
+/// A hint's table is repeated in the warning of each of its indexes: a name of a megabyte made
+/// hundreds of them.
+#[test]
+fn warnings_of_hints_are_short() {
+    let statement =
+        parse_one(&format!("select /*+ INDEX({} {}) */ 1", "x".repeat(1 << 20), ["a"; 255].join(",")));
+    assert_eq!(statement.remarks.list.len(), 256);
+    for remark in &statement.remarks.list {
+        assert!(matches!(remark, crate::ast::Remark::HintNameUnknown(name, _) if name.len() <= 511));
+    }
+}
+
+/// Each hint is compared with all others of its block, but for their names.
+#[test]
+fn hints_with_many_names_are_read_at_once() {
+    let names = |of: u32| (0..250).map(|n| format!("i{of}_{n}")).collect::<Vec<_>>().join(",");
+    let hints: Vec<_> = (0..500).map(|n| format!("INDEX(t{n} {})", names(n))).collect();
+    let statement = parse_one(&format!("select /*+ {} */ 1", hints.join(" ")));
+    assert_eq!(statement.remarks.list.len(), 65_535.min(500 * 251));
+}
