@@ -83,7 +83,7 @@ impl StatementEvent {
         }
     }
 
-    /// The text as it is shown.
+    /// The text for the tables: a character that was cut is left out, other broken ones are U+FFFD.
     pub(crate) fn shown_text(&self) -> String {
         String::from_utf8_lossy(whole_characters(&self.text)).into_owned()
     }
