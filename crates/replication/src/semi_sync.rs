@@ -288,7 +288,8 @@ impl SemiSyncState {
     fn passing(&self) -> AckBarrierPosition {
         match self.settings.wait_point {
             _ if !self.on => AckBarrierPosition::OPEN,
-            WaitPoint::AfterSync => AckBarrierPosition { visible: self.acked, ..AckBarrierPosition::OPEN },
+            // What was published with AFTER_COMMIT, before the setting was changed, still waits.
+            WaitPoint::AfterSync => AckBarrierPosition { visible: self.acked, replied: self.acked },
             WaitPoint::AfterCommit => AckBarrierPosition { replied: self.acked, ..AckBarrierPosition::OPEN },
         }
     }

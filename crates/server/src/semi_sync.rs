@@ -1,4 +1,4 @@
-//! The semi-synchronous source's variables and status, by MySQL's names and those of old, which
+//! Semi-synchronous replication's variables and status, by MySQL's names and those of old, which
 //! MariaDB's are too.
 
 use binlog::log::Log;
@@ -62,9 +62,10 @@ pub(crate) fn start(
     Ok(semi_sync)
 }
 
-/// `Rpl_semi_sync_source_*`, and `Rpl_semi_sync_master_*`. What MySQL deprecates and always shows
-/// as 0 is 0 here too.
-pub(crate) fn add_rows(status: &Status, rows: &mut Rows) {
+/// `Rpl_semi_sync_source_*` and `Rpl_semi_sync_replica_status`, and the same by their names of old.
+/// What MySQL deprecates and always shows as 0 is 0 here too. `acknowledges`: a source of this
+/// server gets its answers.
+pub(crate) fn add_rows(status: &Status, acknowledges: bool, rows: &mut Rows) {
     let average = status.tx_wait_time.checked_div(status.tx_waits).unwrap_or(0);
     let counters = [
         ("no_times", status.no_times),
@@ -83,10 +84,14 @@ pub(crate) fn add_rows(status: &Status, rows: &mut Rows) {
         ("tx_avg_wait_time", average),
         ("wait_sessions", status.wait_sessions),
     ];
+    let switch = |on: bool| if on { "ON" } else { "OFF" };
     for side in ["source", "master"] {
         let name = |what: &str| format!("Rpl_semi_sync_{side}_{what}");
         counters.iter().for_each(|&(what, n)| rows.push(name(what), n));
         gauges.iter().for_each(|&(what, n)| rows.gauge(name(what), n));
-        rows.text(name("status"), if status.on { "ON" } else { "OFF" });
+        rows.text(name("status"), switch(status.on));
+    }
+    for side in ["replica", "slave"] {
+        rows.text(format!("Rpl_semi_sync_{side}_status"), switch(acknowledges));
     }
 }

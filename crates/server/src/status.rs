@@ -4,6 +4,7 @@ use crate::semi_sync;
 use crate::server::Server;
 use protocol::Identity;
 use protocol::identity::{SESSIONS_MAX, TlsCounters};
+use sql::monitor::ChannelSummary;
 use sql::status::{Counter, Rows};
 use sql::variables::ids;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -31,9 +32,11 @@ fn add_rows(server: &Server, rows: &mut Rows) {
     rows.gauge("Open_tables", 0_u64);
     rows.push("Opened_tables", 0_u64);
     add_disk_rows(server, rows);
-    add_replication_rows(server, rows);
+    let channels = server.database.channel_summaries();
+    add_replication_rows(server, &channels, rows);
     add_tls_rows(server, rows);
-    semi_sync::add_rows(&server.semi_sync.status(), rows);
+    let acknowledges = channels.iter().any(|channel| channel.acknowledges);
+    semi_sync::add_rows(&server.semi_sync.status(), acknowledges, rows);
 }
 
 /// The disk of the data directory, as far as the system says.
@@ -48,9 +51,8 @@ fn add_disk_rows(server: &Server, rows: &mut Rows) {
 }
 
 /// Who follows this server and whom it follows, and the transaction that is open the longest.
-fn add_replication_rows(server: &Server, rows: &mut Rows) {
+fn add_replication_rows(server: &Server, channels: &[ChannelSummary], rows: &mut Rows) {
     let database = &server.database;
-    let channels = database.channel_summaries();
     let lag = channels.iter().filter_map(|channel| channel.lag_seconds).max();
     rows.gauge("Duramen_replica_channels", channels.len());
     rows.gauge(

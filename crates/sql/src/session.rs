@@ -64,6 +64,7 @@ use datum::value::Datum;
 use deadline::Deadline;
 use statement_cache::{Noted, StatementCache};
 use syntax::ast::{Statement, StatementKind};
+use syntax::versioned::{self, Executed};
 use syntax::{ParseOptions, Parser};
 
 pub(crate) use context::read_locks::ReadLocks;
@@ -295,7 +296,9 @@ impl Session {
             if !last {
                 self.process.show(statement.span.of(&own));
             }
-            let outcome = self.statement(&statement, &own, None, !last, sink);
+            let of_statement = if converted { &own[..] } else { &own[..end] };
+            let kept = program_text(&statement.kind, of_statement, sql_mode);
+            let outcome = self.statement(&statement, kept.as_deref().unwrap_or(&own), None, !last, sink);
             if last && rest.len() >= LARGE_TEXT {
                 // The reply goes out before a tree of millions of small blocks is given back.
                 stdx::memory::defer_releases();
@@ -725,6 +728,15 @@ fn first_statement(text: &[u8], options: &ParseOptions) -> usize {
         Ok(_) => parser.position(),
         Err(_) => text.len(),
     }
+}
+
+/// The text of a definition whose body is kept, if it has comments that other servers take for
+/// text: the same without them, in as many bytes.
+pub(crate) fn program_text(kind: &StatementKind, text: &[u8], sql_mode: u64) -> Option<Vec<u8>> {
+    use StatementKind as S;
+    let keeps_body =
+        matches!(kind, S::CreateRoutine(_) | S::CreateTrigger(_) | S::CreateEvent(_) | S::AlterEvent(_));
+    keeps_body.then(|| versioned::same_everywhere(text, sql_mode, Executed::Kept)).flatten()
 }
 
 /// A text may end with a NUL byte, which some clients send with their strings (`mysqlslap` does),

@@ -413,7 +413,7 @@ fn alter_tells_replicas_of_the_row_id() {
         (
             "ALTER TABLE `t` /*!50000 DROP PRIMARY KEY, ADD COLUMN w INT, ADD COLUMN z INT AFTER v */",
             Some(format!(
-                "ALTER TABLE `t` {added} /*!50000 DROP PRIMARY KEY, ADD COLUMN w INT, ADD COLUMN z INT AFTER v */"
+                "ALTER TABLE `t` {added}          DROP PRIMARY KEY, ADD COLUMN w INT, ADD COLUMN z INT AFTER v   "
             )),
         ),
         (
@@ -717,4 +717,95 @@ fn tables_of_a_query_are_logged_without_what_cannot_be_set_in_a_transaction() {
     };
     assert_eq!(setting("CREATE TABLE u (a TIMESTAMP)"), [Some(true)]);
     assert_eq!(setting("CREATE TABLE u AS SELECT NOW() AS a"), [None]);
+}
+
+/// What is a comment here and text to another server was logged as it came: a replica ran it, with
+/// all privileges. And what is text here was a comment to a MariaDB.
+#[test]
+fn no_comment_in_the_log_is_text_to_another_server() {
+    let setup = "CREATE DATABASE other; CREATE TABLE other.t (id INT PRIMARY KEY, a INT, b INT); \
+         CREATE TABLE p (id INT PRIMARY KEY, a INT, KEY k (a)); CREATE VIEW v AS SELECT 1; \
+         CREATE PROCEDURE r() SELECT 1; CREATE FUNCTION f() RETURNS INT DETERMINISTIC RETURN 1; \
+         CREATE TRIGGER tr BEFORE INSERT ON p FOR EACH ROW SET NEW.a = 1; \
+         CREATE EVENT e ON SCHEDULE EVERY 1 DAY DISABLE DO SELECT 1; CREATE USER u, w";
+    let statements = [
+        "TRUNCATE TABLE {} p",
+        "ALTER TABLE {} p ADD {} c INT",
+        "ALTER TABLE p ADD c INT {} DEFAULT 5 {}, ADD CHECK (c {} > 1)",
+        "ALTER TABLE p RENAME TO {} q",
+        "CREATE INDEX i ON {} p (a)",
+        "DROP INDEX k ON {} p",
+        "RENAME TABLE {} p TO {} q",
+        "DROP TABLE {} p",
+        "CREATE TABLE {} l LIKE {} p",
+        "CREATE TABLE l {} (a INT {})",
+        "CREATE TABLE l {} AS SELECT 1 {} AS x",
+        "DROP VIEW {} v",
+        "CREATE VIEW w AS SELECT {} 1",
+        "DROP TRIGGER {} tr",
+        "DROP PROCEDURE {} r",
+        "DROP FUNCTION {} f",
+        "DROP EVENT {} e",
+        "ALTER PROCEDURE {} r COMMENT {} 'x'",
+        "ALTER EVENT {} e COMMENT {} 'x' DO SELECT {} 2",
+        "CREATE DATABASE {} n CHARACTER SET {} latin1",
+        "ALTER DATABASE {} other CHARACTER SET {} latin1",
+        "DROP DATABASE {} other",
+        "GRANT ALL ON {} d.* TO {} u",
+        "REVOKE ALL ON {} *.* FROM {} u",
+        "RENAME USER {} u TO {} x",
+        "DROP USER {} u",
+        "CREATE USER {} x IDENTIFIED BY {} 'x'",
+        "ALTER USER {} u IDENTIFIED BY {} 'x'",
+        "SET PASSWORD FOR {} u = {} 'x'",
+        "CREATE TRIGGER {} ti BEFORE UPDATE ON {} p FOR EACH ROW SET {} NEW.a = {} 1",
+        "CREATE PROCEDURE {} n() {} BEGIN {} SELECT {} 1; END {}",
+        "CREATE FUNCTION {} n() RETURNS INT DETERMINISTIC RETURN {} 1",
+        "CREATE EVENT {} n ON SCHEDULE EVERY {} 1 DAY DISABLE DO SELECT {} 1",
+    ];
+    // Whether one sends them, prepares them, or has a procedure run them.
+    let ways: [&dyn Fn(&str) -> String; 3] = [
+        &str::to_owned,
+        &|sql| format!("SET @s = '{}'; PREPARE s FROM @s; EXECUTE s", sql.replace('\'', "''")),
+        &|sql| format!("CREATE PROCEDURE run() {sql}; CALL run()"),
+    ];
+    for comment in ["/*!90000 other. */", "/*M! other. */", "/*!99999 a /* b */ c */", "/*!80000 */"] {
+        for statement in statements {
+            for (way, wrapped) in ways.iter().enumerate() {
+                let server = Server::new(1);
+                let mut session = server.session();
+                run(&mut session, "CREATE DATABASE d; USE d").unwrap();
+                run(&mut session, setup).unwrap();
+                let sql = statement.replace("{}", comment);
+                let from = server.instance.log().visible();
+                let outcome = run(&mut session, &wrapped(&sql));
+                // Some can't be in a procedure, or can't be prepared.
+                assert!(outcome.is_ok() || way > 0, "{sql}: {outcome:?}");
+                events(&server, from, |_, event| {
+                    let Event::Query(query) = event else { return };
+                    // The server's own one, in what it has written itself.
+                    let text = String::from_utf8_lossy(&query.sql).replace("/*!80023 INVISIBLE */", "");
+                    let is_harmless = !text.contains("/*M!") && !text.contains("/*!9");
+                    assert!(is_harmless, "{sql}: {text}");
+                    let keeps_body = ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"]
+                        .iter()
+                        .any(|word| text.starts_with("CREATE") && text.contains(word));
+                    let is_alter_event = text.starts_with("ALTER") && text.contains(" EVENT ");
+                    assert!(keeps_body || is_alter_event || !text.contains("/*!"), "{sql}: {text}");
+                });
+                // What is kept of it is what was logged.
+                let shown = |server: &Server| {
+                    let names =
+                        ["PROCEDURE d.n", "PROCEDURE d.run", "FUNCTION d.n", "EVENT d.n", "TRIGGER d.ti"];
+                    let mut session = server.session();
+                    names.map(|name| {
+                        run(&mut session, &format!("SHOW CREATE {name}")).map(|o| format!("{o:?}")).ok()
+                    })
+                };
+                let before = shown(&server);
+                drop(session);
+                assert_eq!(before, shown(&server.power_cut()), "{sql}");
+            }
+        }
+    }
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use binlog::event::{
-    ChecksumAlgorithm, EncodeEvent, EventOrigin, FormatDescription, GtidEvent, QueryEvent, StatusVars,
-    append_event,
+    ChecksumAlgorithm, EncodeEvent, EventOrigin, FormatDescription, GtidEvent, QueryEvent, RotateEvent,
+    StatusVars, append_event,
 };
 use binlog::gtid::{Gtid, Uuid};
 use common::{Server, rows, run, value};
@@ -267,6 +267,40 @@ fn what_ends_a_transaction_is_not_left_out() {
     replica.check_logged();
     assert!(replica.apply("keep", &["BEGIN", "ROLLBACK TO `gone`"]).is_err());
     assert!(replica.apply("keep", &["XA COMMIT X'61',X'',1"]).is_err());
+}
+
+/// Statements without a default database passed, whatever databases a rule listed: a replica of one
+/// database got all others' definitions, and the accounts.
+#[test]
+fn statements_without_a_default_database_are_of_none_that_a_rule_lists() {
+    let statements =
+        ["CREATE DATABASE o", "CREATE TABLE keep.z (a INT)", "DROP TABLE keep.y", "CREATE USER g1@x"];
+    let left = |rule: &str| left(&[rule], &[], "", &statements);
+    assert_eq!(left("DO_DB keep"), "keep.x keep.y");
+    assert_eq!(left("IGNORE_DB keep"), "@g1 keep.x keep.z o.");
+    // What a database's own definition names is that database, as its source logs it.
+    assert_eq!(self::left(&["DO_DB o"], &[], "o", &["CREATE DATABASE o"]), "keep.x keep.y o.");
+}
+
+/// Only transactions and heartbeats moved the position: who waited for the end of a source's log
+/// (SOURCE_POS_WAIT) waited for ever where an event of another kind was the last one.
+#[test]
+fn the_position_follows_events_between_transactions() {
+    let mut replica = Replica::new(GlobalVariables::new(), false);
+    replica.apply("", &["CREATE DATABASE st"]).unwrap();
+    let executed = |replica: &Replica| replica.channel.with(|state| state.progress.executed.offset);
+    let mut applier = Applier::new(&replica.server.instance, &replica.channel).unwrap();
+    applier.apply(&received(&FormatDescription::new("9.7.4", 0), 0)).unwrap();
+    assert_eq!(executed(&replica), 1001);
+    let rotate = RotateEvent { position: 4, file_name: b"binlog.000002" };
+    for (end, expected) in [(0, 1001), (900, 1001), (1100, 1100), (1044, 1100), (1200, 1200)] {
+        applier.apply(&received(&rotate, end)).unwrap();
+        assert_eq!(executed(&replica), expected, "{end}");
+    }
+    // Within a transaction there is nothing to wait for yet.
+    applier.apply(&received(&gtid_event(2), 1300)).unwrap();
+    applier.apply(&received(&rotate, 1400)).unwrap();
+    assert_eq!(executed(&replica), 1200);
 }
 
 /// Rules of tables are asked about MySQL's tables of accounts.

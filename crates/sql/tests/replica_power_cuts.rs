@@ -1,5 +1,7 @@
-//! A replica under power cuts: after each, its executed set, its log and its tables are one, and it
-//! goes on from there; nothing is applied twice, nothing left out.
+//! A replica under power cuts: after each, its executed set, its log and its tables are one, and
+//! it goes on from there; nothing is applied twice, nothing left out. What a semi-synchronous
+//! source may have been told is on the replica's disk, so that it is there when both machines lose
+//! their power.
 //!
 //! Each round is a source that runs random statements and a replica that applies its log, each a
 //! simulated machine. The replica's power is cut at random operations of its disk, at random
@@ -16,6 +18,7 @@ use binlog::event::EventType;
 use common::{Server, log_of, rows, run, value};
 use env::SimEnv;
 use sql::replica::applier::committed_position;
+use sql::replica::channel::SourcePosition;
 use sql::replica::{Applier, Channel, ReceivedEvent, SourceConfig};
 use sql::variables::GlobalVariables;
 use stdx::random::Random;
@@ -164,8 +167,57 @@ fn anonymous(event: &ReceivedEvent) -> Arc<ReceivedEvent> {
     Arc::new(event)
 }
 
-/// Returns how often the power was cut.
-fn round(seed: u64) -> u32 {
+/// The transactions of the log that end at `position` or before: where each ends, and its GTID.
+fn transactions_up_to(
+    events: &[Arc<ReceivedEvent>],
+    position: &SourcePosition,
+) -> Vec<(SourcePosition, String)> {
+    let begins = |e: &ReceivedEvent| [EventType::GTID.0, EventType::ANONYMOUS_GTID.0].contains(&e.bytes[4]);
+    let is_between = |e: &ReceivedEvent| {
+        let types = [EventType::ROTATE, EventType::FORMAT_DESCRIPTION, EventType::PREVIOUS_GTIDS];
+        types.iter().any(|event_type| event_type.0 == e.bytes[4])
+    };
+    let mut all: Vec<(SourcePosition, String)> = Vec::new();
+    for event in events.iter().filter(|event| !is_between(event)) {
+        if begins(event) {
+            let sid: String = event.bytes[20..36].iter().map(|byte| format!("{byte:02x}")).collect();
+            let number = u64::from_le_bytes(event.bytes[36..44].try_into().unwrap());
+            all.push((SourcePosition::default(), format!("{sid}:{number}")));
+        }
+        let end = SourcePosition { file: event.file.to_string(), offset: event.end };
+        all.last_mut().unwrap().0 = end;
+    }
+    all.retain(|(end, _)| !end.is_after(position));
+    all
+}
+
+/// The applier had shown `shown` as executed before the power went: a semi-synchronous source may
+/// have been told so, and its client, too.
+fn check_acknowledged(
+    seed: u64,
+    replica: &Server,
+    channel: &Arc<Channel>,
+    events: &[Arc<ReceivedEvent>],
+    shown: &SourcePosition,
+) {
+    let acknowledged = transactions_up_to(events, shown);
+    let Some((end, first)) = acknowledged.last().zip(acknowledged.first()).map(|(a, b)| (&a.0, &b.1)) else {
+        return;
+    };
+    if first.ends_with(":0") {
+        let kept = committed_position(&replica.instance, channel).unwrap().position;
+        assert!(!end.is_after(&kept), "seed {seed}: {kept:?}, and {shown:?} was shown");
+    } else {
+        // With file and offset, too: what the replica had before is passed over by its GTID.
+        let gtids: Vec<&str> = acknowledged.iter().map(|(_, gtid)| &**gtid).collect();
+        let sql = format!("SELECT GTID_SUBSET('{}', @@gtid_executed)", gtids.join(","));
+        assert_eq!(value(&mut replica.session(), &sql), "1", "seed {seed}: {sql}, to {shown:?}");
+    }
+}
+
+/// Returns how often the power was cut, and how many of the cuts came after something was shown as
+/// executed that had to be durable.
+fn round(seed: u64) -> (u32, u32) {
     let mut random = Random::new(seed);
     let source = Server::new(seed);
     let (mut session, mut of_branches) = (source.session(), source.session());
@@ -193,9 +245,14 @@ fn round(seed: u64) -> u32 {
     channel.with(|state| state.applier.wanted = true);
     let durability = [(1, 1), (0, 2), (100, 0), (0, 1)][random.below(4) as usize];
     let mut env = SimEnv::new(seed ^ 0x5eed);
-    let mut cuts = 0;
+    let (mut cuts, mut checked) = (0, 0);
     let replica = loop {
         let replica = open(env.clone(), durability);
+        let shown = channel.with(|state| state.progress.executed.clone());
+        if durability == (1, 1) && cuts > 0 && !shown.file.is_empty() {
+            check_acknowledged(seed, &replica, &channel, &events, &shown);
+            checked += 1;
+        }
         if cuts < 3 {
             env.cut_at(1 + random.below(12));
         }
@@ -218,14 +275,14 @@ fn round(seed: u64) -> u32 {
     if durability == (1, 1) {
         assert_eq!(contents(&replica), contents(&source), "seed {seed}: all of it was durable");
     }
-    cuts
+    (cuts, checked)
 }
 
 #[test]
 fn position_log_and_tables_are_one_after_power_cuts() {
     let first = setting("DURAMEN_SEED", 1);
     let rounds = first..first + setting("DURAMEN_ROUNDS", 20);
-    let cuts: u32 = rounds.map(round).sum();
-    println!("{cuts} power cuts");
-    assert!(cuts > 0);
+    let (cuts, checked) = rounds.map(round).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    println!("{cuts} power cuts, {checked} of them after something was acknowledged at full durability");
+    assert!(cuts > 0 && checked > 0);
 }

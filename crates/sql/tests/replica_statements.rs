@@ -654,7 +654,18 @@ fn settings_that_are_not_here_stop_the_applier() {
         assert_eq!(sessions.say_with("CREATE TABLE u (a INT)", pads), Ok(()));
         assert_eq!(sessions.say_with("CREATE VIEW v AS SELECT 1", pads), Err(1235));
         let is_null = |query: &mut QueryEvent<'_>| query.status.flags2 = Some(AUTO_IS_NULL);
-        assert_eq!(sessions.say_with(insert, is_null), Err(1235));
+        for text in ["a IS NULL", "a is /* */ null", "ISNULL(a)"] {
+            assert_eq!(
+                sessions.say_with(&format!("DELETE FROM t WHERE {text}"), is_null),
+                Err(1235),
+                "{text}"
+            );
+        }
+        for text in
+            [insert, "DELETE FROM t WHERE a IS NOT NULL", "DELETE FROM t WHERE LENGTH('a IS NULL') = a"]
+        {
+            assert_eq!(sessions.say_with(text, is_null), Ok(()), "{text}");
+        }
         let latin2 = |query: &mut QueryEvent<'_>| query.status.charset = Some([33, LATIN2, 33]);
         assert_eq!(sessions.say_with(insert, latin2), Err(1115));
         assert_eq!(sessions.say_with("ALTER TABLE u ADD b INT", latin2), Ok(()));

@@ -18,6 +18,7 @@ use std::ops::Range;
 use crate::keyword::Keyword;
 use crate::sql_mode;
 use crate::token::{Lexeme, Token};
+use crate::versioned::CommentPart;
 
 /// Takes tokens off a text one by one; blanks and comments between them are skipped.
 #[derive(Clone)]
@@ -39,6 +40,8 @@ pub struct Lexer<'a> {
     name_dot_end: usize,
     /// Where the last name ended, for such dots.
     name_end: usize,
+    /// The comments that were passed over, if somebody wants to know them.
+    comments: Option<Vec<CommentPart>>,
 }
 
 /// Bytes of names without quotes.
@@ -69,6 +72,7 @@ impl<'a> Lexer<'a> {
             hint: None,
             name_dot_end: NOWHERE,
             name_end: NOWHERE,
+            comments: None,
         }
     }
 
@@ -100,6 +104,25 @@ impl<'a> Lexer<'a> {
     /// here.
     pub(crate) fn comment_end(&self, token_end: u32) -> Option<u32> {
         self.closed_comment.filter(|&(start, _)| start < token_end as usize).map(|(_, end)| end as u32)
+    }
+
+    /// The comments of all of the text.
+    pub(crate) fn comments(mut self) -> Vec<CommentPart> {
+        self.comments = Some(Vec::new());
+        loop {
+            let before = self.at;
+            let token = self.next().token;
+            // What can't be read is passed over, as long as that goes on.
+            if token == Token::End || token == Token::Bad && self.at == before {
+                return self.comments.unwrap_or_default();
+            }
+        }
+    }
+
+    fn note(&mut self, part: impl FnOnce() -> CommentPart) {
+        if let Some(comments) = &mut self.comments {
+            comments.push(part());
+        }
     }
 
     /// The byte at `offset` from here; 0 after the end.
@@ -138,6 +161,8 @@ impl<'a> Lexer<'a> {
                 }
                 b'*' if self.peek(1) == b'/' && self.versioned_comment.is_some() => {
                     self.at += 2;
+                    let end = self.at;
+                    self.note(|| CommentPart::Closing(end - 2..end));
                     let begun = self.versioned_comment.take().map(|start| (start, self.at));
                     self.closed_comment = self.closed_comment.or(begun);
                 }
@@ -166,26 +191,29 @@ impl<'a> Lexer<'a> {
             }
             let wanted = (3..3 + digits).fold(0, |number, at| number * 10 + u32::from(self.peek(at) - b'0'));
             if wanted <= self.version {
-                self.versioned_comment = Some(self.at);
+                let start = self.at;
+                self.versioned_comment = Some(start);
                 self.at += 3 + digits;
+                self.note(|| CommentPart::Opening(start..start + 3 + digits));
                 return true;
             }
-            self.at += 3 + digits;
-            return self.skip_comment(1);
+            return self.skip_comment(3 + digits, 1);
         }
-        self.at += 2;
-        self.skip_comment(0)
+        self.skip_comment(2, 0)
     }
 
-    /// After the opening of a comment. `nesting`: how many levels of comments inside are
-    /// recognised.
-    fn skip_comment(&mut self, nesting: u32) -> bool {
-        let mut inside = 0;
+    /// At a comment that is one, whose opening has `opening` bytes. `nesting`: how many levels of
+    /// comments inside are recognised.
+    fn skip_comment(&mut self, opening: usize, nesting: u32) -> bool {
+        let (start, mut inside) = (self.at, 0);
+        self.at += opening;
         while self.at < self.text.len() {
             match (self.text[self.at], self.peek(1)) {
                 (b'*', b'/') => {
                     self.at += 2;
                     if inside == 0 {
+                        let end = self.at;
+                        self.note(|| CommentPart::Skipped(start..end));
                         return true;
                     }
                     inside -= 1;

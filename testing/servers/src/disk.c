@@ -7,6 +7,7 @@
  *   3, 4  flushes so far (fsync, fdatasync, syncfs, sync, msync), and the nanoseconds they took
  *   5, 6  the same of writes that flush by themselves (O_DSYNC, O_SYNC, RWF_DSYNC, RWF_SYNC)
  *   7, 8  the same of sync_file_range that waits
+ *   9     of the flushes and writes in 3 and 5 those of a file `binlog.N`
  * Flushes of several threads take longer side by side, as on a disk with a deep queue. Sockets and terminals are left alone.
  *
  * Only calls through the C library's names are seen: no io_uring, no kernel AIO, no direct system calls. Who measures compares
@@ -16,7 +17,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -25,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DELAY, FAIL, FULL, FLUSHES, SYNC_WRITES = 5, RANGES = 7, WORDS = 9 };
+enum { DELAY, FAIL, FULL, FLUSHES, SYNC_WRITES = 5, RANGES = 7, OF_LOG = 9, WORDS = 10 };
 
 static _Atomic uint64_t *disk;
 
@@ -69,6 +72,20 @@ static void end_flush(int kind, uint64_t began) {
   errno = error;
 }
 
+/* Counts a flush of a file of the binary log. */
+static void count_log(int fd) {
+  char link[32], path[4096];
+  int error = errno;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(link, path, sizeof path - 1);
+  if (n > 0) {
+    path[n] = 0;
+    const char *name = strrchr(path, '/');
+    if (name && strncmp(name, "/binlog.", 8) == 0 && name[8] >= '0' && name[8] <= '9') disk[OF_LOG]++;
+  }
+  errno = error;
+}
+
 #define REAL(name) \
   static __typeof__(name) *real; \
   if (!real) real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
@@ -81,8 +98,16 @@ static void end_flush(int kind, uint64_t began) {
   end_flush(kind, began); \
   return result
 
-int fsync(int fd) { REAL(fsync); FLUSH(FLUSHES, real(fd)); }
-int fdatasync(int fd) { REAL(fdatasync); FLUSH(FLUSHES, real(fd)); }
+int fsync(int fd) {
+  REAL(fsync);
+  if (disk) count_log(fd);
+  FLUSH(FLUSHES, real(fd));
+}
+int fdatasync(int fd) {
+  REAL(fdatasync);
+  if (disk) count_log(fd);
+  FLUSH(FLUSHES, real(fd));
+}
 int syncfs(int fd) { REAL(syncfs); FLUSH(FLUSHES, real(fd)); }
 int msync(void *from, size_t n, int flags) {
   REAL(msync);
@@ -131,6 +156,7 @@ static size_t length(const struct iovec *parts, int n) {
   if (has_no_room(fd, at, n)) return -1; \
   if (!flushes_itself(fd, flags)) return call; \
   if (disk[FAIL]) { errno = EIO; return -1; } \
+  count_log(fd); \
   uint64_t began = now(); \
   ssize_t written = call; \
   end_flush(SYNC_WRITES, began); \

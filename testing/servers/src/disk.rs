@@ -15,7 +15,8 @@ const DELAY: u64 = 0;
 const FAIL: u64 = 1;
 const FULL: u64 = 2;
 const FLUSHES: u64 = 3;
-const WORDS: usize = 9;
+const OF_LOG: usize = 9;
+const WORDS: usize = 10;
 
 /// The disk that programs started with [`variables`](Self::variables) see.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub struct Disk {
 pub struct Seen {
     /// Flushes: calls that flush, writes that flush by themselves, ranges that were waited for.
     pub flushes: u64,
+    /// Those of a file of the binary log.
+    pub of_log: u64,
     /// What they took, delays included; side by side they count each.
     pub time: Duration,
 }
@@ -82,6 +85,7 @@ impl Disk {
         let pairs = words.get(FLUSHES as usize..).unwrap_or_default().as_chunks::<2>().0;
         Ok(Seen {
             flushes: pairs.iter().map(|[n, _]| n).sum(),
+            of_log: words.get(OF_LOG).copied().unwrap_or_default(),
             time: Duration::from_nanos(pairs.iter().map(|[_, ns]| ns).sum()),
         })
     }
@@ -96,7 +100,11 @@ impl Seen {
     /// What was seen since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
-        Self { flushes: self.flushes - before.flushes, time: self.time - before.time }
+        Self {
+            flushes: self.flushes - before.flushes,
+            of_log: self.of_log - before.of_log,
+            time: self.time - before.time,
+        }
     }
 
     /// What one flush took; none if there was none.

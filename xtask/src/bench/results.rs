@@ -29,6 +29,8 @@ pub struct Sample {
     pub group_size: Option<f64>,
     /// Transactions for each flush that the disk saw, and milliseconds of a flush.
     pub per_flush: Option<f64>,
+    /// Transactions for each flush of a file of the binary log.
+    pub per_log_flush: Option<f64>,
     pub flush_ms: Option<f64>,
     /// Microseconds of the server's processor time for each.
     pub cpu_us: Option<f64>,
@@ -73,6 +75,7 @@ impl Sample {
             latency: outcome.latency,
             group_size: (counts.groups > 0).then(|| counts.commits as f64 / counts.groups as f64),
             per_flush: counts.disk.and_then(|d| per(d.flushes)),
+            per_log_flush: counts.disk.and_then(|d| per(d.of_log)),
             flush_ms: counts.disk.and_then(|d| d.mean()).map(|t| t.as_secs_f64() * 1e3),
             cpu_us,
             busy: Some(counts.machine.0 as f64 / counts.machine.1.max(1) as f64 * 100.0),

@@ -107,8 +107,9 @@ impl AckBarrier {
     }
 
     fn move_to(&self, position: AckBarrierPosition) {
-        self.visible.store(position.visible.to_u64(), SeqCst);
+        // In this order, so that what is published finds its reply allowed.
         self.replied.store(position.replied.to_u64(), SeqCst);
+        self.visible.store(position.visible.to_u64(), SeqCst);
     }
 }
 

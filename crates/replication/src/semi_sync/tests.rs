@@ -101,6 +101,26 @@ fn after_commit_it_is_seen_at_once_and_told_later() {
     session.join().unwrap();
 }
 
+/// To change where commits wait acknowledged those that waited, though no replica had them.
+#[test]
+fn commits_wait_on_when_the_wait_point_is_changed() {
+    for (from, to) in
+        [(WaitPoint::AfterCommit, WaitPoint::AfterSync), (WaitPoint::AfterSync, WaitPoint::AfterCommit)]
+    {
+        let world = World::new(Settings { wait_point: from, ..enabled() });
+        let mut follower = world.source.attach(2);
+        let (session, end) = world.begin();
+        eventually(|| world.source.status().wait_sessions == 1);
+        world.source.configure(Settings { wait_point: to, ..enabled() }).unwrap();
+        thread::sleep(Duration::from_millis(20));
+        assert!(!session.is_finished(), "{from:?} to {to:?}");
+        world.confirm(&mut follower, end);
+        session.join().unwrap();
+        assert_eq!(world.log.visible(), end);
+        assert_eq!((world.source.status().yes_tx, world.source.status().no_tx), (1, 0));
+    }
+}
+
 #[test]
 fn a_late_replica_is_not_waited_for_until_it_answers_in_time_again() {
     let timeout = Duration::from_millis(300);

@@ -3,9 +3,10 @@
 use super::{Remote, RemoteSession, Runs, text};
 use crate::log_tool::ToolError;
 use protocol::client::Row;
-use syntax::ast::{StatementKind, TableContent};
+use std::borrow::Cow;
+use syntax::ast::{Statement, StatementKind, TableContent};
 use syntax::parser::{ParseOptions, parse};
-use syntax::{sql_mode, unparse};
+use syntax::{ParseError, sql_mode, unparse};
 
 /// Databases that belong to a server.
 const SYSTEM: [&str; 5] = ["information_schema", "mysql", "ndbinfo", "performance_schema", "sys"];
@@ -66,11 +67,7 @@ impl Definition {
     /// False for a statement that does something else than to make the object: it is run here, by
     /// an account that may do everything. What is no statement at all is refused where it is run.
     fn makes_its_object(&self) -> bool {
-        let mode = self.settings.iter().find(|(name, _)| *name == "sql_mode");
-        let words = mode.map_or("", |(_, words)| words).split(',');
-        let sql_mode = words.filter_map(sql_mode::expand).fold(0, |all, word| all | word);
-        let options = ParseOptions { sql_mode, ..ParseOptions::default() };
-        let Ok(statement) = parse(self.text.as_bytes(), &options) else { return true };
+        let Ok(statement) = self.parsed() else { return true };
         use StatementKind as S;
         match (statement.map(|statement| statement.kind), self.kind) {
             (Some(S::CreateDatabase(_)), ObjectKind::Database)
@@ -84,6 +81,24 @@ impl Definition {
             },
             _ => false,
         }
+    }
+
+    /// Its text; that of an event makes one that does not run as long as this server follows its
+    /// source, as where an event comes by the source's log.
+    pub(crate) fn text_for_replica(&self) -> Cow<'_, str> {
+        let Ok(Some(Statement { kind: StatementKind::CreateEvent(create), .. })) = self.parsed() else {
+            return Cow::Borrowed(&self.text);
+        };
+        let status = create.options.status_span.range();
+        let (before, after) = (&self.text[..status.start], &self.text[status.end..]);
+        Cow::Owned(format!("{before} DISABLE ON REPLICA {after}"))
+    }
+
+    fn parsed(&self) -> Result<Option<Statement>, ParseError> {
+        let mode = self.settings.iter().find(|(name, _)| *name == "sql_mode");
+        let words = mode.map_or("", |(_, words)| words).split(',');
+        let sql_mode = words.filter_map(sql_mode::expand).fold(0, |all, word| all | word);
+        parse(self.text.as_bytes(), &ParseOptions { sql_mode, ..ParseOptions::default() })
     }
 
     /// Its name for people.

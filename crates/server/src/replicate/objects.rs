@@ -137,19 +137,14 @@ pub(super) fn make_others(local: &Local, definitions: &[Definition]) -> Result<V
 }
 
 fn make(session: &mut LocalSession, definition: &Definition) -> Result<(), ToolError> {
-    let Definition { kind, text, settings, .. } = definition;
+    let Definition { kind, settings, .. } = definition;
     session.takes_definitions()?;
     session.run(&format!("USE {}", unparse::ident(&definition.database)))?;
     session.run(&format!("DROP {} IF EXISTS {}", kind.word(), name(definition)))?;
     for (variable, value) in settings {
         session.run(&format!("SET SESSION {variable} = {}", string_literal(value)))?;
     }
-    session.run(text)?;
-    if *kind == ObjectKind::Event {
-        // As where an event comes by the source's log.
-        session.run(&format!("ALTER EVENT {} DISABLE ON REPLICA", name(definition)))?;
-    }
-    Ok(())
+    session.run(&definition.text_for_replica())
 }
 
 fn name(definition: &Definition) -> String {

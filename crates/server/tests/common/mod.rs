@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod backups;
+pub mod recorded;
 pub mod records;
 pub mod replication;
 pub mod shop;

@@ -103,6 +103,8 @@ pub(crate) struct LoggedText {
 pub(crate) enum TextForm {
     /// With those of the session that sent it.
     Session,
+    /// The same; it has the body of a stored program, which is kept as it is.
+    Program,
     /// The server has written it: in UTF-8, for a `sql_mode` without [`sql_mode::SYNTAX`], whatever
     /// the session's are.
     Canonical,

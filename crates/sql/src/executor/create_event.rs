@@ -16,8 +16,8 @@ use datum::value::{DateTime, Datum};
 use syntax::ast::{self, EventSchedule, EventStatus, EventTimes, IntervalUnit, Statement, StatementKind};
 use syntax::unparse::unit_text;
 
-/// The statement with values in its schedule, and disabled if it comes from a source; `None` for
-/// any other one, and for an ALTER EVENT that is as it is.
+/// The statement with values in its schedule, and disabled on the replica if it comes from a
+/// source; `None` for any other one, and for an ALTER EVENT that is as it is.
 ///
 /// # Errors 1235 for subqueries, stored functions and microseconds; 1525 for what is no moment and
 /// no amount; 1542 and 1543.
@@ -27,13 +27,8 @@ pub(super) fn rewrite(cx: &mut Context, statement: &Statement, text: &[u8]) -> R
         StatementKind::AlterEvent(alter) => (alter.schedule.as_ref(), &alter.options),
         _ => return Ok(None),
     };
-    // What a source's log enables runs at the source: its effects come as rows.
-    let is_created = matches!(statement.kind, StatementKind::CreateEvent(_));
-    let enables = match options.status {
-        None => is_created,
-        status => status == Some(EventStatus::Enabled),
-    };
-    let disables = enables && cx.is_applier();
+    // What a source's log defines runs at the source, if at all: its effects come as rows.
+    let disables = cx.is_applier() && options.status != Some(EventStatus::DisabledOnReplica);
     if schedule.is_none() && !disables {
         return Ok(None);
     }

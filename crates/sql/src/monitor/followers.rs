@@ -36,6 +36,8 @@ pub struct ChannelSummary {
     pub applier: &'static str,
     /// `Seconds_Behind_Source`
     pub lag_seconds: Option<u64>,
+    /// The source waits for acknowledgements, and gets them.
+    pub acknowledges: bool,
     /// Bytes of events that are received and wait to be applied.
     pub queued_bytes: u64,
     /// `Last_IO_Errno`, or else `Last_SQL_Errno`.
@@ -95,6 +97,7 @@ impl Instance {
                     receiver: running(receiver.running),
                     applier: running(applier.running),
                     lag_seconds: state.replication_lag(now),
+                    acknowledges: state.progress.acknowledges && receiver.running == Running::Yes,
                     queued_bytes: state.progress.queued_bytes,
                     error: error.map(|error| error.number),
                     is_stopped: is_stopped(receiver) || is_stopped(applier),

@@ -165,6 +165,12 @@ impl Resolver<'_> {
         !self.views.open.is_empty() && self.check_change_in_view(name, privileges).is_err()
     }
 
+    /// Whose account `CURRENT_USER` is in the view that is being bound; `None`: the statement's.
+    pub(crate) fn view_definer(&self) -> Option<String> {
+        let by_definer = self.views.open.iter().rev().find(|open| !open.view.invoker)?;
+        Some(by_definer.view.definer.to_string())
+    }
+
     /// What may be done in a view: what its definer may, or who uses it, which may be the definer
     /// of a view around it.
     fn grants_in(&self, view: &ViewDef) -> Result<Option<Arc<Grants>>> {

@@ -335,11 +335,7 @@ impl Applier {
                 self.expand(&payload, decoder.format())?;
                 return self.end_of_event();
             }
-            Event::FormatDescription(format) => self.read_version(&format),
-            Event::Heartbeat(_) if self.group.is_none() => {
-                self.advance_executed_position()?;
-                return self.end_of_event();
-            }
+            Event::FormatDescription(ref format) => self.read_version(format),
             Event::Rotate(_)
             | Event::PreviousGtids(_)
             | Event::Stop
@@ -351,6 +347,10 @@ impl Applier {
                 self.part(decoder, header, event)?;
                 return self.end_of_event();
             }
+        }
+        if self.group.is_none() && received.end != 0 && self.at.is_after(&self.reached.position) {
+            self.advance_executed_position()?;
+            return self.end_of_event();
         }
         Ok(Applied::Done)
     }

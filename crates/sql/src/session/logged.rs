@@ -21,6 +21,7 @@ use crate::locale;
 use crate::variables::{ORIGIN_UNKNOWN, SessionVariables, VERSION_UNKNOWN, Value, ids, sql_mode};
 use datum::types::Collation;
 use syntax::parser::VERSION;
+use syntax::versioned::{self, Executed};
 
 /// `binlog_row_metadata` by its list of words.
 const FULL_METADATA: u64 = 1;
@@ -91,14 +92,22 @@ impl Context {
     /// A DDL statement as the log has it, which makes these changes.
     pub(crate) fn ddl_event(&self, text: LoggedText, changes: &[Change]) -> QueryEvent<'static> {
         use Change as C;
-        let mut event = self.query_event(text.sql);
+        let sql_mode = self.settings.variables().uint(ids::SQL_MODE);
+        let same_everywhere = |executed| versioned::same_everywhere(&text.sql, sql_mode, executed);
+        let sql = match text.form {
+            TextForm::Session => same_everywhere(Executed::Blanked),
+            TextForm::Program => same_everywhere(Executed::Kept),
+            TextForm::Canonical | TextForm::CanonicalQuery => None,
+        };
+        let sql = sql.unwrap_or(text.sql);
+        let mut event = self.query_event(sql);
         let status = &mut event.status;
         let utf8 = Collation::UTF8MB4_0900_AI_CI.0;
-        if text.form != TextForm::Session {
+        if matches!(text.form, TextForm::Canonical | TextForm::CanonicalQuery) {
             status.sql_mode = status.sql_mode.map(|mode| mode & !sql_mode::SYNTAX);
         }
         status.charset = status.charset.map(|[client, connection, server]| match text.form {
-            TextForm::Session => [client, connection, server],
+            TextForm::Session | TextForm::Program => [client, connection, server],
             TextForm::Canonical => [utf8, utf8, server],
             TextForm::CanonicalQuery => [utf8, connection, server],
         });

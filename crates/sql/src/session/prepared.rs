@@ -430,7 +430,8 @@ fn parse(cx: &Context, text: &[u8]) -> Result<Parsed> {
     if statement.parameters > u16::MAX.into() {
         return Err(error::PS_MANY_PARAM.plain());
     }
-    Ok(Parsed::new(text, statement))
+    let kept = super::program_text(&statement.kind, text, sql_mode);
+    Ok(Parsed::new(kept.as_deref().unwrap_or(text), statement))
 }
 
 /// The columns of a statement's rows: it is run until it names them, with parameters that are NULL.

@@ -93,7 +93,7 @@ impl Server {
 }
 
 /// Keeps everything as text.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Printed {
     pub columns: Vec<ColumnMeta>,
     pub rows: Vec<Vec<Option<String>>>,

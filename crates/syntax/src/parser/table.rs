@@ -44,10 +44,10 @@ impl Parser<'_> {
         Ok(StatementKind::CreateDatabase(Box::new(CreateDatabase { name, if_not_exists, options })))
     }
 
-    /// After ALTER DATABASE, whose name may be missing.
+    /// After ALTER DATABASE, whose name may be missing. CHARSET and ENCRYPTION are names there, as
+    /// in MySQL: replicas read the statement again.
     pub(in crate::parser) fn alter_database(&mut self) -> Parsed<StatementKind> {
-        let is_option = self.is_any(&[K::CHARSET, K::ENCRYPTION, K::READ]);
-        let name = if self.at_ident() && !is_option { Some(self.ident()?) } else { None };
+        let name = if self.at_ident() { Some(self.ident()?) } else { None };
         let before = self.current.start;
         let options = self.database_options()?;
         if self.current.start == before {

@@ -168,12 +168,13 @@ fn write_notes(text: &mut String, table: &Table, peers: &[String]) -> Result<()>
 /// A figure of a sample, with its heading and what it is in, which multiples are not.
 type Detail = (&'static str, &'static str, fn(&Sample) -> Option<f64>);
 
-const DETAILS: [Detail; 8] = [
+const DETAILS: [Detail; 9] = [
     ("median time", " ms", |s| s.latency.map(|l| l.p50)),
     ("95 % of times", " ms", |s| s.latency.map(|l| l.p95)),
     ("99 % of times", " ms", |s| s.latency.map(|l| l.p99)),
     ("in a group of the log", "", |s| s.group_size),
     ("for each flush", "", |s| s.per_flush),
+    ("for each flush of the log", "", |s| s.per_log_flush),
     ("flush", " ms", |s| s.flush_ms),
     ("processor", " µs", |s| s.cpu_us),
     ("machine busy %", "", |s| s.busy),

@@ -74,7 +74,7 @@ pub(super) fn create(
     }
     check_program(&event, settings)?;
     notes.extend(missing_definer(&event, state));
-    let logged = Some(LoggedText { sql: event.logged_text(), form: TextForm::Session });
+    let logged = Some(LoggedText { sql: event.logged_text(), form: TextForm::Program });
     Ok(Plan { notes, logged, ..Plan::one(Change::PutEvent(Arc::new(event))) })
 }
 
@@ -157,7 +157,7 @@ pub(super) fn alter(
     let (user, host, database, name) = (quote(user), quote(host), quote(&old.database), quote(&old.name));
     let mut sql = format!("ALTER DEFINER={user}@{host} EVENT {database}.{name}{said}").into_bytes();
     sql.extend(body);
-    let logged = Some(LoggedText { sql, form: TextForm::Session });
+    let logged = Some(LoggedText { sql, form: TextForm::Program });
     let mut changes = Vec::new();
     if alter.rename.is_some() {
         changes.push(Change::DropEvent(old.database.clone(), old.name.clone()));

@@ -70,7 +70,7 @@ pub(super) fn create(
     }
     // The body is the client's text, so all of it is for the session's settings, which the function
     // keeps.
-    let logged = LoggedText { sql: log_text(&function, settings), form: TextForm::Session };
+    let logged = LoggedText { sql: log_text(&function, settings), form: TextForm::Program };
     let is_there = state.users.contains_key(&function.definer);
     let nobody =
         (!is_there).then(|| error::NO_SUCH_USER.with(&[&function.definer.user, &function.definer.host]));

@@ -100,7 +100,7 @@ pub(super) fn create(
     };
     // The body is the client's text, so all of it is for the session's settings, which the trigger
     // keeps.
-    let logged = Some(LoggedText { sql, form: TextForm::Session });
+    let logged = Some(LoggedText { sql, form: TextForm::Program });
     let triggers = old.triggers.with(trigger, at);
     Ok(Plan { notes, logged, ..replaced(&old, triggers, state) })
 }

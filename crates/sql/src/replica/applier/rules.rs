@@ -114,8 +114,8 @@ impl Rules {
         let of_source = String::from_utf8_lossy(&query.database).into_owned();
         self.filters.count_database(&of_source);
         let here = self.filters.rewritten(&of_source);
-        let takes = here.is_empty() || self.filters.takes_database(here);
-        takes.then(|| (here != of_source).then(|| here.to_owned()))
+        // A statement without a default database has none of those that a rule lists.
+        self.filters.takes_database(here).then(|| (here != of_source).then(|| here.to_owned()))
     }
 
     /// True if nothing is left out.

@@ -46,8 +46,12 @@ impl Applier {
         if kind != TextKind::Definition && mode & PAD_CHAR_TO_FULL_LENGTH != 0 {
             return Err(SqlError::unsupported("sql_mode PAD_CHAR_TO_FULL_LENGTH"));
         }
-        if kind == TextKind::Change && query.status.flags2.unwrap_or(0) & flags2::AUTO_IS_NULL != 0 {
-            return Err(SqlError::unsupported("sql_auto_is_null"));
+        // The sessions of a MySQL's event scheduler have it, whatever the variable says.
+        if kind == TextKind::Change
+            && query.status.flags2.unwrap_or(0) & flags2::AUTO_IS_NULL != 0
+            && texts::asks_is_null(&query.sql)
+        {
+            return Err(SqlError::unsupported("IS NULL under sql_auto_is_null"));
         }
         let Some([client, connection, _]) = query.status.charset else { return Ok(()) };
         if query.sql.is_ascii() && kind == TextKind::Definition {

@@ -222,6 +222,25 @@ pub(super) fn may_double_backslashes(sql: &[u8]) -> bool {
     sql.starts_with(b"CREATE ") && has(b"` (\n  `") && has(b"\\\\")
 }
 
+/// True for a text that asks whether something is NULL, which finds the row inserted last under
+/// `sql_auto_is_null`; also for one that may do so in a versioned comment.
+pub(super) fn asks_is_null(sql: &[u8]) -> bool {
+    let mut is_before = false;
+    pieces(sql).any(|(piece, range)| {
+        let text = &sql[range];
+        let is = |word: &str| piece == Piece::Word && text.eq_ignore_ascii_case(word.as_bytes());
+        match piece {
+            Piece::Space => false,
+            Piece::Comment => text.starts_with(b"/*!") || text.starts_with(b"/*M!"),
+            _ => {
+                let asks = is("ISNULL") || is_before && is("NULL");
+                is_before = is("IS");
+                asks
+            }
+        }
+    })
+}
+
 /// True for a definition of a generated TIMESTAMP column that says neither NULL nor NOT NULL.
 pub(super) fn generates_timestamp(sql: &[u8], sql_mode: u64) -> bool {
     let is_such = |column: &ColumnDefinition| {
