@@ -41,11 +41,19 @@ fn changes() {
     }
 }
 
+/// MySQL reads these words as the database's name.
+#[test]
+fn words_that_begin_an_option_are_names_of_databases() {
+    refuses("alter database charset latin1", "latin1", 1);
+    refuses("alter database encryption = 'N'", "= 'N'", 1);
+}
+
 #[test]
 fn definitions() {
     for sql in [
         "create database if not exists d default character set = utf8mb4 collate utf8mb4_bin encryption 'N'",
-        "alter database charset latin1",
+        "alter database default charset latin1",
+        "alter database charset charset latin1",
         "alter schema d read only = 1",
         "drop schema if exists d",
         "create temporary table if not exists t (a int) engine memory, comment = 'x'",
