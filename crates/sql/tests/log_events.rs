@@ -769,6 +769,7 @@ fn no_comment_in_the_log_is_text_to_another_server() {
         &|sql| format!("SET @s = '{}'; PREPARE s FROM @s; EXECUTE s", sql.replace('\'', "''")),
         &|sql| format!("CREATE PROCEDURE run() {sql}; CALL run()"),
     ];
+    let mut succeeded = [0; 3];
     for comment in ["/*!90000 other. */", "/*M! other. */", "/*!99999 a /* b */ c */", "/*!80000 */"] {
         for statement in statements {
             for (way, wrapped) in ways.iter().enumerate() {
@@ -781,6 +782,7 @@ fn no_comment_in_the_log_is_text_to_another_server() {
                 let outcome = run(&mut session, &wrapped(&sql));
                 // Some can't be in a procedure, or can't be prepared.
                 assert!(outcome.is_ok() || way > 0, "{sql}: {outcome:?}");
+                succeeded[way] += usize::from(outcome.is_ok());
                 events(&server, from, |_, event| {
                     let Event::Query(query) = event else { return };
                     // The server's own one, in what it has written itself.
@@ -808,4 +810,6 @@ fn no_comment_in_the_log_is_text_to_another_server() {
             }
         }
     }
+    // Most can be prepared, and run in a procedure.
+    assert!(succeeded[1..].iter().all(|n| *n > succeeded[0] / 2), "{succeeded:?}");
 }

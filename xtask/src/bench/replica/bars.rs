@@ -68,16 +68,16 @@ fn catch_up(table: &Table, who: Who, name: &str) -> Option<Bar> {
     })
 }
 
-/// Flushes of the log that the disk saw, over groups, in each cell of Duramen at full durability
-/// with a backlog.
+/// Flushes that the disk saw, over groups, in each cell of Duramen at full durability with a
+/// backlog.
 fn flushes(tables: &[Table]) -> Option<Bar> {
     let cells = tables.iter().filter(|t| t.part.name != LAG && t.part.name != GROUPS).flat_map(|table| {
         let column = table.part.column(DURAMEN, Durability::FULL);
         table.lines.iter().filter_map(move |line| line.cells.get(column?)).flatten()
     });
-    let most = cells.filter_map(|s| Some(s.group_size? / s.per_log_flush?)).reduce(f64::max)?;
+    let most = cells.filter_map(|s| Some(s.group_size? / s.per_flush?)).reduce(f64::max)?;
     Some(Bar {
-        wanted: "with a backlog, at most one flush of the log for each group of commits".into(),
+        wanted: "with a backlog, at most one flush for each group of commits".into(),
         found: format!("{most:.2}"),
         met: most <= 1.0,
     })
@@ -109,7 +109,7 @@ mod tests {
             vec![Sample {
                 per_second: *rate,
                 group_size: Some(20.0),
-                per_log_flush: Some(25.0),
+                per_flush: Some(25.0),
                 ..Sample::default()
             }]
         };
